@@ -4,7 +4,8 @@ local timeout_s = 0.5
 
 local socket = require "socket"
 local told = { ["retry-after"] = "Retry-After", ["x-ratelimit-limit"] = "X-RateLimit-Limit",
-               ["x-ratelimit-remaining"] = "X-RateLimit-Remaining", ["x-ratelimit-reset"] = "X-RateLimit-Reset" }
+               ["x-ratelimit-remaining"] = "X-RateLimit-Remaining", ["x-ratelimit-reset"] = "X-RateLimit-Reset",
+               ["x-ratelimit-over-limit"] = "X-RateLimit-Over-Limit" }
 local connection -- of this thread
 
 -- What a client may choose goes in headers, never in the query. A line of a head ends no other.

@@ -1,6 +1,6 @@
 -- Asks headgate about a request; see haproxy.cfg. The answer is in variables of the transaction: headgate_status (429:
--- refuse it), headgate_retry_after, headgate_limit, headgate_remaining, headgate_reset. Where headgate does not answer,
--- headgate_status is 0, and the request passes.
+-- refuse it), headgate_retry_after, headgate_limit, headgate_remaining, headgate_reset, headgate_over (over the limit of a
+-- soft rule). Where headgate does not answer, headgate_status is 0, and the request passes.
 local url = "http://127.0.0.1:7073/check?service_id=shop"
 
 local told = {
@@ -8,6 +8,7 @@ local told = {
     ["x-ratelimit-limit"] = "txn.headgate_limit",
     ["x-ratelimit-remaining"] = "txn.headgate_remaining",
     ["x-ratelimit-reset"] = "txn.headgate_reset",
+    ["x-ratelimit-over-limit"] = "txn.headgate_over",
 }
 
 local function headgate(txn)

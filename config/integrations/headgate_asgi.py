@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 
 FIELDS = ("ratelimit", "ratelimit-policy", "retry-after", "x-ratelimit-limit", "x-ratelimit-remaining",
-          "x-ratelimit-reset")
+          "x-ratelimit-reset", "x-ratelimit-over-limit")
 
 
 class Headgate:

@@ -12,7 +12,7 @@
 'use strict';
 
 const FIELDS = ['RateLimit', 'RateLimit-Policy', 'Retry-After', 'X-RateLimit-Limit', 'X-RateLimit-Remaining',
-                'X-RateLimit-Reset'];
+                'X-RateLimit-Reset', 'X-RateLimit-Over-Limit'];
 
 module.exports = ({identify, service = 'default', address = 'http://127.0.0.1:7073', password, timeoutMs = 250,
                    closed = false}) => {

@@ -15,7 +15,7 @@ import json
 import threading
 
 FIELDS = ("ratelimit", "ratelimit-policy", "retry-after", "x-ratelimit-limit", "x-ratelimit-remaining",
-          "x-ratelimit-reset")
+          "x-ratelimit-reset", "x-ratelimit-over-limit")
 
 
 class Headgate:

@@ -45,8 +45,10 @@ bool ask_match(const struct commands *commands, struct question *question, struc
  */
 void call_decide(struct commands *commands, const struct match *match, const struct asker *asker, uint64_t now_ns,
                  struct decision *decision);
-/* The index of the charge that decided, or -1 if none did. */
+/* The index of the charge that decided, or -1 if none did. One that is over its soft limit decides where all allow. */
 int decision_of(const struct match *match, bool allowed, const struct verdict *verdicts);
+/* True: the request is allowed, and a soft rule would have denied it. */
+bool decision_is_over(const struct match *match, bool allowed, const struct verdict *verdicts);
 /* Nanoseconds as milliseconds, rounded up; -1 for never. */
 static inline int64_t call_ms(uint64_t ns)
 {

@@ -68,7 +68,8 @@ bool call_question(struct call *call, unsigned takes, struct question *question)
  */
 enum {
     VERDICT_FIELDS = 6,
-    VERDICT_NAMES_BYTES = 112, /* bytes that the names of the map take at least: see answer_named */
+    VERDICT_NAMES_BYTES =
+        133, /* bytes that the names of the map take at least, with over_limit: see answer_named */
 };
 void call_answer_verdict(struct answer *answer, size_t more, const struct match *match, bool allowed,
                          const struct verdict *verdicts);

@@ -136,7 +136,10 @@ static void print_elsewhere(struct output *output, const struct ruled *rule, con
 {
     output_print(output, "elsewhere         rule %.*s of %.*s, endpoint %.*s%s: ", (int)rule->id.size,
                  rule->id.data, (int)rule->service.size, rule->service.data, (int)version->endpoint.size,
-                 version->endpoint.data, version->mode == RULE_SHADOW ? " (shadow)" : "");
+                 version->endpoint.data,
+                 version->mode == RULE_SHADOW ? " (shadow)"
+                 : version->mode == RULE_SOFT ? " (soft)"
+                                              : "");
 }
 
 static void print_line(void *context, const struct elsewhere *elsewhere)

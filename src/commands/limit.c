@@ -11,6 +11,8 @@ static void note(struct commands *commands, const struct match *match, bool allo
     ruleset_note(match, verdicts);
     if (observe_is_due(&commands->observer, 1, allowed))
         observe(commands, &observed, asker, now_ns);
+    if (decision_is_over(match, allowed, verdicts))
+        observe_soft(commands, &observed, asker, now_ns);
 }
 
 bool ask_decide(struct commands *commands, const struct match *match, const struct asker *asker, struct hold *hold,

@@ -104,12 +104,14 @@ uint64_t call_window_ns(const struct commands *commands, const struct charge *ch
 /* ---- the rule that decided ---- */
 
 /*
- * True if `a` decides rather than `b`. Of charges that deny, the one that denies for longest
- * decides; if none denies, the one with the least tokens left, because it will be the next to deny.
+ * True if `a` decides rather than `b`. Of charges that deny, or are over a soft limit, the one that is so for longest
+ * decides; if none is, the one with the least tokens left, because it will be the next to deny.
  */
-static bool decides_before(const struct verdict *a, const struct verdict *b, bool allowed)
+static bool decides_before(const struct verdict *a, const struct verdict *b)
 {
-    if (!allowed && a->retry_after_ns != b->retry_after_ns)
+    if (a->allowed != b->allowed)
+        return !a->allowed;
+    if (!a->allowed && a->retry_after_ns != b->retry_after_ns)
         return a->retry_after_ns > b->retry_after_ns;
     if (a->available_tokens != b->available_tokens)
         return a->available_tokens < b->available_tokens;
@@ -119,14 +121,27 @@ static bool decides_before(const struct verdict *a, const struct verdict *b, boo
 int decision_of(const struct match *match, bool allowed, const struct verdict *verdicts)
 {
     const struct verdict *best = NULL, *verdict = verdicts;
-    for (const struct charge *charge = match->charge, *end = charge + match->count; charge < end;
-         charge++, verdict++) {
-        if (charge->shadow || (!allowed && verdict->allowed))
+    for (const struct matched *matched = match->rule, *end = matched + match->count; matched < end;
+         matched++, verdict++) {
+        if (allowed ? matched->shadow && !matched->soft : matched->shadow || verdict->allowed)
             continue;
-        if (!best || decides_before(verdict, best, allowed))
+        if (!best || decides_before(verdict, best))
             best = verdict;
     }
     return best ? (int)(best - verdicts) : -1;
+}
+
+bool decision_is_over(const struct match *match, bool allowed, const struct verdict *verdicts)
+{
+    if (!allowed)
+        return false;
+    for (uint32_t i = 0; i < match->count; i++)
+        if (match->rule[i].soft && !verdicts[i].allowed)
+            return true;
+    for (uint32_t i = 0; i < match->passed_count; i++)
+        if (match->passed[i].soft && match->passed[i].why == WHY_DENY_LIST)
+            return true;
+    return false;
 }
 
 /* ---- the figures of a verdict ---- */
@@ -154,17 +169,21 @@ static void answer_named(struct answer *answer, bool allowed, const struct verdi
     }
 }
 
-/* Begins an array in RESP2, whose elements have fixed places, or a map in RESP3. */
-static void answer_figures(struct answer *answer, size_t more, bool allowed, const struct verdict_figures *figures,
-                           struct bytes rule)
+/* Begins an array in RESP2, whose elements have fixed places, or a map in RESP3, which alone has room for `over`. */
+static void answer_figures(struct answer *answer, size_t more, bool allowed, bool over,
+                           const struct verdict_figures *figures, struct bytes rule)
 {
     if (answer->protocol < 3) {
         const int64_t values[] = {allowed, figures->limit, figures->remaining, figures->retry_after_ms,
                                   figures->reset_after_ms};
         answer_array_of(answer, VERDICT_FIELDS + more, values, sizeof values / sizeof values[0]);
     } else {
-        answer_map(answer, FIGURES_NAMED + 1 + more);
+        answer_map(answer, FIGURES_NAMED + (size_t)over + 1 + more);
         answer_named(answer, allowed, figures);
+        if (over) {
+            answer_text(answer, "over_limit");
+            answer_bool(answer, true);
+        }
         answer_text(answer, "rule");
     }
     answer_bulk(answer, rule);
@@ -179,7 +198,7 @@ void call_answer_verdict(struct answer *answer, size_t more, const struct match 
     if (decider < 0) {
         const struct verdict_figures none = figures_of_none(allowed);
         const bool listed = match->status == MATCH_DENIED;
-        answer_figures(answer, more, allowed, &none,
+        answer_figures(answer, more, allowed, decision_is_over(match, allowed, verdicts), &none,
                        listed ? match->passed[match->denied_by].rule->id : (struct bytes){"", 0});
         return;
     }
@@ -190,8 +209,10 @@ void call_answer_verdict(struct answer *answer, size_t more, const struct match 
                        call_ms(verdict->reset_after_ns), rule);
         return;
     }
-    const struct verdict_figures figures = verdict_figures(verdict);
-    answer_figures(answer, more, allowed, &figures, rule);
+    struct verdict_figures figures = verdict_figures(verdict);
+    if (allowed)
+        figures.retry_after_ms = 0; /* of a soft rule as well */
+    answer_figures(answer, more, allowed, decision_is_over(match, allowed, verdicts), &figures, rule);
 }
 
 void call_answer_next(struct answer *answer, const char *name)

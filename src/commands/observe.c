@@ -63,7 +63,8 @@ static void tell(struct commands *commands, const struct refused *refused, const
                                     .rule = matched->rule->id,
                                     .tier = match_tier(node_rules(commands->node), matched),
                                     .fingerprint = refused->fingerprint,
-                                    .window_ns = refused->charge ? call_window_ns(commands, refused->charge) : 0};
+                                    .window_ns = refused->charge ? call_window_ns(commands, refused->charge) : 0,
+                                    .soft = matched->soft};
     if (!refusals_wants(refusals, &refusal, now_ns, &repeats))
         return;
     if (hot_remembers(commands->observer.hot))
@@ -88,34 +89,67 @@ static void note_key(struct commands *commands, const struct refused *refused, c
         tell(commands, refused, asker, now_ns);
 }
 
+/* Of request number `index` the key of charge number `i`. */
+static struct refused refused_at(const struct observed *observed, uint32_t index, uint32_t i)
+{
+    const struct match *match = observed->match;
+    const size_t at = (size_t)index * match->count + i;
+    return (struct refused){
+        .matched = &match->rule[i],
+        .charge = &match->charge[i],
+        .verdict = observed->verdict != NULL ? &observed->verdict[at] : NULL,
+        .id = observed->ids[at],
+        .fingerprint = hot_fingerprint(match_identity(match, i, observed->ids[at])),
+        .index = index,
+    };
+}
+
+static struct refused refused_by_list(const struct matched *denied, uint32_t index)
+{
+    return (struct refused){.matched = denied, .fingerprint = hot_fingerprint(denied->identity), .index = index};
+}
+
 /* Notes the keys of request number `index`: of a refused one those that refused it, of a drawn one all. */
 static void note_request(struct commands *commands, const struct observed *observed, const struct asker *asker,
                          uint32_t index, enum hot_by by, uint64_t now_ns)
 {
     const struct match *match = observed->match;
     if (match->status == MATCH_DENIED) {
-        const struct matched *denied = &match->passed[match->denied_by];
-        const struct refused refused = {.matched = denied,
-                                        .fingerprint = hot_fingerprint(denied->identity),
-                                        .index = index};
+        const struct refused refused = refused_by_list(&match->passed[match->denied_by], index);
         note_key(commands, &refused, asker, by, now_ns);
         return;
     }
     for (uint32_t i = 0; i < match->count; i++) {
-        const size_t at = (size_t)index * match->count + i;
-        if (by == HOT_REFUSED &&
-            (match->charge[i].shadow || (observed->verdict != NULL && observed->verdict[at].allowed)))
+        const struct refused refused = refused_at(observed, index, i);
+        if (by == HOT_REFUSED && (refused.matched->shadow || (refused.verdict != NULL && refused.verdict->allowed)))
             continue;
-        const struct refused refused = {
-            .matched = &match->rule[i],
-            .charge = &match->charge[i],
-            .verdict = observed->verdict != NULL ? &observed->verdict[at] : NULL,
-            .id = observed->ids[at],
-            .fingerprint = hot_fingerprint(match_identity(match, i, observed->ids[at])),
-            .index = index,
-        };
         note_key(commands, &refused, asker, by, now_ns);
     }
+}
+
+/* Tells the log of refusals which soft rules allowed request number `index` although it is over their limits. */
+static void tell_soft(struct commands *commands, const struct observed *observed, const struct asker *asker,
+                      uint32_t index, uint64_t now_ns)
+{
+    const struct match *match = observed->match;
+    for (uint32_t i = 0; i < match->count; i++) {
+        const struct refused refused = refused_at(observed, index, i);
+        if (refused.matched->soft && refused.verdict != NULL && !refused.verdict->allowed)
+            tell(commands, &refused, asker, now_ns);
+    }
+    for (uint32_t i = 0; i < match->passed_count; i++) {
+        const struct refused refused = refused_by_list(&match->passed[i], index);
+        if (refused.matched->soft && refused.matched->why == WHY_DENY_LIST)
+            tell(commands, &refused, asker, now_ns);
+    }
+}
+
+void observe_soft(struct commands *commands, const struct observed *observed, const struct asker *asker,
+                  uint64_t now_ns)
+{
+    for (uint32_t i = 0; i < observed->count && commands->observer.refusals != NULL; i++)
+        if (observed->allowed >> i & 1)
+            tell_soft(commands, observed, asker, i, now_ns);
 }
 
 void observe(struct commands *commands, const struct observed *observed, const struct asker *asker, uint64_t now_ns)

@@ -47,6 +47,13 @@ static inline bool observe_is_due(struct observer *observer, uint32_t count, boo
 void observe(struct commands *commands, const struct observed *observed, const struct asker *asker,
              uint64_t now_ns);
 
+/*
+ * Must be called for requests that some soft rule counts, with the verdicts of all charges. Nothing is refused by such
+ * a rule, but what is over its limit has a line in the log of refusals.
+ */
+void observe_soft(struct commands *commands, const struct observed *observed, const struct asker *asker,
+                  uint64_t now_ns);
+
 /* The sketches of all threads: at most GATE_THREADS_MAX. */
 uint32_t observe_hots(const struct commands *commands, struct hot **hots);
 

@@ -21,7 +21,7 @@ struct session;
 enum {
     PENDING_LOAD_MAX = 64, /* requests; a request with many keys or a long answer counts as more than one */
     PENDING_RUNS_MAX = 16,
-    PENDING_ANSWER_BYTES = 376, /* bytes of one answer at most */
+    PENDING_ANSWER_BYTES = 384, /* bytes of one answer at most */
     PENDING_ANSWERS_BYTES =
         PENDING_LOAD_MAX / 2 * PENDING_ANSWER_BYTES, /* bytes of all answers, without one VERBOSE at the end */
     RULE_ANSWER_BYTES = 1280,                        /* bytes of each rule in an answer to VERBOSE */

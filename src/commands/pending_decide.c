@@ -53,8 +53,8 @@ static bool needs_figures(const struct pending_run *joined, const struct run *ru
     return joined->command != COMMAND_CAN_ACCESS || run->charge_count != 1 || run->charge->shadow;
 }
 
-/* Counts the decisions about the requests of a run for the rules of `match`. */
-static void count_run(const struct match *match, const struct run *run)
+/* Counts the decisions about the requests of a run for the rules of `match`. True: some of the rules never deny. */
+static bool count_run(const struct match *match, const struct run *run)
 {
     const uint32_t allowed_count = bits_count(run->allowed), denied_count = run->request_count - allowed_count;
     bool has_shadow = false;
@@ -66,21 +66,26 @@ static void count_run(const struct match *match, const struct run *run)
      */
     if (!has_shadow && (denied_count == 0 || run->charge_count <= 1)) {
         ruleset_note_many(match, allowed_count, denied_count);
-        return;
+        return match->passed_count > 0;
     }
     for (uint32_t i = 0; i < run->request_count; i++)
         ruleset_note(match, run->verdicts + (size_t)i * run->charge_count);
+    return has_shadow || match->passed_count > 0;
 }
 
 static void note_run(struct commands *commands, const struct match *match, const struct run *run,
                      const struct key_id *ids, const struct asker *asker, uint64_t now_ns)
 {
     const bool all_allowed = bits_count(run->allowed) == run->request_count;
-    count_run(match, run);
-    if (!observe_is_due(&commands->observer, run->request_count, all_allowed))
+    const bool may_be_soft = count_run(match, run);
+    const bool is_due = observe_is_due(&commands->observer, run->request_count, all_allowed);
+    if (!is_due && !may_be_soft)
         return;
     const struct observed observed = {match, ids, run->verdicts, run->request_count, run->allowed};
-    observe(commands, &observed, asker, now_ns);
+    if (is_due)
+        observe(commands, &observed, asker, now_ns);
+    if (may_be_soft)
+        observe_soft(commands, &observed, asker, now_ns);
 }
 
 uint64_t pending_decide_access(struct commands *commands, const struct key_id *ids, uint32_t count,

@@ -153,6 +153,7 @@ void refusals_write(struct refusals *refusals, const struct refusal *refusal, co
     put_member(&line, "service", refusal->service);
     put_member(&line, "rule", refusal->rule);
     put_member(&line, "tier", refusal->tier);
+    put_member(&line, "mode", bytes_of(refusal->soft ? "soft" : "enforce"));
     put_member(&line, "reason", text_of(about->reason));
     hot_print_fingerprint(refusal->fingerprint, text);
     put_member(&line, "fingerprint", bytes_of(text));

@@ -30,6 +30,7 @@ struct refusal {
     struct bytes tier;          /* empty: none */
     uint64_t fingerprint;
     uint64_t window_ns; /* 0 or UINT64_MAX: the rule has none */
+    bool soft;          /* the rule is soft: the request was over its limit, and allowed */
 };
 
 /*

@@ -27,6 +27,7 @@ struct replay_answer {
     char rule[LIMIT_NAME_BYTES]; /* the rule that decided; "": none */
     struct verdict_figures figures;
     int64_t window_ms;
+    bool over_limit;                          /* of a soft rule */
     uint64_t number;                          /* of a refund */
     char reservation[RESERVATION_TEXT_BYTES]; /* of a reservation */
 };

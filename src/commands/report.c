@@ -118,9 +118,10 @@ static void print_rule_counts(void *context, const struct ruled *rule)
     }
     report->shown++;
     output_print(report->call->answer.output,
-                 "rule_%.*s/%.*s:allowed=%" PRIu64 ",denied=%" PRIu64 ",shadow_denied=%" PRIu64 "\r\n",
+                 "rule_%.*s/%.*s:allowed=%" PRIu64 ",denied=%" PRIu64 ",shadow_denied=%" PRIu64
+                 ",over_limit=%" PRIu64 "\r\n",
                  (int)rule->service.size, rule->service.data, (int)rule->id.size, rule->id.data, counts.allowed,
-                 counts.denied, counts.shadow_denied);
+                 counts.denied, counts.shadow_denied, counts.over_limit);
 }
 
 static void print_service_rules(void *context, const struct ruled_service *service)

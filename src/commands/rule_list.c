@@ -79,7 +79,7 @@ static void answer_list_row(struct call *call, const struct rulebook_rule *rule)
         output_append(&joined, ",", i > 0);
         output_append(&joined, newest->by[i].data, newest->by[i].size);
     }
-    answer_map(answer, 12);
+    answer_map(answer, 13);
     answer_pair(answer, "service", rule->service);
     answer_pair(answer, "id", rule->id);
     answer_pair(answer, "endpoint", newest->endpoint);
@@ -92,6 +92,7 @@ static void answer_list_row(struct call *call, const struct rulebook_rule *rule)
     answer_count(answer, "allowed", counts.allowed);
     answer_count(answer, "denied", counts.denied);
     answer_count(answer, "shadow_denied", counts.shadow_denied);
+    answer_count(answer, "over_limit", counts.over_limit);
 }
 
 static int compare_bytes(struct bytes a, struct bytes b)

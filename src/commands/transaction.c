@@ -12,7 +12,7 @@
 
 enum {
     ANSWER_BYTES = 256,        /* the longest answer of most commands, and of an error */
-    NAMED_ANSWER_BYTES = 376,  /* the longest answer of a command whose figures have names */
+    NAMED_ANSWER_BYTES = 384,  /* the longest answer of a command whose figures have names */
     ANSWERS_HEADER_BYTES = 16, /* "*1024\r\n" */
     QUEUED_MAX_BYTES = 128 * 1024,
 };

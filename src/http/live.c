@@ -110,6 +110,7 @@ static void visit_rule(void *context, const struct ruled *rule)
     member_number(rows->output, "allowed", counts.allowed);
     member_number(rows->output, "denied", counts.denied);
     member_number(rows->output, "shadow_denied", counts.shadow_denied);
+    member_number(rows->output, "over_limit", counts.over_limit);
     end_row(rows);
 }
 

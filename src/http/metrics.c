@@ -250,8 +250,8 @@ struct rules_page {
 static bool put_rule(struct metrics_page *page, struct bytes service, struct bytes id,
                      const struct rule_counts *counts)
 {
-    static const char *const outcomes[] = {"allowed", "denied", "shadow_denied"};
-    const uint64_t of_outcome[] = {counts->allowed, counts->denied, counts->shadow_denied};
+    static const char *const outcomes[] = {"allowed", "denied", "shadow_denied", "over_limit"};
+    const uint64_t of_outcome[] = {counts->allowed, counts->denied, counts->shadow_denied, counts->over_limit};
     page_begin(page);
     for (size_t i = 0; i < sizeof outcomes / sizeof outcomes[0]; i++) {
         page_name(page, "rule_decisions_total");
@@ -275,6 +275,7 @@ static void visit_rule(void *context, const struct ruled *rule)
     rules_page->others.allowed += counts.allowed;
     rules_page->others.denied += counts.denied;
     rules_page->others.shadow_denied += counts.shadow_denied;
+    rules_page->others.over_limit += counts.over_limit;
 }
 
 static void visit_service(void *context, const struct ruled_service *service)

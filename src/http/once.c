@@ -115,6 +115,7 @@ void http_once_note(struct http_once *once, const struct verdict_report *report)
     answer->rule[size] = '\0';
     answer->figures = report->figures;
     answer->window_ms = report->window_ms;
+    answer->over_limit = report->over_limit;
 }
 
 struct verdict_report http_once_report(const struct http_once *once, struct output *texts)
@@ -125,6 +126,7 @@ struct verdict_report http_once_report(const struct http_once *once, struct outp
     if (texts->overflowed)
         rule.size = 0;
     return (struct verdict_report){.allowed = true,
+                                   .over_limit = answer->over_limit,
                                    .rule = rule,
                                    .figures = answer->figures,
                                    .window_ms = answer->window_ms};

@@ -5,10 +5,13 @@
 static struct verdict_report report_of(const struct commands *commands, const struct matched *matched,
                                        const struct charge *charge, const struct verdict *verdict, bool allowed)
 {
-    return (struct verdict_report){.allowed = allowed,
-                                   .rule = matched->rule->id,
-                                   .figures = verdict_figures(verdict),
-                                   .window_ms = call_ms(call_window_ns(commands, charge))};
+    struct verdict_report report = {.allowed = allowed,
+                                    .rule = matched->rule->id,
+                                    .figures = verdict_figures(verdict),
+                                    .window_ms = call_ms(call_window_ns(commands, charge))};
+    if (allowed)
+        report.figures.retry_after_ms = 0; /* of a soft rule as well */
+    return report;
 }
 
 /* Of what counts nothing: no limit, or denied for good. */
@@ -24,12 +27,15 @@ struct verdict_report verdict_report(const struct commands *commands, const stru
                                      const struct verdict *verdicts)
 {
     const int decider = match->status == MATCH_CHARGES ? decision_of(match, allowed, verdicts) : -1;
-    if (decider >= 0)
-        return report_of(commands, &match->rule[decider], &match->charge[decider], &verdicts[decider], allowed);
     const bool listed = match->status == MATCH_DENIED;
-    struct verdict_report report =
-        report_of_none(allowed, listed ? match->passed[match->denied_by].rule->id : (struct bytes){0});
-    report.figures.reset_after_ms = allowed ? 0 : -1;
+    struct verdict_report report;
+    if (decider >= 0) {
+        report = report_of(commands, &match->rule[decider], &match->charge[decider], &verdicts[decider], allowed);
+    } else {
+        report = report_of_none(allowed, listed ? match->passed[match->denied_by].rule->id : (struct bytes){0});
+        report.figures.reset_after_ms = allowed ? 0 : -1;
+    }
+    report.over_limit = decision_is_over(match, allowed, verdicts);
     return report;
 }
 
@@ -55,6 +61,8 @@ void put_verdict(struct output *output, const struct verdict_report *report)
     put_allowed(output, report->allowed);
     put_optional(output, "", report->rule);
     put_figures(output, report);
+    if (report->over_limit)
+        put_text(output, ",\"over_limit\":true");
 }
 
 static void put_rule(struct output *output, const struct matched *matched, const struct verdict_report *report)
@@ -158,6 +166,8 @@ void put_verdict_fields(struct output *output, const struct verdict_report *repo
         put_x(output, report, reset_s);
     if (report->figures.limit >= 0 && settings->limit_fields == HTTP_LIMIT_DRAFT_10)
         put_draft_10(output, report, reset_s);
+    if (report->over_limit && settings->limit_fields != HTTP_LIMIT_NONE)
+        put_text(output, "X-RateLimit-Over-Limit: true\r\n");
     if (!waits)
         return;
     put_text(output, "Retry-After: ");

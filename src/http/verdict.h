@@ -13,6 +13,7 @@
 /* What a client is told. -1: there is no such figure, or never. */
 struct verdict_report {
     bool allowed;
+    bool over_limit; /* it is allowed, and over the limit of a soft rule */
     struct bytes rule;
     struct verdict_figures figures;
     int64_t window_ms;

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-enum { COLUMNS_MAX = 8, CELL_BYTES = 136, ROWS_PER_GROWTH = 256 };
+enum { COLUMNS_MAX = 9, CELL_BYTES = 136, ROWS_PER_GROWTH = 256 };
 
 struct sheet_row {
     char cell[COLUMNS_MAX][CELL_BYTES];
@@ -95,8 +95,8 @@ static uint64_t share(const struct headgate_reply *row)
 
 /* ---- list ---- */
 
-static const char *const list_title[] = {"RULE", "ENDPOINT", "BY",     "ALGORITHM",
-                                         "MODE", "ALLOWED",  "DENIED", "SHADOW DENIED"};
+static const char *const list_title[] = {"RULE",   "ENDPOINT",      "BY",        "ALGORITHM", "MODE", "ALLOWED",
+                                         "DENIED", "SHADOW DENIED", "OVER LIMIT"};
 
 static bool list_row(struct sheet *sheet, const struct headgate_reply *row)
 {
@@ -117,6 +117,7 @@ static bool list_row(struct sheet *sheet, const struct headgate_reply *row)
     (void)snprintf(cell[5], CELL_BYTES, "%" PRId64, command_member_integer(row, "allowed"));
     (void)snprintf(cell[6], CELL_BYTES, "%" PRId64, command_member_integer(row, "denied"));
     (void)snprintf(cell[7], CELL_BYTES, "%" PRId64, command_member_integer(row, "shadow_denied"));
+    (void)snprintf(cell[8], CELL_BYTES, "%" PRId64, command_member_integer(row, "over_limit"));
     return true;
 }
 
@@ -152,7 +153,7 @@ static int list_all(struct rules_invocation *invocation, struct sheet *sheet, st
 
 int rules_list(struct rules_invocation *invocation)
 {
-    struct sheet sheet = {.title = list_title, .columns = 8, .right = 7u << 5};
+    struct sheet sheet = {.title = list_title, .columns = 9, .right = 15u << 5};
     struct json json;
     if (invocation->json) {
         json_init(&json, stdout);

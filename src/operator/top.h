@@ -29,7 +29,7 @@ struct top_peer {
 
 struct top_rule {
     char name[TOP_RULE_BYTES];
-    uint64_t allowed, denied, shadow_denied;
+    uint64_t allowed, denied, shadow_denied, over_limit;
 };
 
 struct top {

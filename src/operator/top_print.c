@@ -38,7 +38,7 @@ static const struct top_rule *rule_before(const struct top *before, const char *
 
 struct rule_rates {
     const struct top_rule *rule;
-    double allowed, denied, shadow_denied;
+    double allowed, denied, shadow_denied, over_limit;
 };
 
 /* Those that deny most stand first. */
@@ -62,6 +62,7 @@ static void rate_rules(const struct top *before, const struct top *now, struct r
         rates[i].allowed = rate(before, now, was->allowed, rule->allowed);
         rates[i].denied = rate(before, now, was->denied, rule->denied);
         rates[i].shadow_denied = rate(before, now, was->shadow_denied, rule->shadow_denied);
+        rates[i].over_limit = rate(before, now, was->over_limit, rule->over_limit);
     }
     qsort(rates, now->rule_count, sizeof rates[0], compare);
 }
@@ -135,10 +136,11 @@ static void print_rules(struct page *page, const struct top *before, const struc
         return;
     rate_rules(before, now, rates);
     line(page, "%s", "");
-    line(page, "%-28s %9s %9s %9s %10s %10s", "RULE", "ALLOWED/S", "DENIED/S", "SHADOW/S", "ALLOWED", "DENIED");
+    line(page, "%-28s %9s %9s %9s %10s %10s", "RULE", "ALLOWED/S", "DENIED/S", "OVER/S", "ALLOWED", "DENIED");
     for (uint32_t i = 0; i < now->rule_count; i++)
         line(page, "%-28s %9.1f %9.1f %9.1f %10" PRIu64 " %10" PRIu64, rates[i].rule->name, rates[i].allowed,
-             rates[i].denied, rates[i].shadow_denied, rates[i].rule->allowed, rates[i].rule->denied);
+             rates[i].denied, rates[i].shadow_denied + rates[i].over_limit, rates[i].rule->allowed,
+             rates[i].rule->denied);
     if (now->rules_left_out > 0)
         line(page, "%" PRIu64 " more rules: headgate rules list", now->rules_left_out);
 }
@@ -188,9 +190,11 @@ static void json_rules(struct json *json, const struct top *before, const struct
         json_number(json, "allowed_per_s", rates[i].allowed);
         json_number(json, "denied_per_s", rates[i].denied);
         json_number(json, "shadow_denied_per_s", rates[i].shadow_denied);
+        json_number(json, "over_limit_per_s", rates[i].over_limit);
         json_count(json, "allowed", rates[i].rule->allowed);
         json_count(json, "denied", rates[i].rule->denied);
         json_count(json, "shadow_denied", rates[i].rule->shadow_denied);
+        json_count(json, "over_limit", rates[i].rule->over_limit);
         json_close(json, '}');
     }
     json_close(json, ']');

@@ -76,6 +76,7 @@ static void read_rule(struct top *top, struct bytes name, struct bytes value)
     rule->allowed = number_of(part_of(value, "allowed"));
     rule->denied = number_of(part_of(value, "denied"));
     rule->shadow_denied = number_of(part_of(value, "shadow_denied"));
+    rule->over_limit = number_of(part_of(value, "over_limit"));
 }
 
 /* The rest of a name behind `prefix`; .data NULL: it does not begin so. */

@@ -65,6 +65,8 @@ static inline void fill_matched(const struct variant *variant, struct rule_count
     matched->id = id;
     matched->candidate = variant->candidate;
     matched->shadow = variant->shadow;
+    matched->soft = variant->soft;
+    matched->has_canary = variant->has_canary;
 }
 
 /* The calling thread's counter; prefetched, since ruleset_note writes it. */
@@ -161,7 +163,7 @@ __attribute__((noinline)) static bool follow_partial(struct matcher *matcher, co
         if (is_selected(variant, joined) && match_meets_conditions(matcher, variant)) {
             if (!apply(matcher, variant, joined))
                 return true;
-            hides = hides || !variant->shadow;
+            hides = hides || variant_is_in_force(variant);
         }
         enforced = enforced || hides;
         i = step->level_end && hides ? step->group_end : i + 1;
@@ -171,7 +173,7 @@ __attribute__((noinline)) static bool follow_partial(struct matcher *matcher, co
     return enforced;
 }
 
-/* True if an enforced rule applied. */
+/* True if a rule that is in force applied. */
 static inline bool follow(struct matcher *matcher, const struct plan *plan)
 {
     bool enforced = false;
@@ -188,7 +190,7 @@ static inline bool follow(struct matcher *matcher, const struct plan *plan)
             continue;
         if (!apply(matcher, variant, matcher_joined(matcher, step->dimensions)))
             return true;
-        enforced |= !variant->shadow;
+        enforced |= variant_is_in_force(variant);
     }
     return enforced;
 }

@@ -72,8 +72,10 @@ struct matched {
     uint8_t why;                         /* enum match_why */
     uint8_t
         id; /* overrides and lists: the index of the request's id that the entry names; WHY_TIER: see match_tier */
-    bool candidate; /* `version` is the canary's */
-    bool shadow;
+    bool candidate;         /* `version` is the canary's */
+    bool shadow;            /* the rule never denies: its mode is shadow or soft */
+    bool soft;              /* its mode is soft */
+    bool has_canary;        /* the rule has a canary now */
     struct key_id identity; /* see match_identity; set for rules with windows and for deny lists */
 };
 
@@ -94,8 +96,8 @@ struct match {
  * its dimensions, and the request meets its conditions (`when`). Among rules with the same
  * dimensions (`by`) only the ones with the most specific pattern apply. An exact pattern is more
  * specific than a prefix, and a longer prefix is more specific than a shorter one. A shadow rule
- * hides no other rule; a rule that is off, or whose conditions the request does not meet, counts as
- * absent.
+ * hides no other rule, but a soft one does. A rule that is off, or whose conditions the request
+ * does not meet, counts as absent.
  *
  * Fills `match` and leaves unused elements as they are. now_ns is the node's monotonic clock,
  * wall_ns the wall clock at the same moment. A window is computed when it begins, and kept. A

@@ -9,15 +9,14 @@
 
 static inline void note(const struct matched *matched, bool allowed, uint64_t requests)
 {
-    struct rule_counter *counter = matched->counter;
-    struct rule_counts *counts = &counter->counts;
+    struct rule_counts *counts = &matched->counter->counts;
     if (allowed || matched->shadow)
         metric_add(&counts->allowed, requests);
     else
         metric_add(&counts->denied, requests);
     if (!allowed && matched->shadow)
-        metric_add(&counts->shadow_denied, requests);
-    if (__builtin_expect(!counter->has_canary, 1))
+        metric_add(matched->soft ? &counts->over_limit : &counts->shadow_denied, requests);
+    if (__builtin_expect(!matched->has_canary, 1))
         return;
     if (matched->candidate) {
         metric_add(&counts->canary_allowed, allowed ? requests : 0);

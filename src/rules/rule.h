@@ -55,7 +55,12 @@ enum rule_algorithm {
     RULE_ALGORITHMS_END,
 };
 
-enum rule_mode { RULE_ENFORCE, RULE_SHADOW, RULE_OFF };
+enum rule_mode {
+    RULE_ENFORCE,
+    RULE_SOFT,   /* in force, but allows what is over the limit, and says so */
+    RULE_SHADOW, /* not in force: it only counts */
+    RULE_OFF,
+};
 enum rule_sync { RULE_GOSSIP, RULE_BUDGET };
 
 /* The state in which a key starts that was counted under another version of the rule. */

@@ -124,14 +124,14 @@ struct ruled_version {
 struct rule_counts {
     uint64_t allowed, denied; /* decisions of this rule, whatever other rules decided */
     uint64_t shadow_denied;   /* requests that a shadow rule would have denied */
-    /* Decisions of both versions since the canary began; shadow denials count as denials. */
+    uint64_t over_limit;      /* requests that a soft rule would have denied */
+    /* Decisions of both versions since the canary began; what a shadow or soft rule would have denied is denied. */
     uint64_t canary_allowed, canary_denied, stable_allowed, stable_denied;
 };
 
 /* One thread's counts of a rule. The alignment gives each thread cache lines of its own. */
 struct rule_counter {
     _Alignas(64) struct rule_counts counts;
-    bool has_canary; /* the rule has a canary now */
 };
 
 /* A rule in use. Views and pointers are valid until the next commit. */

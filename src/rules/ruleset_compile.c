@@ -97,6 +97,7 @@ static bool compile_version(struct ruleset *ruleset, struct service *service, st
     variant->slot = slot;
     variant->counter = slot->ruled.counter;
     variant->candidate = candidate;
+    variant->has_canary = use->candidate != NULL;
     variant->select_from = candidate ? 0 : share;
     variant->select_below = candidate ? share : MILLION;
     if (!variant_compile(ruleset, service, variant, rule, candidate ? use->candidate_epoch : use->epoch, error))
@@ -128,8 +129,6 @@ static bool compile_use(struct ruleset *ruleset, struct service *service, const 
     slot->ruled.epoch = use->epoch;
     slot->ruled.candidate_epoch = use->candidate_epoch;
     slot->canary = use->canary;
-    for (uint32_t thread = 0; thread < slot->ruled.threads; thread++)
-        slot->ruled.counter[thread * slot->ruled.counter_stride].has_canary = use->candidate != NULL;
     service->slot_count++;
     return (!use->rule || compile_version(ruleset, service, slot, use, false, error)) &&
            (!use->candidate || compile_version(ruleset, service, slot, use, true, error));

@@ -181,7 +181,7 @@ static void add_step(struct planner *planner, const struct variant *variant)
 static bool add_level(struct planner *planner, const struct pattern *pattern, uint32_t dimensions)
 {
     bool hides = false;
-    /* Millionths of the keys that the current rule's enforced variants without conditions cover. */
+    /* Millionths of the keys that the current rule's variants cover which are in force and have no conditions. */
     uint32_t first = planner->count, enforced = 0;
     const struct slot *slot = NULL;
     for (uint32_t i = 0; i < pattern->variant_count; i++) {
@@ -191,7 +191,8 @@ static bool add_level(struct planner *planner, const struct pattern *pattern, ui
         if (variant->slot != slot)
             enforced = 0;
         slot = variant->slot;
-        enforced += variant->shadow || variant->when ? 0 : variant->select_below - variant->select_from;
+        if (variant_is_in_force(variant) && !variant->when)
+            enforced += variant->select_below - variant->select_from;
         hides = hides || enforced >= MILLION;
         add_step(planner, variant);
     }

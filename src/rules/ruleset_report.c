@@ -100,6 +100,7 @@ struct rule_counts ruled_counts(const struct ruled *rule)
         sum.allowed += metric_get(&counts->allowed);
         sum.denied += metric_get(&counts->denied);
         sum.shadow_denied += metric_get(&counts->shadow_denied);
+        sum.over_limit += metric_get(&counts->over_limit);
         sum.canary_allowed += metric_get(&counts->canary_allowed);
         sum.canary_denied += metric_get(&counts->canary_denied);
         sum.stable_allowed += metric_get(&counts->stable_allowed);

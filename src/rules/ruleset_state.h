@@ -4,7 +4,7 @@
  * The one idea: a service is one arena. Its patterns lead to plans; a step of a plan leads to a variant, which
  * is one version of one rule. The steps with one combination of dimensions form a group. Within a group the
  * steps of one pattern form a level, and the most specific level comes first. A group ends with the first level
- * that has an enforced rule. With a canary the next level follows as well: it serves the keys that the level's
+ * that has a rule in force. With a canary the next level follows as well: it serves the keys that the level's
  * version does not cover.
  */
 #ifndef HEADGATE_RULES_RULESET_STATE_H
@@ -231,7 +231,8 @@ struct variant {
     uint32_t dimensions;                /* bits: the dimensions of `by` */
     uint32_t floor[RULE_PRIORITIES];    /* millionths of the amount */
     uint8_t inherit, on_isolation;
-    bool sliding, shadow, concurrency, candidate;
+    bool sliding, concurrency;
+    bool candidate, shadow, soft, has_canary; /* as in struct matched */
     /* Only the variant's own amount can apply unless the request has one of its tiers: no lists, windows or
      * leases. The variant may have conditions: its plan is then partial. */
     bool plain;
@@ -245,6 +246,12 @@ struct variant {
     struct rule basis;           /* the fields of the rule that rule_terms reads; its views and lists are empty */
     struct rule_amount *amounts; /* the sources of the amounts: the base, the tiers, the overrides */
 };
+
+/* True: the variant hides less specific ones, and the limits of the config. */
+static inline bool variant_is_in_force(const struct variant *variant)
+{
+    return !variant->shadow || variant->soft;
+}
 
 /* A rule with its versions. */
 struct slot {

@@ -215,7 +215,8 @@ bool variant_compile(struct ruleset *ruleset, struct service *service, struct va
     variant->on_isolation = (uint8_t)rule->on_isolation;
     variant->sliding = rule->algorithm == RULE_SLIDING_WINDOW;
     variant->concurrency = rule->algorithm == RULE_CONCURRENCY;
-    variant->shadow = rule->mode == RULE_SHADOW;
+    variant->soft = rule->mode == RULE_SOFT;
+    variant->shadow = rule->mode == RULE_SHADOW || variant->soft;
     variant->adaptive_floor = rule->adaptive_floor;
     variant->latency_target_ns = rule->adaptive_floor > 0 ? rule->adaptive_latency_ns : 0;
     if (!compile_amounts(ruleset, service, variant, rule, error) || !roster_compile(service, variant, rule, error))

@@ -63,6 +63,7 @@ sub daemon_of {
 rules:
   - {id: per-key, service: shop, by: api_key, algorithm: fixed_window, limit: 3, window: 1d}
   - {id: checkout, service: shop, by: api_key, endpoint: /v1/checkout, algorithm: fixed_window, limit: 1, window: 1d}
+  - {id: soft, service: shop, by: api_key, endpoint: /soft, algorithm: fixed_window, limit: 1, window: 1d, mode: soft}
 RULES
     return $daemon;
 }
@@ -90,6 +91,8 @@ sub behaves {
     is(ask('/v1/checkout?basket=2', 'X-Api-Key: cid')->{status}, 429, 'whatever its query says');
     is(ask('/v1/checkout', 'X-Api-Key: cid', "$_: /free", 'X-Real-IP: 6.6.6.6')->{status}, 429,
        "a client cannot say $_ itself") for qw(X-Original-URI X-Forwarded-Uri);
+    is(join(' ', map { ask('/soft', 'X-Api-Key: eve')->{head}{'x-ratelimit-over-limit'} // 'no' } 1, 2), 'no true',
+       'what is over a soft limit passes and is called so') if $daemon->{tells};
     is(ask('/v1/checkout', 'X-Api-Key: cid&cost=0&api_key=x')->{status}, 200, 'a key is what it is');
     is(ask('/free')->{status}, 200, 'no key counts as none');
     $daemon->stop;

@@ -72,7 +72,8 @@ subtest 'what an event says' => sub {
               [{service => '', rule => 'default', limit => 5, overshoot => 3, worst_debt => 0},
                {service => 'shop', rule => 'two', limit => 6, overshoot => 2, worst_debt => 0}], 'the declared bounds');
     is_deeply(rule_of($event, 'two'),
-              {service => 'shop', rule => 'two', allowed => 0, denied => 0, shadow_denied => 0}, 'and counts');
+              {service => "shop", rule => "two",
+               allowed => 0, denied => 0, shadow_denied => 0, over_limit => 0}, 'and counts');
     is_deeply([@{$event}{qw(bounds_left_out rules_left_out)}], [0, 0], 'nothing is left out');
     my $client = $daemon->client;
     $client->command('CHECK', 'user=ann', 'SERVICE', 'shop') for 1 .. 20;

@@ -12,7 +12,8 @@ my $place = Headgate::scratch();
 my $file = "$place/refusals";
 my $rules = 'rules: [{id: slow, service: shop, by: user, rate: 2/d, burst: 2, tiers: {pro: 3/d}},'
     . ' {id: quick, service: api, by: user, rate: 5/s, burst: 1},'
-    . ' {id: list, service: door, by: user, rate: 9/s, deny: [user=eve]}]';
+    . ' {id: list, service: door, by: user, rate: 9/s, deny: [user=eve]},'
+    . ' {id: kind, service: gate, by: user, rate: 1/d, burst: 1, mode: soft}]';
 my $limits = [{name => 'default', capacity => 3, rate => '1/h', default => 'true'}];
 
 sub daemon {
@@ -39,12 +40,14 @@ subtest 'one line for a key in a window' => sub {
     }
     $_->command('CAN_ACCESS', 'cal') for @clients;
     $_->command('CHECK', 'eve', 'SERVICE', 'door') for @clients;
-    ok(has_lines($file, 4), 'four keys were refused');
+    is($_->command('CHECK', 'gus', 'SERVICE', 'gate')->[0], 1, 'a soft rule allows') for @clients;
+    ok(has_lines($file, 5), 'four keys were refused, and one is over a soft limit');
     my @lines = lines($file);
-    is(scalar @lines, 4, 'whatever thread they were refused by');
+    is(scalar @lines, 5, 'whatever thread they were refused by');
     my %of = map { ($_->{name} => $_) } @lines;
     my $ann = $of{'user=ann'};
     is("$ann->{service}/$ann->{rule} $ann->{tier} $ann->{reason} $ann->{repeats}", 'shop/slow pro tokens 0', 'a tier');
+    is("$of{'user=gus'}{mode} $of{'user=gus'}{reason} $ann->{mode}", 'soft tokens enforce', 'a soft rule is called so');
     is("$ann->{region} $ann->{node}", 'one one', 'where');
     like($ann->{time}, qr/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/, 'when');
     is($of{'user=cal'}{service} // 'null', 'null', 'a limit of the config');
@@ -52,7 +55,7 @@ subtest 'one line for a key in a window' => sub {
     is($of{'user=eve'}{reason}, 'deny_list', 'a deny list');
     my $told = $client->command('FINGERPRINT', 'ann');
     is($ann->{fingerprint}, $told->[1], 'its fingerprint');
-    ok(Headgate::wait_until(20, sub { $client->fields('INFO', 'refusals')->{refusal_log_lines} == 4 }), 'INFO counts');
+    ok(Headgate::wait_until(20, sub { $client->fields('INFO', 'refusals')->{refusal_log_lines} == 5 }), 'INFO counts');
     cmp_ok($client->fields('INFO', 'refusals')->{refusal_log_repeated}, '>=', 4, 'and what had no line');
 };
 

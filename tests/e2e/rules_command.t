@@ -101,8 +101,8 @@ like($err, qr/some/, 'and it says why');
 
 # ---- list, history, rollback, delete ----
 ($status, $out) = rules('list');
-like($out, qr/^RULE +ENDPOINT +BY +ALGORITHM +MODE +ALLOWED +DENIED +SHADOW DENIED\n/, 'list: a title');
-like($out, qr/^default\/logins +\* +ip,user +fixed_window +enforce +0 +0 +0\nshop\/per-user +\* +user /m,
+like($out, qr/^RULE +ENDPOINT +BY +ALGORITHM +MODE +ALLOWED +DENIED +SHADOW DENIED +OVER LIMIT\n/, 'list: a title');
+like($out, qr/^default\/logins +\* +ip,user +fixed_window +enforce +0 +0 +0 +0\nshop\/per-user +\* +user /m,
      'rules in order');
 unlike((rules('list', 'shop'))[1], qr/logins/, 'of one service');
 is(scalar @{json($three, 'list')}, 2, 'list for programs');

@@ -383,7 +383,7 @@
       row.querySelector('pre').textContent = known ? JSON.stringify(known, null, 1) : '';
       row.cells[5].textContent = known?.mode ?? (known ? 'enforce' : '');
       row.cells[5].className = `mark ${known?.mode ?? ''}`;
-      [counts.allowed, counts.denied, counts.shadow_denied].forEach((value, i) => {
+      [counts.allowed, counts.denied, counts.shadow_denied, counts.over_limit].forEach((value, i) => {
         row.cells[6 + i].textContent = count(value);
       });
     }
@@ -400,7 +400,7 @@
     const row = element('tr', {'data-rule': name}, element('th', {scope: 'row'}, counts.rule), cell(counts.service),
       cell(''), cell(''),
       element('td', {}, element('details', {}, element('summary', {}), element('pre', {}))), cell(''),
-      cell('', true), cell('', true), cell('', true));
+      cell('', true), cell('', true), cell('', true), cell('', true));
     body.append(row);
     return row;
   }

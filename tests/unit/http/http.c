@@ -132,6 +132,26 @@ static void test_gateway(void)
     end();
 }
 
+static void test_soft(void)
+{
+    begin();
+    OK(set_rules("{id: lenient, by: user, rate: 1/m, burst: 1, mode: soft}"), "a soft rule");
+    OK(strstr(get("/check?user=a"), "Over-Limit") == NULL && strstr(answer, "over_limit") == NULL,
+       "within its limit nothing is said");
+    OK_STRING(body(get("/check?user=a")),
+              "{\"allowed\":true,\"rule\":\"lenient\",\"limit\":1,\"remaining\":0,\"available_now\":0,"
+              "\"retry_after_ms\":0,\"reset_after_ms\":60000,\"window_ms\":60000,\"over_limit\":true}\n",
+              "over it: allowed, and said");
+    OK(code(answer) == 200 && strcmp(field(answer, "X-RateLimit-Over-Limit"), "true") == 0 &&
+           field(answer, "Retry-After")[0] == '\0',
+       "in the head too");
+    settings.limit_fields = HTTP_LIMIT_DRAFT_10;
+    OK_STRING(field(get("/check?user=a"), "X-RateLimit-Over-Limit"), "true", "also beside the fields of the draft");
+    settings.limit_fields = HTTP_LIMIT_NONE;
+    OK_STRING(field(get("/check?user=a"), "X-RateLimit-Over-Limit"), "", "not where no limit is told");
+    end();
+}
+
 static void test_post(void)
 {
     begin();
@@ -334,6 +354,7 @@ static void test_password(void)
 int main(void)
 {
     test_gateway();
+    test_soft();
     test_post();
     test_reservations_of_an_address();
     test_problems();

@@ -342,7 +342,8 @@ static void test_values(void)
     begin();
     OK(set_rules("rules:\n"
                  "- {id: few, service: a, by: user, rate: 1/m, burst: 2, overshoot: 0}\n"
-                 "- {id: ghost, service: a, by: user, rate: 1/m, burst: 1, mode: shadow}\n"),
+                 "- {id: ghost, service: a, by: user, rate: 1/m, burst: 1, mode: shadow}\n"
+                 "- {id: lenient, service: a, by: user, rate: 1/m, burst: 1, mode: soft}\n"),
        "rules");
     for (int i = 0; i < 5; i++)
         (void)served_ask("CHECK user=bob SERVICE a");
@@ -353,10 +354,12 @@ static void test_values(void)
     OK_STRING(RULE("few", "denied"), "3", "denied");
     OK_STRING(RULE("few", "shadow_denied"), "0", "the rule is no shadow");
     OK(strtoul(RULE("ghost", "shadow_denied"), NULL, 10) > 0, "the other one is");
+    OK_STRING(RULE("lenient", "over_limit"), "4", "and what is over a soft limit by itself");
+    OK_STRING(RULE("lenient", "shadow_denied"), "0", "which is no shadow");
     OK_STRING(value("headgate_admitted_requests_total"), "2", "requests allowed");
     OK_STRING(value("headgate_refused_requests_total"), "3", "requests refused");
-    OK_STRING(value("headgate_used_keys"), "2", "keys");
-    OK_STRING(value("headgate_rules"), "2", "rules");
+    OK_STRING(value("headgate_used_keys"), "3", "keys");
+    OK_STRING(value("headgate_rules"), "3", "rules");
     OK(strstr(answer, "bob") == NULL, "no identity is told");
     end();
 }
@@ -389,7 +392,7 @@ static void test_many_rules(void)
     fill("t", "r", 30);
     OK_STRING(parse(page()), "", "with more rules, the page is as it should be");
     OK_U64(count("outcome=\"allowed\""), 201, "there is one series more,");
-    OK_U64(count("service=\"(others)\",rule=\"(others)\""), 3, "of the others");
+    OK_U64(count("service=\"(others)\",rule=\"(others)\""), 4, "of the others");
     OK_U64(sum("headgate_rule_decisions_total{service=\"(others)\"", "allowed"), 30, "which has their sums");
     OK_STRING(value("headgate_metrics_truncated"), "0", "nothing is left out");
     end();

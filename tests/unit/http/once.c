@@ -121,6 +121,20 @@ static void test_other(void)
     end();
 }
 
+static void test_over_limit(void)
+{
+    begin();
+    OK(set_rules("{id: lenient, by: user, rate: 1/m, burst: 1, mode: soft}"), "a soft rule");
+    (void)post("/v1/check", NULL, "{\"identifiers\":{\"user\":\"ann\"}}");
+    OK_U64(post("/v1/check", "k", "{\"identifiers\":{\"user\":\"ann\"}}"), 200, "allowed beyond a soft limit");
+    keep_first();
+    served_wait_ms(61000);
+    OK(post("/v1/check", "k", "{\"identifiers\":{\"user\":\"ann\"}}") == 200 && is_as_first() &&
+           strstr(answer, "\"over_limit\":true}\n") != NULL,
+       "is told again as it was");
+    end();
+}
+
 /* Who is refused may have waited: the next try is decided anew. */
 static void test_refused(void)
 {
@@ -241,6 +255,7 @@ int main(void)
 {
     test_check();
     test_other();
+    test_over_limit();
     test_refused();
     test_reserve_and_refund();
     test_renew();

@@ -23,7 +23,7 @@ static bool is_same_rule(const struct matched *a, const struct matched *b)
 {
     return a->rule == b->rule && a->counter == b->counter && a->version == b->version &&
            a->limit_tokens == b->limit_tokens && a->why == b->why && a->id == b->id &&
-           a->candidate == b->candidate && a->shadow == b->shadow;
+           a->candidate == b->candidate && a->shadow == b->shadow && a->soft == b->soft;
 }
 
 static bool is_same(const struct match *a, const struct match *b)
@@ -177,7 +177,8 @@ static void draw_rules(struct random *random, char *yaml)
             snprintf(yaml + size, TEXT_BYTES - (size_t)size,
                      "- {id: r%u, service: %s, by: %s, endpoint: %s, mode: %s, %s%s}\n", i,
                      ANY(random, "default", "shop"), ANY(random, "user", "ip", "[user, ip]", "[ip, tenant]", "[]"),
-                     ANY(random, "'*'", "'*'", "/a", "/a*"), ANY(random, "enforce", "enforce", "shadow", "off"),
+                     ANY(random, "'*'", "'*'", "/a", "/a*"),
+                     ANY(random, "enforce", "enforce", "soft", "shadow", "off"),
                      ANY(random, "rate: 5/s", "rate: 5/s", "rate: 7/m, burst: 9",
                          "algorithm: fixed_window, limit: 5, window: 1s"),
                      ANY(random, "", "", "", ", tiers: {pro: 9/s}", ", priority_floor: {low: 40%}"));

@@ -216,7 +216,7 @@ static const struct {
                                            "1000000000000"},
     {"id: a\nrate: 1/s\nsync: budget\novershoot: 5",
      "r.yaml:4: rule a: overshoot makes no sense with sync: budget, which never exceeds the limit"},
-    {"id: a\nrate: 1/s\nmode: on", "r.yaml:3: rule a: mode is 'on': expected enforce, shadow or off"},
+    {"id: a\nrate: 1/s\nmode: on", "r.yaml:3: rule a: mode is 'on': expected enforce, soft, shadow or off"},
     {"id: a\nrate: 1/s\npriority_floor: {low: 10%,\n normal: 20%}",
      "r.yaml:3: rule a: priority_floor.low is '10%': expected a part from 20% to 99.9999%"},
     {"id: a\nrate: 1/s\npriority_floor: {critical: 10%}",
@@ -407,8 +407,8 @@ static void parts(void)
         const char *text, *field, *value, *expected;
     } cases[] = {
         {"{id: a, rate: 100}", "rate", "100", "a rate such as 100/m, or unlimited"},
-        {"{id: a, rate: 1/s, mode: ': expected x'}", "mode", ": expected x", "enforce, shadow or off"},
-        {"{id: a, rate: 1/s, mode: [off]}", "mode", "", "enforce, shadow or off"},
+        {"{id: a, rate: 1/s, mode: ': expected x'}", "mode", ": expected x", "enforce, soft, shadow or off"},
+        {"{id: a, rate: 1/s, mode: [off]}", "mode", "", "enforce, soft, shadow or off"},
         {"{id: a, rate: 1/s, items: 1}", "items", "", NULL},
         {"{rate: 1/s}", "id", "", "a name"},
         {"[7]", "", "", ""},

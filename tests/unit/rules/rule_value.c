@@ -123,7 +123,8 @@ static void others(void)
     OK_STRING(rule_percent_text(10000000, text, sizeof text), "1000%", "ten times");
     OK_STRING(rule_duration_text(90001000000, text, sizeof text), "90.001s", "a duration");
     OK_STRING(rule_duration_text(60000000000, text, sizeof text), "1m", "a minute");
-    OK_STRING(rule_choices_text(&rule_modes, text, sizeof text), "enforce, shadow or off", "choices as a sentence");
+    OK_STRING(rule_choices_text(&rule_modes, text, sizeof text), "enforce, soft, shadow or off",
+              "choices as a sentence");
     OK_STRING(rule_choices_text(&rule_modes, text, 10), "enforce, ", "... cut where there is no room");
     OK(rule_choice(&rule_modes, bytes_of("off")) == RULE_OFF && rule_choice(&rule_modes, bytes_of("of")) == -1,
        "a choice is its whole name");

@@ -211,6 +211,12 @@ static void counts(void)
     struct rule_counts s = counts_of(world, "s");
     OK(s.allowed == 3 && s.denied == 0 && s.shadow_denied == 2,
        "a shadow allows all, and counts what it would not have");
+    OK(world_load(world, "- {id: a, rate: 1/s}\n- {id: s, by: ip, mode: soft, rate: 1/s}\n"),
+       "a shadow becomes soft");
+    note_one(world, "ip=1", false);
+    s = counts_of(world, "s");
+    OK(s.allowed == 4 && s.denied == 0 && s.shadow_denied == 2 && s.over_limit == 1,
+       "a soft rule allows all, and counts by itself");
     OK(world_load(world, rules) && counts_of(world, "a").denied == 3, "counts survive a compilation");
     OK(world_load(world, "{id: s, by: ip, rate: 1/s}") && world_load(world, rules) &&
            counts_of(world, "a").denied == 0,
@@ -235,14 +241,14 @@ static void counts(void)
     OK(s.canary_allowed > 300 && s.canary_allowed < 450 && s.canary_denied > 90 && s.canary_denied < 160,
        "each on its own (%llu and %llu of the canary)", (unsigned long long)s.canary_allowed,
        (unsigned long long)s.canary_denied);
-    OK(s.allowed == 753 && s.denied == 250, "and as the rule's");
+    OK(s.allowed == 754 && s.denied == 250, "and as the rule's");
     OK(ruleset_compile_service(world->ruleset, bytes_of("default"), &use, 1, &world->error) &&
            counts_of(world, "s").canary_allowed == s.canary_allowed,
        "the same canary goes on");
     use.canary = 2;
     OK(ruleset_compile_service(world->ruleset, bytes_of("default"), &use, 1, &world->error) &&
            counts_of(world, "s").canary_allowed == 0 && counts_of(world, "s").stable_denied == 0 &&
-           counts_of(world, "s").allowed == 753,
+           counts_of(world, "s").allowed == 754,
        "another one begins anew");
     rules_close(&list);
     world_destroy(world);

@@ -125,7 +125,7 @@ static const char *const asked_endpoints[] = {"",       "/",        "/a",    "/a
                                               "/a/b/c", "/a/b/cde", "/ab",   "/abc", "/b",     "/bb",
                                               "/c",     "/c/d",     "/a/bc", "x",    "/a/b/cd"};
 static const char *const drawn_by[] = {"user", "ip", "[user, ip]", "[]"};
-static const char *const drawn_modes[] = {"enforce", "enforce", "shadow", "off"};
+static const char *const drawn_modes[] = {"enforce", "soft", "shadow", "off"};
 
 static struct rule *draw_rule(struct random *random, int id, const char *by, char text[256])
 {
@@ -196,7 +196,12 @@ static const struct rule *version_of(struct world *world, const struct drawn *dr
     return candidate ? drawn->candidate[i] : drawn->rule[i];
 }
 
-/* By the definition: of each combination of dimensions the most specific enforced ones, and shadows above them. */
+static bool is_in_force(const struct rule *rule)
+{
+    return rule->mode == RULE_ENFORCE || rule->mode == RULE_SOFT;
+}
+
+/* By the definition: of each combination of dimensions the most specific ones in force, and shadows above them. */
 static uint32_t naive_match(const struct rule *const *versions, const struct drawn *drawn, struct bytes endpoint,
                             bool has_user, bool has_ip)
 {
@@ -207,7 +212,7 @@ static uint32_t naive_match(const struct rule *const *versions, const struct dra
         for (uint8_t d = 0; d < rule->by_count; d++)
             applies = applies && (rule->by[d].data[0] == 'u' ? has_user : has_ip);
         for (uint32_t j = 0; applies && j < drawn->count; j++)
-            applies = !(versions[j]->mode == RULE_ENFORCE && same_dimensions(rule, versions[j]) &&
+            applies = !(is_in_force(versions[j]) && same_dimensions(rule, versions[j]) &&
                         naive_covers(versions[j], endpoint) && specificity(versions[j]) > specificity(rule));
         found |= (uint32_t)applies << i;
     }

@@ -34,6 +34,7 @@ static const char rules[] =
     "- {id: pair, service: shop, by: [user, ip], algorithm: sliding_window, limit: 9, window: 1m}\n"
     "- {id: window, service: shop, endpoint: /w/*, by: tenant, algorithm: fixed_window, limit: 12, window: 1s}\n"
     "- {id: log, service: shop, endpoint: /l, by: tenant, algorithm: sliding_log, limit: 8, window: 1s}\n"
+    "- {id: soft, service: shop, by: ip, mode: soft, rate: 5/s, burst: 4}\n"
     "- {id: leaky, service: shop, endpoint: /k, by: tenant, algorithm: leaky_bucket, rate: 9/s, burst: 4}\n"
     "- {id: seen, service: shop, by: tenant, mode: shadow, rate: 10/s, burst: 3}\n"
     "- {id: lists, service: shop, endpoint: /d, by: user, rate: 10/s, burst: 5, deny: [user=user2]}\n";

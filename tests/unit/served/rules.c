@@ -85,7 +85,7 @@ static void test_all_or_nothing(void)
            served_told("['rule' 'both' 'endpoint' '*' 'by' 'ip,user' 'algorithm' 'fixed_window' "),
        "shadows and combinations too");
     (void)served_ask("INFO rules");
-    OK(served_told("rule_b/ghost:allowed=8,denied=0,shadow_denied=7\r\n"),
+    OK(served_told("rule_b/ghost:allowed=8,denied=0,shadow_denied=7,over_limit=0\r\n"),
        "INFO counts what a shadow would have denied");
     OK(served_told("rule_b/per-ip:allowed=5,denied="), "and what was allowed");
 }

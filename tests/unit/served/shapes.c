@@ -203,7 +203,8 @@ static void draw_change(struct random *random, char *line)
                            "algorithm:~leaky_bucket,rate:~9/s,burst:~4"),
                        ANY(random, "", "", ",tiers:~{pro:~unlimited}", ",deny:~[user=user1]",
                            ",tiers:~{pro:~20/s}"),
-                       ANY(random, "", "", "", ",mode:~shadow", ",mode:~off", ",priority_floor:~{low:~50%}"));
+                       ANY(random, "", "", "", ",mode:~shadow", ",mode:~soft", ",mode:~off",
+                           ",priority_floor:~{low:~50%}"));
 }
 
 /* In small letters CAN_ACCESS means the same, and is not of its shape. */
@@ -238,6 +239,7 @@ static void note_counts(struct told *told)
         told->counts.allowed += counts.allowed;
         told->counts.denied += counts.denied;
         told->counts.shadow_denied += counts.shadow_denied;
+        told->counts.over_limit += counts.over_limit;
     }
 }
 
