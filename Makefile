@@ -11,6 +11,7 @@
 #   make fuzz         fuzz the decoders    make tidy         source rules, clang-tidy, cppcheck
 #   make pictures     the pictures of the dashboard in docs/pictures, anew
 #   make compose-check    three regions as containers (skips where no engine can be started)
+#   make package-check    the Debian packages in a clean Debian: install, run, remove, purge
 #   make bench        what it costs, next to others [MODE=full]
 #   make install      [DESTDIR=] [PREFIX=/usr/local]: binaries, headers, libheadgate, headgate.pc
 #   make deb          Debian packages, into build/deb
@@ -348,7 +349,7 @@ TSAN := $(patsubst %.c,build/tsan/%,$(wildcard tests/unit/base/gate.c tests/unit
     tests/unit/limit/table_threads.c tests/unit/rules/ruleset_threads.c tests/unit/served/hot_threads.c))
 
 # The end-to-end tests again, with daemons under ASan and UBSan; not those that measure speed or compile.
-E2E_ASAN := $(patsubst %,build/asan/%,$(filter-out %/dashboard.t %/docs.t %/integrations.t %/library.t %/load.t %/up.t,$(wildcard tests/e2e/*.t)))
+E2E_ASAN := $(patsubst %,build/asan/%,$(filter-out %/dashboard.t %/docs.t %/integrations.t %/kubernetes.t %/library.t %/load.t %/up.t,$(wildcard tests/e2e/*.t)))
 # And with TSan what makes several threads of a daemon work.
 E2E_TSAN := build/tsan/tests/e2e/threads.t
 build/asan/tests/e2e/%.t build/tsan/tests/e2e/%.t: tests/e2e/%.t
@@ -380,7 +381,7 @@ check: deps
 
 # ---- a cluster to look at --------------------------------------------------------------------------
 
-.PHONY: up down compose-check
+.PHONY: up down compose-check package-check
 up:
 	@.ci/deps build up
 	@[ -x $(B)/headgated ] || echo 'Building into $(B), about half a minute on two cores ...'
@@ -396,6 +397,10 @@ pictures:
 	@.ci/deps build browser
 	@$(SUBMAKE) -s all
 	@tests/e2e/browser/pictures
+
+package-check:
+	@.ci/deps build package
+	prove -v tests/package-check
 
 compose-check:
 	@.ci/deps build

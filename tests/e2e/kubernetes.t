@@ -1,0 +1,84 @@
+#!/usr/bin/perl
+# The files for Kubernetes: what kustomize makes of them is valid by the schemas of Kubernetes, the config that each pod
+# gets is good, its names are those of the services, and the daemons of all pods agree on what they must agree on.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Headgate;
+use MIME::Base64 qw(decode_base64);
+use JSON::PP ();
+use Test::More;
+
+plan skip_all => 'no kubectl, node and npm' if system('command -v kubectl node npm >/dev/null') != 0;
+my $files = "$FindBin::Bin/../../config/kubernetes";
+my $scratch = Headgate::scratch();
+my @regions = qw(us-east eu-west ap-south);
+
+# The objects of a region, as kustomize makes them: {"KIND NAME" => object}.
+my %objects;
+for my $region (@regions) {
+    my $to_json = 'import json, sys, yaml; json.dump(list(yaml.safe_load_all(sys.stdin)), sys.stdout)';
+    my ($status, $out, $err) = Headgate::run(60, 'bash', '-c', "set -o pipefail; kubectl kustomize '$files/$region' |"
+        . " python3 -c '$to_json' >'$scratch/$region.json'");
+    is($status, 0, "$region: kustomize makes it") or diag($err);
+    $objects{$region} = {map { ("$_->{kind} $_->{metadata}{name}" => $_) }
+        @{JSON::PP::decode_json(Headgate::read_file("$scratch/$region.json"))}};
+}
+
+# The config of a pod, as its init container writes it.
+sub config_of {
+    my ($region, $index) = @_;
+    my ($set) = grep { $_->{kind} eq 'StatefulSet' } values %{$objects{$region}};
+    my $spec = $set->{spec}{template}{spec};
+    my ($template) = grep { $_->{name} eq 'template' } @{$spec->{volumes}};
+    my $secret = $objects{$region}{"Secret $template->{secret}{secretName}"} or return '';
+    Headgate::write_file("$scratch/template.yaml", decode_base64($secret->{data}{'headgate.yaml'}));
+    my $script = $spec->{initContainers}[0]{args}[0];
+    $script =~ s{/template/headgate.yaml}{$scratch/template.yaml} or return '';
+    $script =~ s{/etc/headgate/headgate.yaml}{$scratch/pod.yaml} or return '';
+    local $ENV{POD_NAME} = "$set->{metadata}{name}-$index";
+    return system('sh', '-c', $script) == 0 ? Headgate::read_file("$scratch/pod.yaml") : '';
+}
+
+my %shared;
+for my $region (@regions) {
+    my ($set) = grep { $_->{kind} eq 'StatefulSet' } values %{$objects{$region}};
+    is($set->{spec}{replicas}, 2, "$region: two daemons");
+    ok($objects{$region}{"Service $set->{spec}{serviceName}"}, "$region: the pods have names of a service");
+    for my $index (0, 1) {
+        my $pod = "$set->{metadata}{name}-$index";
+        my $config = config_of($region, $index);
+        my @check = (Headgate::headgated(), '--check-config', '--config', "$scratch/pod.yaml");
+        my ($status, $out, $err) = Headgate::run(20, @check);
+        is("$status $out", "0 $scratch/pod.yaml is good: node $pod in region $region, limits: 1, peers: 5\n",
+            "$pod: its config is good") or diag($err);
+        my $host = "$pod.$set->{spec}{serviceName}.$set->{metadata}{namespace}.svc";
+        like($config, qr/^advertise: \Q$host\E$/m, "$pod: peers reach it by its name");
+        my %peers = $config =~ /node: (\S+), region: \S+ gossip: "([^:]+):7071"/g;
+        $peers{$pod} = $host;
+        my $daemons = join ' ', map { "$_=$peers{$_}" } sort keys %peers;
+        my $rest = ($config =~ s/\A.*?^regions:/regions:/msr) =~ s/^  - \{node:.*\n//mgr;
+        $shared{$daemons}{$rest}++;
+    }
+}
+is_deeply([map { values %$_ } values %shared], [6], 'all six name the same daemons, and share the rest');
+
+subtest 'the schemas of Kubernetes' => sub {
+    system('cp', '-r', "$FindBin::Bin/kubernetes", "$scratch/validate") == 0 or die;
+    my ($status, $out, $err) = Headgate::run(120, 'sh', '-c', "cd '$scratch/validate' && npm ci --no-audit --no-fund");
+    plan skip_all => 'npm cannot install them: ' . ((split /\n/, $err)[0] // '') if $status != 0;
+    # The API server accepts base64 in lines, as kustomize writes it; the schema does not.
+    for my $region (@regions) {
+        Headgate::write_file("$scratch/$region.json", Headgate::read_file("$scratch/$region.json") =~ s/\\n//gr);
+    }
+    my $broken = "$scratch/broken.json";
+    Headgate::write_file($broken, Headgate::read_file("$scratch/us-east.json") =~ s/"replicas": 2/"replicas": "two"/r);
+    (undef, $out) = Headgate::run(60, 'node', "$scratch/validate/validate.js", $broken);
+    like($out, qr/^StatefulSet headgate-us-east: .*replicas/m, 'a mistake is found');
+    for my $region (@regions) {
+        ($status, $out, $err) = Headgate::run(60, 'node', "$scratch/validate/validate.js", "$scratch/$region.json");
+        is("$status $out$err", '0 ', "$region: all objects are valid");
+    }
+};
+done_testing();
