@@ -6,7 +6,7 @@
 #include "commands/refusals.h"
 #include "edge/process/descriptors.h"
 #include "http/call.h"
-#include "http/metrics_page.h"
+#include "http/metrics_limits.h"
 #include "wire/command.h"
 
 enum {
@@ -69,11 +69,11 @@ static void put_refusals(struct metrics_page *page, const struct commands *comma
 
 /* ---- this daemon ---- */
 
-static void put_process(struct metrics_page *page, struct commands *commands, uint64_t now_ns)
+static void put_process(struct metrics_page *page, struct commands *commands, struct turn turn)
 {
     const struct descriptors descriptors = descriptors_count();
-    const uint64_t resident_bytes = figures_resident_bytes(commands, now_ns);
-    const uint64_t up_ns = now_ns > commands->started_ns ? now_ns - commands->started_ns : 0;
+    const uint64_t resident_bytes = figures_resident_bytes(commands, turn.now_ns);
+    const uint64_t up_ns = turn.now_ns > commands->started_ns ? turn.now_ns - commands->started_ns : 0;
     page_head(page, "build_info", "gauge", "1, of the version, the name and the region in its labels");
     page_begin(page);
     page_name(page, "build_info");
@@ -82,6 +82,7 @@ static void put_process(struct metrics_page *page, struct commands *commands, ui
     page_label(page, 2, "region", bytes_of(commands->region));
     page_value(page, 3, 1, 1);
     (void)page_end(page);
+    page_gauge(page, "time_seconds", "the wall clock of this daemon, since 1970", turn.wall_ns / 1000000, 1000);
     page_gauge(page, "uptime_seconds", "time since the start", up_ns / 1000000, 1000);
     page_gauge(page, "threads", "threads that serve clients",
                commands->worker_threads != NULL ? commands->worker_threads->count : 1, 1);
@@ -192,51 +193,7 @@ static void put_cluster(struct metrics_page *page, const struct node *node, uint
     put_peers(page, peers, count);
 }
 
-/* ---- limits and rules ---- */
-
-static uint64_t limit_capacity(const struct commands *commands, uint16_t index)
-{
-    return commands->limits->limit[index].terms.capacity;
-}
-
-static uint64_t limit_overshoot(const struct commands *commands, uint16_t index)
-{
-    return commands->limits->limit[index].terms.overshoot;
-}
-
-static uint64_t limit_debt(const struct commands *commands, uint16_t index)
-{
-    return node_worst_debt_tokens(commands->node, ruleset_named_limit(node_rules(commands->node), index));
-}
-
-static uint64_t limit_doubted(const struct commands *commands, uint16_t index)
-{
-    return node_doubted_tokens(commands->node, ruleset_named_limit(node_rules(commands->node), index));
-}
-
-static const struct {
-    const char *name, *help;
-    uint64_t (*value)(const struct commands *commands, uint16_t index);
-} limit_metrics[] = {
-    {"limit_capacity_tokens", "tokens of a full key of this limit of the config", limit_capacity},
-    {"limit_overshoot_tokens", "tokens beyond the limit that the config declares", limit_overshoot},
-    {"limit_worst_debt_tokens", "most tokens below zero that a key under these terms was seen at here", limit_debt},
-    {"limit_doubted_tokens", "the part of doubted_tokens that keys under these terms have", limit_doubted},
-};
-
-static void put_limits(struct metrics_page *page, const struct commands *commands)
-{
-    for (size_t i = 0; i < sizeof limit_metrics / sizeof limit_metrics[0]; i++) {
-        page_head(page, limit_metrics[i].name, "gauge", limit_metrics[i].help);
-        for (uint16_t k = 0; k < commands->limits->count; k++) {
-            page_begin(page);
-            page_name(page, limit_metrics[i].name);
-            page_label(page, 0, "limit", bytes_of(commands->limits->limit[k].name));
-            page_value(page, 1, limit_metrics[i].value(commands, k), 1);
-            (void)page_end(page);
-        }
-    }
-}
+/* ---- rules ---- */
 
 struct rules_page {
     struct metrics_page *page;
@@ -246,14 +203,17 @@ struct rules_page {
     uint32_t other_count;      /* and how many these are */
 };
 
-/* All series of one rule: a piece. */
-static bool put_rule(struct metrics_page *page, struct bytes service, struct bytes id,
+/* All series of one rule: a piece. `mode` says which outcomes are there although they are 0; RULE_OFF: all. */
+static bool put_rule(struct metrics_page *page, struct bytes service, struct bytes id, enum rule_mode mode,
                      const struct rule_counts *counts)
 {
+    static const enum rule_mode modes[] = {RULE_OFF, RULE_OFF, RULE_SHADOW, RULE_SOFT};
     static const char *const outcomes[] = {"allowed", "denied", "shadow_denied", "over_limit"};
     const uint64_t of_outcome[] = {counts->allowed, counts->denied, counts->shadow_denied, counts->over_limit};
     page_begin(page);
     for (size_t i = 0; i < sizeof outcomes / sizeof outcomes[0]; i++) {
+        if (of_outcome[i] == 0 && modes[i] != RULE_OFF && mode != RULE_OFF && mode != modes[i])
+            continue;
         page_name(page, "rule_decisions_total");
         page_label(page, 0, "service", service);
         page_label(page, 1, "rule", id);
@@ -267,7 +227,9 @@ static void visit_rule(void *context, const struct ruled *rule)
 {
     struct rules_page *rules_page = context;
     const struct rule_counts counts = ruled_counts(rule);
-    if (rules_page->shown < METRICS_RULES_MAX && put_rule(rules_page->page, rule->service, rule->id, &counts)) {
+    const enum rule_mode mode = (rule->stable ? rule->stable : rule->candidate)->mode;
+    if (rules_page->shown < METRICS_RULES_MAX &&
+        put_rule(rules_page->page, rule->service, rule->id, mode, &counts)) {
         rules_page->shown++;
         return;
     }
@@ -297,12 +259,12 @@ void http_metrics(struct http_call *call)
     ruleset_stats(rules_page.rules, &stats);
     call->work += command_table[COMMAND_INFO].work + stats.rules / RULES_FOR_A_WORK;
     call->body.room -= METRICS_END_BYTES;
-    put_process(&page, commands, call->turn.now_ns);
+    put_process(&page, commands, call->turn);
     put_tables(&page, &figures);
     put_more_tables(&page, commands, &figures);
     put_refusals(&page, commands);
     put_cluster(&page, commands->node, call->turn.now_ns);
-    put_limits(&page, commands);
+    metrics_limits(&page, commands);
     page_gauge(&page, "services", "services with rules", stats.services, 1);
     page_gauge(&page, "rules", "rules in use", stats.rules, 1);
     page_gauge(&page, "rules_bytes", "memory of the rules in use", stats.bytes, 1);
@@ -310,7 +272,10 @@ void http_metrics(struct http_call *call)
     ruleset_visit_services(rules_page.rules, visit_service, &rules_page);
     call->body.room = room;
     if (rules_page.other_count > 0)
-        (void)put_rule(&page, bytes_of("(others)"), bytes_of("(others)"), &rules_page.others);
+        (void)put_rule(&page, bytes_of(METRICS_OTHERS), bytes_of(METRICS_OTHERS), RULE_OFF, &rules_page.others);
+    call->body.room = room - METRICS_END_BYTES;
+    metrics_bounds(&page, commands->node);
+    call->body.room = room;
     page_gauge(&page, "metrics_truncated", "1: there are more metrics than this page has room for", page.truncated,
                1);
 }

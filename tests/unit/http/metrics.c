@@ -352,10 +352,10 @@ static void test_values(void)
     value("headgate_rule_decisions_total{service=\"a\",rule=\"" id "\",outcome=\"" outcome "\"}")
     OK_STRING(RULE("few", "allowed"), "2", "allowed");
     OK_STRING(RULE("few", "denied"), "3", "denied");
-    OK_STRING(RULE("few", "shadow_denied"), "0", "the rule is no shadow");
+    OK_STRING(RULE("few", "shadow_denied"), "", "the rule is no shadow, and has no such series");
     OK(strtoul(RULE("ghost", "shadow_denied"), NULL, 10) > 0, "the other one is");
     OK_STRING(RULE("lenient", "over_limit"), "4", "and what is over a soft limit by itself");
-    OK_STRING(RULE("lenient", "shadow_denied"), "0", "which is no shadow");
+    OK_STRING(RULE("lenient", "shadow_denied"), "", "which is no shadow");
     OK_STRING(value("headgate_admitted_requests_total"), "2", "requests allowed");
     OK_STRING(value("headgate_refused_requests_total"), "3", "requests refused");
     OK_STRING(value("headgate_used_keys"), "3", "keys");
@@ -364,15 +364,33 @@ static void test_values(void)
     end();
 }
 
+static void test_bounds(void)
+{
+    begin();
+    OK(set_rules(
+           "rules:\n"
+           "- {id: two, service: a, by: user, rate: 9/m, burst: 7, overshoot: 3, tiers: {pro: 90/m burst 70}}\n"
+           "- {id: ghost, service: a, by: user, rate: 1/m, burst: 1, mode: shadow}\n"),
+       "a rule with two amounts, and a shadow");
+    OK_STRING(parse(page()), "", "a page with bounds is as it should be");
+    OK_STRING(value("headgate_rule_overshoot_tokens{service=\"a\",rule=\"two\"}"), "3", "what the rule declares");
+    OK_STRING(value("headgate_rule_worst_debt_tokens{service=\"a\",rule=\"two\"}"), "0",
+              "beside what was measured");
+    OK_U64(count("rule=\"ghost\"}"), 0, "a shadow has no bound");
+    OK_STRING(value("headgate_time_seconds"), "1795219202.000", "the wall clock");
+    end();
+}
+
 /* `rule_count` rules of one service, with names that begin so; each allows one request. */
-static void fill(const char *service, const char *name, int rule_count)
+static void fill(const char *service, const char *name, int rule_count, const char *mode)
 {
     static char text[64 * 1024];
     size_t size = (size_t)snprintf(text, sizeof text, "rules:\n");
     for (int i = 0; i < rule_count; i++)
-        size += (size_t)snprintf(text + size, sizeof text - size,
-                                 "- {id: %s%03d, service: %s, endpoint: /%d, by: user, rate: 1/m, burst: 1}\n",
-                                 name, i, service, i);
+        size += (size_t)
+            snprintf(text + size, sizeof text - size,
+                     "- {id: %s%03d, service: %s, endpoint: /%d, by: user, rate: 1/m, burst: 1, mode: %s}\n", name,
+                     i, service, i, mode);
     assert(size < sizeof text);
     OK(set_rules(text), "%d rules", rule_count);
     for (int i = 0; i < rule_count; i++) {
@@ -385,14 +403,14 @@ static void fill(const char *service, const char *name, int rule_count)
 static void test_many_rules(void)
 {
     begin();
-    fill("s", "r", 200);
+    fill("s", "r", 200, "enforce");
     (void)parse(page());
     OK_U64(count("outcome=\"allowed\""), 200, "so many rules have series of their own");
-    OK_U64(count("(others)"), 0, "and there are no others");
-    fill("t", "r", 30);
+    OK_U64(count("(others)"), 2, "and there are no others, but of bounds, which 100 have");
+    fill("t", "r", 30, "enforce");
     OK_STRING(parse(page()), "", "with more rules, the page is as it should be");
     OK_U64(count("outcome=\"allowed\""), 201, "there is one series more,");
-    OK_U64(count("service=\"(others)\",rule=\"(others)\""), 4, "of the others");
+    OK_U64(count("service=\"(others)\",rule=\"(others)\""), 6, "of the others");
     OK_U64(sum("headgate_rule_decisions_total{service=\"(others)\"", "allowed"), 30, "which has their sums");
     OK_STRING(value("headgate_metrics_truncated"), "0", "nothing is left out");
     end();
@@ -407,7 +425,7 @@ static void test_long_names(void)
         const char service[] = {(char)('a' + i), '\0'};
         char name[64];
         (void)snprintf(name, sizeof name, "%.60s%s", LONG, service);
-        fill(name, &LONG[1], 25);
+        fill(name, &LONG[1], 25, "shadow");
     }
     OK_STRING(parse(page()), "", "a page that is full has whole lines");
     OK_STRING(value("headgate_metrics_truncated"), "1", "and says that it is full");
@@ -427,6 +445,7 @@ int main(void)
     test_tables();
     test_escaping();
     test_values();
+    test_bounds();
     test_many_rules();
     test_long_names();
     return tap_done();
