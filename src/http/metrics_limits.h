@@ -6,6 +6,7 @@
  * of the same terms share it. Of a rule with several amounts the one is told that is nearest to its bound. Internal
  * to src/http.
  */
+#ifndef HEADGATE_HTTP_METRICS_LIMITS_H
 #define HEADGATE_HTTP_METRICS_LIMITS_H
 
 #include "http/call.h"
