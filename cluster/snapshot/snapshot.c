@@ -224,14 +224,19 @@ static bool is_staged(void *context, const struct entry *entry)
     return bsearch(&key, view->staged, view->count, sizeof *view->staged, by_id) != NULL;
 }
 
+/* The tokens that are missing at that level; a part of one counts as a whole one. */
+static uint64_t tokens_used(const struct limit *limit, int64_t level)
+{
+    int64_t used = limit->capacity_units - level;
+    return used <= 0 ? 0 : (uint64_t)((used - 1) / limit->units_per_token + 1);
+}
+
 /* The level under `to` of a key with that level under `from`: used tokens stay used. */
 static int64_t level_under(const struct limit *from, const struct limit *to, int64_t level)
 {
     if (from == to)
         return level;
-    int64_t used = from->capacity_units - level;
-    int64_t tokens = used <= 0 ? 0 : (used - 1) / from->units_per_token + 1;
-    return add_units(to->capacity_units, -units_of_tokens(to, tokens));
+    return add_units(to->capacity_units, -units_of_tokens(to, (int64_t)tokens_used(from, level)));
 }
 
 /*
@@ -277,8 +282,10 @@ static void merge_stage(struct node *node, struct stage *stage)
         int64_t level = level_under(&node->limits.limit[staged->limit], limit, staged->settled);
         int64_t own = own_part_unpaid(limit, bucket, staged);
         level = add_units(add_units(level, -units_of_tokens(limit, staged->later)), own);
-        if (stage->adds)
+        if (stage->adds) { /* the donor may have charged some of it as well */
             level = add_units(level, bucket->settled - limit->capacity_units);
+            staged->doubted += tokens_used(limit, bucket->settled);
+        }
         bucket_renew_others(bucket, limit, (uint64_t)staged->later, node->now_ns);
         bucket_lower_level(bucket, limit, level, node->now_ns);
         counters_mark_dirty(node, entry);

@@ -75,7 +75,7 @@ enum {
     X(THROTTLE, "throttle", -5, 4, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED, \
       "limits", "key max_burst count period [quantity]",                                                           \
       "As throttlecrab: allowed, max_burst, remaining, reset_after s, retry_after s.")                             \
-    X(EXPLAIN, "explain", -2, 200, COMMAND_READ | COMMAND_KEY, "limits", "id [id ...] " COMMAND_SELECTORS,         \
+    X(EXPLAIN, "explain", -2, 240, COMMAND_READ | COMMAND_KEY, "limits", "id [id ...] " COMMAND_SELECTORS,         \
       "Why a request is allowed or refused here, for people.")                                                     \
     X(HOT, "hot", -1, 400, COMMAND_READ | COMMAND_TOGETHER, "limits",                                              \
       "[service [rule]] [COUNT n] [BY refused|asked] [OVER minutes|hours]",                                        \
@@ -113,7 +113,7 @@ enum {
       "OK: nothing is ever watched.")                                                                              \
     X(COMMAND, "command", -1, 100, COMMAND_READ | COMMAND_TOGETHER, "server", "[subcommand ...]",                  \
       "All commands, for client libraries.")                                                                       \
-    X(INFO, "info", -1, 100, COMMAND_READ | COMMAND_TOGETHER, "server", "[section ...]",                           \
+    X(INFO, "info", -1, 270, COMMAND_READ | COMMAND_TOGETHER, "server", "[section ...]",                           \
       "Figures: server, clients, limits, rules, table, cluster, stats, transport, store, memory, keyspace, "       \
       "refusals.")                                                                                                 \
     X(DBSIZE, "dbsize", 1, 20, COMMAND_READ, "server", "", "How many keys owe something here.")                    \

@@ -514,6 +514,7 @@ static void each_lacks_something(void)
        "30, says the next, which lacks some of those: for long it is refused (%u times)", refused);
     OK(bucket.settled / slow->units_per_token == 110, "then both are charged: %d of 160 are left",
        (int)(bucket.settled / slow->units_per_token));
+    OK_U64(world_stats(ANN).doubted_tokens, 20, "and INFO says that the 20 may be among the 30");
     skip_text();
     world_close();
 }
