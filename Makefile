@@ -68,7 +68,7 @@ ALL_LDFLAGS := $(LDFLAGS_$(FLAVOUR)) $(LDFLAGS)
 TEST_LDFLAGS := $(filter-out -flto=auto,$(ALL_LDFLAGS)) $(if $(findstring flto,$(ALL_LDFLAGS)),-fno-lto) \
     $(if $(shell command -v ld.gold 2>/dev/null),-fuse-ld=gold)
 # Debian keeps them all in the default paths, and nng has no .pc file: pkg-config would add nothing.
-LIBS := -lyaml -lnng -luv -lmsgpackc -lsqlite3 -lsodium -ljansson -licui18n -licuuc -lsystemd -lssl -lcrypto -lm -lpthread
+LIBS := -lyaml -lnng -luv -lmsgpackc -lsqlite3 -lsodium -ljansson -lnghttp2 -lprotobuf-c -licui18n -licuuc -lsystemd -lssl -lcrypto -lm -lpthread
 
 SUBMAKE = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 ifdef V
@@ -125,6 +125,31 @@ $(O)/llhttp/%.o: $(LLHTTP)/%.c $(B)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(filter-out $(WARNINGS) -Werror,$(ALL_CFLAGS)) $(LLHTTP_CFLAGS) -w -std=gnu11 -c -o $@ $<
 
+# The messages of gRPC: src/grpc/proto/x/y.proto becomes x/y.pb-c.[ch] in the build tree, as those of Google do that they
+# name. They are compiled without our warnings, and come before all that may include them.
+PROTO_ROOT := src/grpc/proto
+PROTO_C := $(O)/proto
+PROTO_NAMES := $(patsubst $(PROTO_ROOT)/%.proto,%,$(shell find $(PROTO_ROOT) -name '*.proto')) \
+    google/protobuf/duration google/protobuf/wrappers
+PROTO_HEADERS := $(patsubst %,$(PROTO_C)/%.pb-c.h,$(PROTO_NAMES))
+objects_proto := $(patsubst %,$(PROTO_C)/%.o,$(PROTO_NAMES))
+define proto_rule
+	$(SAY) GEN $(@:.h=.c)
+	@mkdir -p $(PROTO_C)
+	$(Q)protoc-c -I$(PROTO_ROOT) -I/usr/include --c_out=$(PROTO_C) $<
+endef
+$(PROTO_C)/%.pb-c.h: $(PROTO_ROOT)/%.proto
+	$(proto_rule)
+$(PROTO_C)/google/%.pb-c.h: /usr/include/google/%.proto
+	$(proto_rule)
+$(PROTO_C)/%.o: $(PROTO_C)/%.pb-c.h $(PROTO_HEADERS) $(B)/flags
+	$(SAY) CC $@
+	$(Q)$(CC) $(filter-out $(WARNINGS) -Werror,$(ALL_CFLAGS)) -w -I$(PROTO_C) -c -o $@ $(<:.h=.c)
+objects_grpc := $(patsubst %.c,$(O)/%.o,$(wildcard src/grpc/*.c)) $(objects_proto)
+grpc_objects := $(patsubst %.c,$(O)/%,$(wildcard src/grpc/*.c tests/unit/grpc/*.c tests/fuzz/fuzz_grpc.c))
+$(addsuffix .o,$(grpc_objects)) $(addsuffix .read,$(grpc_objects)): ALL_CFLAGS += -isystem $(PROTO_C)
+$(addsuffix .o,$(grpc_objects)) $(addsuffix .read,$(grpc_objects)): | $(PROTO_HEADERS)
+
 ALL_ARCHIVES := $(foreach r,$(rooms_all),$(call archive,$(r)))
 objects_commands := $(patsubst %.c,$(O)/%.o,$(wildcard src/commands/*.c))
 # The page of the daemon: src/http/dashboard/dashboard.css becomes the array dashboard_css, and so on.
@@ -139,7 +164,7 @@ $(O)/src/http/dashboard/%.o: $(O)/src/http/dashboard/%.c $(B)/flags
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 .PRECIOUS: $(O)/src/http/dashboard/%.c
 objects_http := $(patsubst %.c,$(O)/%.o,$(wildcard src/http/*.c)) $(objects_dashboard) $(objects_llhttp)
-DAEMON := $(patsubst %.c,$(O)/%.o,$(wildcard src/*.c)) $(objects_commands) $(objects_http) $(ALL_ARCHIVES)
+DAEMON := $(patsubst %.c,$(O)/%.o,$(wildcard src/*.c)) $(objects_commands) $(objects_http) $(objects_grpc) $(ALL_ARCHIVES)
 $(B)/headgated: $(DAEMON)
 	$(SAY) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
@@ -253,6 +278,13 @@ $(B)/tests/unit/served/%: $(O)/tests/unit/served/%.o $(TEST_LIB) $(objects_comma
 
 # tests/unit/http/<what>.c has HTTP, the commands and a real node that is alone.
 $(B)/tests/unit/http/%: $(O)/tests/unit/http/%.o $(TEST_LIB) $(objects_http) $(objects_commands) \
+    $(foreach r,cluster edge wire rules limit base,$(call archive,$(r)))
+	$(SAY) LD $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
+
+# tests/unit/grpc/<what>.c has gRPC, and what those have.
+$(B)/tests/unit/grpc/%: $(O)/tests/unit/grpc/%.o $(TEST_LIB) $(objects_grpc) $(objects_http) $(objects_commands) \
     $(foreach r,cluster edge wire rules limit base,$(call archive,$(r)))
 	$(SAY) LD $@
 	@mkdir -p $(@D)

@@ -37,6 +37,13 @@ static bool open_store(struct server *server, struct error *error)
     return true;
 }
 
+static struct grpc_options grpc_options_of(const struct settings *settings)
+{
+    return (struct grpc_options){.limit_fields = settings->grpc.limit_fields,
+                                 .memory_bytes = (size_t)(settings->grpc.memory_bytes / settings->threads),
+                                 .request_timeout_ns = settings->request_timeout_ns};
+}
+
 static bool open_listeners(struct server *server, struct error *error)
 {
     const struct settings *settings = server->settings;
@@ -54,7 +61,10 @@ static bool open_listeners(struct server *server, struct error *error)
                                                .resp_tls = settings->clients_tls_address,
                                                .http_tls = settings->http_tls_address,
                                                .tls = server->tls,
-                                               .http_settings = &settings->http};
+                                               .http_settings = &settings->http,
+                                               .grpc = settings->grpc_address,
+                                               .grpc_tls = settings->grpc_tls_address,
+                                               .grpc_options = grpc_options_of(settings)};
     json_arena_prepare(hash_64(&settings->node.hash_key, "json", 4));
     return worker_listen(&server->worker, &options, &addresses, NULL, error) &&
            worker_threads_listen(&server->worker_threads, &options, &addresses, &server->worker, error);
@@ -167,6 +177,10 @@ static void introduce(struct server *server)
                   settings->clients_tls_address);
     if (settings->http_tls_address[0])
         log_write(&server->log, LOG_LEVEL_INFO, "listening on %s for HTTP over TLS", settings->http_tls_address);
+    if (settings->grpc_address[0])
+        log_write(&server->log, LOG_LEVEL_INFO, "listening on %s for gRPC", settings->grpc_address);
+    if (settings->grpc_tls_address[0])
+        log_write(&server->log, LOG_LEVEL_INFO, "listening on %s for gRPC over TLS", settings->grpc_tls_address);
     if (settings->secret_is_none)
         log_write(
             &server->log, LOG_LEVEL_WARNING,

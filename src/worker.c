@@ -186,6 +186,7 @@ void worker_close(struct worker *worker)
     int busy = uv_loop_close(&worker->loop);
     assert(busy == 0);
     http_destroy(&worker->http);
+    grpc_destroy(&worker->grpc);
     commands_close(&worker->commands);
     hot_destroy(&worker->hot);
 }
@@ -200,24 +201,41 @@ static bool listen_at(struct worker *worker, const struct service *service, cons
                          : listener_bind(&worker->listener, address, service, error);
 }
 
+static bool serve_http(struct worker *worker, const struct worker_addresses *addresses, struct error *error)
+{
+    if (!addresses->http[0] && !addresses->http_tls[0])
+        return true;
+    worker->http = http_create(&worker->commands, addresses->http_settings);
+    return worker->http != NULL || error_set(error, EX_OSERR, "not enough memory to serve HTTP");
+}
+
+static bool serve_grpc(struct worker *worker, const struct worker_addresses *addresses, struct error *error)
+{
+    if (!addresses->grpc[0] && !addresses->grpc_tls[0])
+        return true;
+    worker->grpc = grpc_create(&worker->commands, &addresses->grpc_options);
+    return worker->grpc != NULL ||
+           error_set(error, EX_OSERR, "not enough memory to serve gRPC: grpc.memory says how much there is to be");
+}
+
 bool worker_listen(struct worker *worker, const struct listener_options *options,
                    const struct worker_addresses *addresses, const struct worker *first, struct error *error)
 {
-    const struct service resp = worker_resp_service(worker), http = worker_http_service(worker);
+    const struct service resp = worker_resp_service(worker), http = worker_http_service(worker),
+                         grpc = worker_grpc_service(worker);
     if (!listener_init(&worker->listener, &worker->loop, &resp, options, error))
         return false;
     worker->has_listener = true;
-    if (addresses->http[0] || addresses->http_tls[0]) {
-        worker->http = http_create(&worker->commands, addresses->http_settings);
-        if (worker->http == NULL)
-            return error_set(error, EX_OSERR, "not enough memory to serve HTTP");
-    }
-    struct service resp_tls = resp, http_tls = http;
-    resp_tls.tls = http_tls.tls = addresses->tls;
+    if (!serve_http(worker, addresses, error) || !serve_grpc(worker, addresses, error))
+        return false;
+    struct service resp_tls = resp, http_tls = http, grpc_tls = grpc;
+    resp_tls.tls = http_tls.tls = grpc_tls.tls = addresses->tls;
     return listen_at(worker, &resp, addresses->resp, first, error) &&
            listen_at(worker, &http, addresses->http, first, error) &&
            listen_at(worker, &resp_tls, addresses->resp_tls, first, error) &&
-           listen_at(worker, &http_tls, addresses->http_tls, first, error);
+           listen_at(worker, &http_tls, addresses->http_tls, first, error) &&
+           listen_at(worker, &grpc, addresses->grpc, first, error) &&
+           listen_at(worker, &grpc_tls, addresses->grpc_tls, first, error);
 }
 
 bool worker_watch(struct worker *worker, bool names, uint64_t seed, struct error *error)

@@ -15,6 +15,7 @@
 #include "edge/process/clock.h"
 #include "edge/process/log.h"
 #include "edge/settings/http_settings.h"
+#include "grpc/grpc.h"
 #include "http/http.h"
 #include "refused_log.h"
 
@@ -60,6 +61,7 @@ struct worker {
     struct listener listener;
     struct commands commands;
     struct http *http; /* NULL: HTTP is not served */
+    struct grpc *grpc; /* NULL: gRPC is not served */
     struct hot *hot;   /* what this thread notes for HOT */
 };
 
@@ -76,11 +78,12 @@ void worker_run(struct worker *worker);
 /* Closes the worker's own handles and the loop. Nothing else may be left in the loop. */
 void worker_close(struct worker *worker);
 
-/* Where clients connect: for RESP, for HTTP, and for both over TLS ("": nowhere). */
+/* Where clients connect: for RESP, for HTTP, for gRPC, and for each over TLS ("": nowhere). */
 struct worker_addresses {
-    const char *resp, *http, *resp_tls, *http_tls;
-    struct tls *tls;                           /* of the last two; must outlive the worker */
+    const char *resp, *http, *grpc, *resp_tls, *http_tls, *grpc_tls;
+    struct tls *tls;                           /* of the last three; must outlive the worker */
     const struct http_settings *http_settings; /* must outlive the worker */
+    struct grpc_options grpc_options;
 };
 
 /*

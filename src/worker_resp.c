@@ -58,7 +58,7 @@ struct service worker_resp_service(struct worker *worker)
 {
     return (struct service){
         .context = worker,
-        .session_bytes = WORKER_SESSION_BYTES,
+        .session_bytes = sizeof(union worker_session),
         .open = on_open,
         .serve = on_serve,
         .answer = on_answer,

@@ -11,15 +11,17 @@
 
 #include "worker.h"
 
-enum {
-    /* Each connection has room for the session of any protocol. */
-    WORKER_SESSION_BYTES =
-        sizeof(struct session) > sizeof(struct http_session) ? sizeof(struct session) : sizeof(struct http_session),
+/* Each connection has room for the session of any protocol. */
+union worker_session {
+    struct session resp;
+    struct http_session http;
+    struct grpc_session grpc;
 };
 
-/* The services: of commands/, and of http/. `context` of each is the worker. */
+/* The services: of commands/, of http/, and of grpc/. `context` of each is the worker. */
 struct service worker_resp_service(struct worker *worker);
 struct service worker_http_service(struct worker *worker);
+struct service worker_grpc_service(struct worker *worker);
 
 /* Goes inside the gate, unless the worker is inside or alone. */
 static inline void worker_enter(struct worker *worker)

@@ -93,6 +93,23 @@ bool ask_cancel(struct commands *commands, struct bytes reservation, uint64_t no
 bool ask_renew(struct commands *commands, struct bytes reservation, uint64_t ttl_ms, uint64_t now_ns, bool *renewed,
                char *error);
 
+/* ---- a limit that a request brings with it ---- */
+
+struct guest {
+    struct bytes name; /* of the key */
+    uint64_t tokens;   /* 1 to 2^32 */
+    uint64_t period_ns;
+};
+/*
+ * Fills the charge of `cost`. May have other threads wait: what was found of the node before is void. False: `error`
+ * says why the limit cannot be counted.
+ */
+bool ask_guest(struct commands *commands, const struct guest *guest, uint64_t cost, struct charge *charge,
+               char *error);
+/* The first verdict of the decision is the charge's. */
+void ask_guest_decide(struct commands *commands, const struct charge *charge, bool take, uint64_t now_ns,
+                      struct decision *decision);
+
 /* The window of a charge, or the time in which the whole limit is refilled; UINT64_MAX: it has none. */
 uint64_t call_window_ns(const struct commands *commands, const struct charge *charge);
 

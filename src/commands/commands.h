@@ -48,6 +48,10 @@ struct transport;
     X(auth_barred, "passwords not looked at, of addresses that had sent too many wrong ones")                      \
     X(http_requests, "HTTP requests answered")                                                                     \
     X(http_errors, "HTTP requests answered with a status of 400 or more, but for 429")                             \
+    X(grpc_requests, "gRPC requests answered")                                                                     \
+    X(grpc_errors, "gRPC requests answered with another status than OK")                                           \
+    X(grpc_unknown_domains, "gRPC requests of a domain that is no service of rules: nothing limits them")          \
+    X(grpc_no_memory, "gRPC connections closed because grpc.memory is used up")                                    \
     X(http_live, "connections that read /v1/live (now)")                                                           \
     X(replayed_answers, "answers given again because of an idempotency key")                                       \
     X(forgotten_answers, "such answers forgotten before their time, because others needed the place")              \

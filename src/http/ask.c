@@ -91,7 +91,7 @@ struct verdict_report http_decide(struct http_call *call, const struct question 
 void http_answer_verdict(struct http_call *call, const struct verdict_report *report)
 {
     call->status = report->allowed ? 200 : 429;
-    put_verdict_fields(&call->fields, report, call->http->options);
+    put_verdict_fields(&call->fields, report, call->http->options->limit_fields);
     put_verdict(&call->body, report);
 }
 

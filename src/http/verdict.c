@@ -151,8 +151,7 @@ static void put_x(struct output *output, const struct verdict_report *report, ui
     put_text(output, "\r\n");
 }
 
-void put_verdict_fields(struct output *output, const struct verdict_report *report,
-                        const struct http_settings *settings)
+void put_verdict_fields(struct output *output, const struct verdict_report *report, enum http_limit_fields fields)
 {
     const bool waits = !report->allowed && report->figures.retry_after_ms >= 0;
     /* of a refusal, when to come again: nobody is told two times to wait for */
@@ -162,11 +161,11 @@ void put_verdict_fields(struct output *output, const struct verdict_report *repo
                    reset_s =
                        waits ? retry_s
                              : seconds_of(report->figures.reset_after_ms > 0 ? report->figures.reset_after_ms : 0);
-    if (report->figures.limit >= 0 && settings->limit_fields == HTTP_LIMIT_X)
+    if (report->figures.limit >= 0 && fields == HTTP_LIMIT_X)
         put_x(output, report, reset_s);
-    if (report->figures.limit >= 0 && settings->limit_fields == HTTP_LIMIT_DRAFT_10)
+    if (report->figures.limit >= 0 && fields == HTTP_LIMIT_DRAFT_10)
         put_draft_10(output, report, reset_s);
-    if (report->over_limit && settings->limit_fields != HTTP_LIMIT_NONE)
+    if (report->over_limit && fields != HTTP_LIMIT_NONE)
         put_text(output, "X-RateLimit-Over-Limit: true\r\n");
     if (!waits)
         return;

@@ -3,7 +3,7 @@
  *
  * The one idea: a report has the figures of the rule that decided, the one that refused or else the one that is nearest
  * to its limit, as RESP's CHECK has. Times in the head are whole seconds, rounded up: whoever waits as long as
- * Retry-After says is not refused for having come too early. Internal to src/http.
+ * Retry-After says is not refused for having come too early. gRPC tells the same to gateways.
  */
 #ifndef HEADGATE_HTTP_VERDICT_H
 #define HEADGATE_HTTP_VERDICT_H
@@ -35,8 +35,7 @@ void put_verdict_rule(struct output *output, const struct commands *commands, co
 /* Puts ,"rules":[...]: what each rule said. */
 void put_verdict_rules(struct output *output, const struct commands *commands, const struct match *match,
                        const struct decision *decision);
-/* Puts the fields of the head that the settings ask for, and Retry-After. */
-void put_verdict_fields(struct output *output, const struct verdict_report *report,
-                        const struct http_settings *settings);
+/* Puts `fields` as lines of the head, and Retry-After. */
+void put_verdict_fields(struct output *output, const struct verdict_report *report, enum http_limit_fields fields);
 
 #endif

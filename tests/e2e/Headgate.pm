@@ -187,6 +187,7 @@ sub yaml {
 #   limits  => [{...}]          default one: capacity 100, rate 100/s
 #   nodes   => {name => {...}}  settings of one node that differ
 #   listen_http => 1            each serves HTTP as well, at the port {http}
+#   listen_grpc => 1            and gRPC, at the port {grpc}
 #   anything else               a top-level setting of every node, e.g. interval => '50ms'
 sub cluster {
     my (%options) = @_;
@@ -194,7 +195,8 @@ sub cluster {
     my $weights = delete $options{weights} // even_weights(@names);
     my $limits = delete $options{limits} // [{name => 'default', capacity => 100, rate => '100/s', default => 'true'}];
     my $own = delete $options{nodes} // {};
-    my @listens = (qw(clients gossip snapshots), delete $options{listen_http} ? 'http' : ());
+    my @listens = (qw(clients gossip snapshots), delete $options{listen_http} ? 'http' : (),
+                   delete $options{listen_grpc} ? 'grpc' : ());
     my @ports = free_ports(@listens * @names);
     my %address = map { my $name = $_; $name => {map { $_ => shift @ports } @listens} } @names;
     my $self = bless {names => \@names, daemons => {}}, 'Headgate::Cluster';

@@ -62,7 +62,7 @@ sub load {
 # The room that a file lives in.
 sub room {
     my ($path) = @_;
-    return $1          if $path =~ m{^src/(base|limit|rules|wire|edge|commands|http)/};
+    return $1          if $path =~ m{^src/(base|limit|rules|wire|edge|commands|http|grpc)/};
     return 'cluster'   if $path =~ m{^cluster/};
     return 'command'   if $path =~ m{^src/operator/};
     return 'server'    if $path =~ m{^src/};

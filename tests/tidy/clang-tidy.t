@@ -11,7 +11,8 @@ use File::Temp qw(tempdir);
 use Test::More;
 
 my $states_max = $ENV{HEADGATE_TIDY_STATES} // 56_250;
-my @flags = (qw(-std=c11 -D_GNU_SOURCE -Iinclude -Isrc -I. -isystem /usr/share/include/llhttp -DLLHTTP_STRICT_MODE=1),
+my @flags = (qw(-std=c11 -D_GNU_SOURCE -Iinclude -Isrc -I. -isystem /usr/share/include/llhttp -DLLHTTP_STRICT_MODE=1
+        -isystem build/release/obj/proto),
     qw(-Xclang -analyzer-config -Xclang), "max-nodes=$states_max");
 my $scratch = tempdir(CLEANUP => 1);
 chdir $Source::root or die;

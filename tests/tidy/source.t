@@ -21,10 +21,11 @@ my %may_include = (
     edge    => [qw(edge wire rules limit base public)],
     commands => [qw(commands edge cluster wire rules limit base public)],
     http    => [qw(http commands edge cluster wire rules limit base)],
-    server  => [qw(server http commands edge cluster wire rules limit base public)],
+    grpc    => [qw(grpc http commands edge cluster wire rules limit base)],
+    server  => [qw(server grpc http commands edge cluster wire rules limit base public)],
     command => [qw(command server edge wire rules limit base public)],
     public  => [qw(public)],
-    tests   => [qw(tests command server http commands edge cluster wire rules limit base public)],
+    tests   => [qw(tests command server grpc http commands edge cluster wire rules limit base public)],
 );
 # What reaches the world outside the process. The composition root starts the loop and reads arguments.
 my $world = qr{^(?:uv|time|unistd|fcntl|poll|netdb|termios|signal)\.h$|^(?:nng|sys|netinet|arpa)/};
@@ -35,7 +36,8 @@ my $codec = qr{^(?:src/wire/|cluster/codec/|tests/)};
 sub room_of_header {
     my ($header, $includer) = @_;
     return 'public'  if $header =~ m{^headgate/};
-    return $1        if $header =~ m{^(base|limit|rules|wire|edge|commands|http|cluster|tests)/};
+    return 'grpc'    if $header =~ m{\.pb-c\.h$}; # made of src/grpc/proto
+    return $1        if $header =~ m{^(base|limit|rules|wire|edge|commands|http|grpc|cluster|tests)/};
     return 'command' if $header =~ m{^operator/};
     return Source::room($includer) eq 'tests' ? 'tests' : 'server';
 }
@@ -104,13 +106,14 @@ my $careless = qr/v?sprintf|strcpy|strcat|strncpy|strncat|stpcpy|gets|strtok|ato
 my $allocation = qr/malloc|calloc|realloc|reallocarray|free|strdup|strndup|aligned_alloc|posix_memalign|v?asprintf/;
 
 # Others ask a kind for its properties (src/limit/kind.h); these make terms of a kind, print them, or keep them on disk.
-my $names_kinds = qr{^src/(?:limit/|(?:rules/rule(?:_reach)?|commands/(?:explain|throttle)|persist_counter)\.c$)};
+my $names_kinds = qr{^src/(?:limit/|(?:rules/rule(?:_reach)?|commands/(?:explain|guest|throttle)|persist_counter)\.c$)};
 
 # Files whose every function may run for a request.
 my $request_path = qr{^src/base/(?:bytes|error|hash|list|random)\.|^src/limit/(?:bucket|charge|key|limit|verdict)\.
     |^src/rules/match\.|^src/wire/(?:resp|request|reply|command|output)\.
     |^src/edge/clients/(?:connection(?:_input|_output|_turn)?|listener_turns|stream)\.
     |^src/http/(?!create\.|rule_(?:change|plan)\.)
+    |^src/grpc/(?!create\.)
     |^src/commands/(?:pending|late|shapes|match)\.|^cluster/spend/(?:decide|decide_full|record|deferred)\.}x;
 
 # ---- shape ----
@@ -294,7 +297,7 @@ sub has_module {
     my ($room, $what) = $file->{path} =~ m{^tests/unit/([a-z]+)/(\w+)\.c$} or return '1: expected <room>/<what>.c';
     my @folders = map { s{^\Q$Source::root/\E}{}r } glob "$Source::root/cluster/*/";
     my %elsewhere = (cluster => ['cluster', @folders], server => ['src', 'src/commands'], served => ['src/commands'],
-                     http => ['src/http'],
+                     http => ['src/http'], grpc => ['src/grpc'],
                      sim => ['tests/sim']);
     my @directories = map { ($_, map { m{^\Q$Source::root\E/(.*)/$} } glob "$Source::root/$_/*/") }
         @{$elsewhere{$room} // ["src/$room"]};
@@ -322,6 +325,9 @@ my @rules = (
     ['only http includes llhttp and jansson', $c,
         includes_only_where(qr/^(?:llhttp|jansson)\./, qr{^(?:src/http/|tests/)}),
         'src/commands/x.c', "#include <jansson.h>\n"],
+    ['only grpc includes nghttp2 and protobuf-c', $c,
+        includes_only_where(qr/^(?:nghttp2|protobuf-c)\//, qr{^(?:src/grpc/|tests/)}),
+        'src/http/x.c', "#include <nghttp2/nghttp2.h>\n"],
     ['one file reads YAML, and one writes it', $c,
         includes_only_where(qr/^c?yaml/, qr{^src/(?:base/yaml_tree|edge/settings/settings_print)\.c$}),
         'src/rules/x.c', "#include <yaml.h>\n"],

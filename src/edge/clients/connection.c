@@ -181,13 +181,30 @@ void connection_linger(struct connection *connection)
     listener_watch(listener, connection, listener->options.close_timeout_ms);
 }
 
+/* The client waits for nothing. */
+static void take_leave(struct connection *connection)
+{
+    const struct service *service = connection->service;
+    struct output output = output_over(connection->listener->output, POOL_LARGE_BYTES);
+    if (service->leave != NULL && connection->has_session)
+        service->leave(service->context, connection->session, &output);
+    if (output.size == 0 || !connection_write_now(connection, &output))
+        connection_close(connection);
+    else if (connection->state == CONNECTION_BLOCKED)
+        connection_finish(connection);
+    else
+        connection_linger(connection);
+}
+
 void connection_finish(struct connection *connection)
 {
     uint64_t timeout_ms = connection->listener->options.close_timeout_ms;
     switch (connection->state) {
     case CONNECTION_OPEN:
-        if (list_empty(&connection->waiting) || connection->fed)
+        if (connection->fed)
             connection_close(connection);
+        else if (list_empty(&connection->waiting))
+            take_leave(connection);
         else
             listener_watch(connection->listener, connection, timeout_ms);
         break;

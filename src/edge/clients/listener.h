@@ -107,6 +107,11 @@ struct service {
     struct tls *tls; /* what clients of TLS are shown; NULL: the bytes are plain. Must outlive the listener */
     /* The protocols that the service speaks, as ALPN has them: "\x02h2". NULL: whatever the client says */
     const char *alpn;
+    /*
+     * Appends what a client that waits for nothing is told when the listener closes. NULL, or nothing appended: its
+     * connection just ends.
+     */
+    void (*leave)(void *context, void *session, struct output *output);
     /* The text that a client gets before its connection is closed, in the form of the protocol. NULL: no text. */
     const char *too_many;    /* as many connections are open as are allowed */
     const char *unfinished;  /* a request is not complete in time */

@@ -63,6 +63,7 @@ static void set_defaults(struct settings *settings)
     settings->reservation_ttl_max_ns = HOUR;
     settings->max_connections = DEFAULT_MAX_CONNECTIONS;
     settings->request_timeout_ns = settings->auth_timeout_ns = 10 * SECOND;
+    settings->grpc.memory_bytes = (uint64_t)64 << 20;
     settings->threads = threads_by_default();
     settings->log_level = LOG_LEVEL_INFO;
 }

@@ -13,6 +13,7 @@
 #include "base/gate.h"
 #include "cluster/node.h"
 #include "edge/process/log.h"
+#include "edge/settings/grpc_settings.h"
 #include "edge/settings/http_settings.h"
 #include "edge/store/store.h"
 #include "limit/named_limit.h"
@@ -59,6 +60,10 @@ struct settings {
     char tls_key[SETTINGS_PATH_BYTES];
     char tls_client_ca[SETTINGS_PATH_BYTES]; /* "": clients need no certificate */
     struct http_settings http;
+    /* the address on which the daemon serves gRPC; "": gRPC is not served */
+    char grpc_address[NODE_ADDRESS_BYTES];
+    char grpc_tls_address[NODE_ADDRESS_BYTES]; /* the same over TLS */
+    struct grpc_settings grpc;
     /* the host at which peers reach the daemon; "": the host of the listening addresses */
     char advertise[NODE_ADDRESS_BYTES];
     char secret[SETTINGS_SECRET_BYTES]; /* "": the config has no secret */
@@ -102,6 +107,11 @@ bool settings_parse(struct settings *settings, struct bytes text, const char *fi
 static inline bool settings_serve_http(const struct settings *settings)
 {
     return settings->http_address[0] || settings->http_tls_address[0];
+}
+/* The same of gRPC. */
+static inline bool settings_serve_grpc(const struct settings *settings)
+{
+    return settings->grpc_address[0] || settings->grpc_tls_address[0];
 }
 
 /* Writes all settings, with defaults and secrets, as YAML that reads back to the same settings. */

@@ -58,30 +58,42 @@ static bool read_sources(const struct settings_reader *reader, struct http_setti
     return true;
 }
 
-static bool check_port(const struct settings_reader *reader, const struct settings *settings)
+bool settings_check_port(const struct settings_reader *reader, const struct settings *settings, const char *path,
+                         const char *address)
 {
-    const unsigned port = address_port(settings->http_address);
     const struct {
         const char *path, *address;
     } others[] = {{"listen.clients", settings->clients_address},
                   {"listen.gossip", settings->gossip_address},
-                  {"listen.snapshots", settings->snapshot_address}};
+                  {"listen.snapshots", settings->snapshot_address},
+                  {"listen.http", settings->http_address},
+                  {"listen.grpc", settings->grpc_address},
+                  {"listen.clients_tls", settings->clients_tls_address},
+                  {"listen.http_tls", settings->http_tls_address},
+                  {"listen.grpc_tls", settings->grpc_tls_address}};
+    const unsigned port = address_port(address);
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        if (port != 0 && address_port(others[i].address) == port)
-            return reader_fail(reader, "listen.http", "listen.http has port %u: expected another one than %s", port,
+        if (port != 0 && address != others[i].address && address_port(others[i].address) == port)
+            return reader_fail(reader, path, "%s has port %u: expected another one than %s", path, port,
                                others[i].path);
     return true;
 }
 
+/* Reads the address `path`, "listen.http". The group `name` has an effect if there is one, plain or with TLS. */
+static bool read_service(const struct settings_reader *reader, const struct settings *settings, const char *name,
+                         const char *path, const char *path_tls, char *address)
+{
+    const bool served = reader_text(reader, path) != NULL || reader_text(reader, path_tls) != NULL;
+    if (!served && reader_count(reader, name) > 0)
+        return reader_fail(reader, name, "%s has no effect without %s: expected an address there, or at %s", name,
+                           path, path_tls);
+    return read_address(reader, path, address) && settings_check_port(reader, settings, path, address);
+}
+
 bool settings_read_http(const struct settings_reader *reader, struct settings *settings)
 {
-    const bool served =
-        reader_text(reader, "listen.http") != NULL || reader_text(reader, "listen.http_tls") != NULL;
-    if (!served && reader_count(reader, "http") > 0)
-        return reader_fail(
-            reader, "http",
-            "http has no effect without listen.http: expected an address there, or at listen.http_tls");
-    return read_address(reader, "listen.http", settings->http_address) && check_port(reader, settings) &&
+    return read_service(reader, settings, "http", "listen.http", "listen.http_tls", settings->http_address) &&
+           read_service(reader, settings, "grpc", "listen.grpc", "listen.grpc_tls", settings->grpc_address) &&
            read_sources(reader, &settings->http);
 }
 

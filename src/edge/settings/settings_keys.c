@@ -15,6 +15,8 @@
 #define DAY (24 * 3600 * SECOND)
 #define TABLE_KEYS_MOST ((uint64_t)1 << 36)
 #define LOG_KEYS_MOST ((uint64_t)1 << 32)
+#define GRPC_MEMORY_LEAST_BYTES ((uint64_t)1 << 20)
+#define GRPC_MEMORY_MOST_BYTES ((uint64_t)1 << 40)
 
 enum {
     GOSSIP_PACE_LEAST = 1000,
@@ -63,6 +65,8 @@ const struct settings_key settings_keys[] = {
     {"listen.http", TEXT(http_address)},
     {"listen.clients_tls", TEXT(clients_tls_address)},
     {"listen.http_tls", TEXT(http_tls_address)},
+    {"listen.grpc", TEXT(grpc_address)},
+    {"listen.grpc_tls", TEXT(grpc_tls_address)},
     {"tls", MAP},
     {"tls.certificate", TEXT(tls_certificate)},
     {"tls.key", TEXT(tls_key)},
@@ -104,6 +108,9 @@ const struct settings_key settings_keys[] = {
     {"http", MAP},
     {"http.limit_headers", CHOICE(http.limit_fields, &limit_fields)},
     {"http.request_headers", HEADERS(http)},
+    {"grpc", MAP},
+    {"grpc.limit_headers", CHOICE(grpc.limit_fields, &limit_fields)},
+    {"grpc.memory", SIZE(grpc.memory_bytes, GRPC_MEMORY_LEAST_BYTES, GRPC_MEMORY_MOST_BYTES)},
     {"unknown_service", CHOICE(node.unknown_service_open, &unknown_services)},
     {"reservations", COUNT(node.reservations_max, 0, RESERVATIONS_MOST)},
     {"address_reservations", COUNT(node.address_reservations_max, 0, 0)},
@@ -146,6 +153,8 @@ const char *settings_key_idle(const struct settings_key *key, const struct setti
         return "HTTP is not served";
     if (!settings_has_tls(settings) && strcmp(key->path, "tls") == 0)
         return "no port speaks TLS";
+    if (!settings_serve_grpc(settings) && strcmp(key->path, "grpc") == 0)
+        return "gRPC is not served";
     return NULL;
 }
 

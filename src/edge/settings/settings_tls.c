@@ -1,31 +1,12 @@
 #include "edge/settings/settings_tls.h"
 
 #include "edge/clients/tls.h"
+#include "edge/settings/settings_http.h"
 
 #include <string.h>
 #include <sysexits.h>
 
 static const char A_FILE[] = "the path of a file in PEM";
-
-/* Two addresses with one port are a mistake, even if their hosts differ: most hosts are all interfaces. */
-static bool check_port(const struct settings_reader *reader, const struct settings *settings, const char *path,
-                       const char *address)
-{
-    const struct {
-        const char *path, *address;
-    } others[] = {{"listen.clients", settings->clients_address},
-                  {"listen.gossip", settings->gossip_address},
-                  {"listen.snapshots", settings->snapshot_address},
-                  {"listen.http", settings->http_address},
-                  {"listen.clients_tls", settings->clients_tls_address},
-                  {"listen.http_tls", settings->http_tls_address}};
-    const unsigned port = address_port(address);
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        if (port != 0 && address != others[i].address && address_port(others[i].address) == port)
-            return reader_fail(reader, path, "%s has port %u: expected another one than %s", path, port,
-                               others[i].path);
-    return true;
-}
 
 static bool read_files(const struct settings_reader *reader, struct settings *settings)
 {
@@ -40,22 +21,24 @@ static bool read_files(const struct settings_reader *reader, struct settings *se
 
 bool settings_has_tls(const struct settings *settings)
 {
-    return settings->clients_tls_address[0] || settings->http_tls_address[0];
+    return settings->clients_tls_address[0] || settings->http_tls_address[0] || settings->grpc_tls_address[0];
 }
 
 bool settings_read_tls(const struct settings_reader *reader, struct settings *settings)
 {
     if (!read_address(reader, "listen.clients_tls", settings->clients_tls_address) ||
         !read_address(reader, "listen.http_tls", settings->http_tls_address) ||
-        !check_port(reader, settings, "listen.clients_tls", settings->clients_tls_address) ||
-        !check_port(reader, settings, "listen.http_tls", settings->http_tls_address))
+        !read_address(reader, "listen.grpc_tls", settings->grpc_tls_address) ||
+        !settings_check_port(reader, settings, "listen.clients_tls", settings->clients_tls_address) ||
+        !settings_check_port(reader, settings, "listen.http_tls", settings->http_tls_address) ||
+        !settings_check_port(reader, settings, "listen.grpc_tls", settings->grpc_tls_address))
         return false;
     if (settings_has_tls(settings))
         return read_files(reader, settings);
     return reader_count(reader, "tls") == 0 ||
            reader_fail(reader, "tls",
-                       "tls has no effect without a port that speaks it: expected listen.clients_tls or "
-                       "listen.http_tls");
+                       "tls has no effect without a port that speaks it: expected listen.clients_tls, "
+                       "listen.http_tls or listen.grpc_tls");
 }
 
 bool settings_tls_open(const struct settings *settings, const char *file, struct tls **tls, struct error *error)

@@ -47,14 +47,15 @@ static const struct mistake mistakes[] = {
      "f:4: colour is not a known key: expected one of node, region, listen, tls, advertise, regions, peers, "
      "limits, "
      "interval, silent_after, join_timeout, leave_timeout, forget_after, table, rules, clients, "
-     "http, unknown_service, reservations, address_reservations, reservation_ttl_max, unlisted_peers, gossip_pace, "
+     "http, grpc, unknown_service, reservations, address_reservations, reservation_ttl_max, unlisted_peers, "
+     "gossip_pace, "
      "log_keys, "
      "message_max, "
      "max_connections, threads, state_dir, state_sync, secret, password, log_level, log_format, "
      "refusal_log, remember_names, debug"},
     {LEAST "listen:\n  client: 127.0.0.1:1\n",
      "f:5: listen.client is not a known key: expected one of clients, gossip, snapshots, http, "
-     "clients_tls, http_tls"},
+     "clients_tls, http_tls, grpc, grpc_tls"},
     {"node: a\nlimits:\n- name: d\n  burst: 5\n",
      "f:4: limits[0].burst is not a known key: expected one of name, capacity, rate, overshoot, default"},
     {LEAST "node: b\n", "f:4: node is given twice, first in line 1: expected it once"},
@@ -66,17 +67,17 @@ static const struct mistake mistakes[] = {
      "f:4: listen.clients is not a known key: expected one of node, region, listen, tls, advertise, regions, "
      "peers, "
      "limits, "
-     "interval, silent_after, join_timeout, leave_timeout, forget_after, table, rules, clients, http, "
+     "interval, silent_after, join_timeout, leave_timeout, forget_after, table, rules, clients, http, grpc, "
      "unknown_service, reservations, address_reservations, reservation_ttl_max, unlisted_peers, gossip_pace, "
      "log_keys, message_max, "
      "max_connections, threads, state_dir, state_sync, secret, password, log_level, log_format, "
      "refusal_log, remember_names, debug"},
     {LEAST "listen: {'clients.x': 1}\n",
      "f:4: listen.clients.x is not a known key: expected one of clients, gossip, snapshots, http, "
-     "clients_tls, http_tls"},
+     "clients_tls, http_tls, grpc, grpc_tls"},
     {LEAST "listen: {\"cli\\nents\": 1}\n",
      "f:4: listen.cli?ents is not a known key: expected one of clients, gossip, snapshots, http, "
-     "clients_tls, http_tls"},
+     "clients_tls, http_tls, grpc, grpc_tls"},
     {"node: a\r\nlimits:\r\n- {name: d, capacity: 100, rate: 100/s}\r\nthreads: 0\r\n",
      "f:4: threads is '0': expected a whole number from 1 to 64"},
     {LEAST "secret: \"a\\0b\"\n", "f:4: secret has a character that cannot be printed: expected plain text"},
@@ -148,9 +149,8 @@ static const struct mistake mistakes[] = {
     {LEAST "clients: 10s\n", "f:4: clients is a single value: expected a mapping of keys to values"},
     {LEAST "clients: {timeout: 1s}\n", "f:4: clients.timeout is not a known key: expected one of request_timeout, "
                                        "auth_timeout, idle_timeout"},
-    {LEAST "tls: {key: k}\n",
-     "f:4: tls has no effect without a port that speaks it: expected listen.clients_tls or "
-     "listen.http_tls"},
+    {LEAST "tls: {key: k}\n", "f:4: tls has no effect without a port that speaks it: expected listen.clients_tls, "
+                              "listen.http_tls or listen.grpc_tls"},
     {LEAST "listen: {http_tls: '*:9'}\ntls: {key: k}\n",
      "f:5: tls.certificate is missing: expected the path of the daemon's certificate, for a port of TLS"},
     {LEAST "listen: {clients_tls: '*:9'}\ntls: {certificate: c}\n",

@@ -1,5 +1,5 @@
 /*
- * What a config says of HTTP: where it is served, and what heads say; and what it may not say.
+ * What a config says of HTTP and gRPC: where they are served, and what heads say; and what it may not say.
  */
 #include "edge/settings/settings_http.h"
 
@@ -37,6 +37,18 @@ static void test_values(void)
     OK_STRING(text, "ip=x-real-ip,user=x-user", "and printed as they are written");
 }
 
+static void test_grpc(void)
+{
+    OK(reads("region: r") && settings.grpc_address[0] == '\0', "gRPC is off unless it is asked for");
+    OK(reads("listen: {grpc: '127.0.0.1:7074'}") && strcmp(settings.grpc_address, "127.0.0.1:7074") == 0,
+       "an address");
+    OK(settings.grpc.limit_fields == HTTP_LIMIT_X && settings.grpc.memory_bytes == 64 << 20,
+       "and what else is by default");
+    OK(reads("listen: {grpc: '*:7074'}\ngrpc: {limit_headers: none, memory: 8MiB}") &&
+           settings.grpc.limit_fields == HTTP_LIMIT_NONE && settings.grpc.memory_bytes == 8 << 20,
+       "all of it");
+}
+
 static void test_printed(void)
 {
     static struct settings again;
@@ -44,13 +56,16 @@ static void test_printed(void)
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     OK(reads(
-           "listen: {http: '*:7073'}\nhttp: {limit_headers: none, request_headers: 'ip=X-Real-IP, tier=X-Tier'}") &&
+           "listen: {http: '*:7073', grpc: '*:7074'}\nhttp: {limit_headers: none, request_headers: 'ip=X-Real-IP, "
+           "tier=X-Tier'}\ngrpc: {limit_headers: draft-10, memory: 8MiB}") &&
            out != NULL && settings_print(&settings, out),
        "settings are printed");
     (void)fclose(out);
     OK(settings_parse(&again, (struct bytes){text, size}, "printed.yaml", &error) &&
            strcmp(again.http_address, settings.http_address) == 0 &&
-           memcmp(&again.http, &settings.http, sizeof again.http) == 0,
+           memcmp(&again.http, &settings.http, sizeof again.http) == 0 &&
+           strcmp(again.grpc_address, settings.grpc_address) == 0 &&
+           again.grpc.limit_fields == HTTP_LIMIT_DRAFT_10 && again.grpc.memory_bytes == 8 << 20,
        "and read back to the same");
     free(text);
 }
@@ -84,6 +99,10 @@ static void test_mistakes(void)
         {"listen: {http: '127.0.0.1:7072'}",
          "listen.http has port 7072: expected another one than listen.snapshots"},
         {"http: {limit_headers: none}", "http has no effect without listen.http"},
+        {"listen: {http: '*:7073', grpc: '*:7073'}",
+         "listen.grpc has port 7073: expected another one than listen.http"},
+        {"grpc: {memory: 8MiB}", "grpc has no effect without listen.grpc"},
+        {"listen: {grpc: '*:1'}\ngrpc: {memory: 8}", "c.yaml:3: grpc.memory is '8': expected"},
         {"listen: {http: '*:1'}\nhttp: {limit_headers: draft-3}",
          "c.yaml:3: http.limit_headers is 'draft-3': expected x-ratelimit, draft-10 or none"},
         {"listen: {http: '*:1'}\nhttp: {request_headers: X-Real-IP}",
@@ -107,6 +126,7 @@ int main(void)
     if (sodium_init() < 0)
         return 1;
     test_values();
+    test_grpc();
     test_printed();
     test_longest();
     test_mistakes();

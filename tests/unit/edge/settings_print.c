@@ -144,14 +144,13 @@ static void keys(void)
     FILE *file = fopen("config/headgated.yaml", "rb");
     size_t size = file ? fread(documented + 1, 1, sizeof documented - 2, file) : 0;
     OK(file && fclose(file) == 0 && size > 0, "config/headgated.yaml");
-    bool good = parse(
-        &settings,
-        LEAST
-        "region: x\nregions: [{name: x, weight: 1}]\nadvertise: h\nstate_dir: d\n"
-        "peers: [{node: b, region: x, gossip: 'h:1'}]\nsecret: s\npassword: p\nrefusal_log: f\n"
-        "listen: {http: '*:9', clients_tls: '*:10', http_tls: '*:11'}\nhttp: {request_headers: ip=X-Real-IP}\n"
-        "tls: {certificate: c, key: k, client_ca: a}\n",
-        &error);
+    bool good = parse(&settings,
+                      LEAST "region: x\nregions: [{name: x, weight: 1}]\nadvertise: h\nstate_dir: d\n"
+                            "peers: [{node: b, region: x, gossip: 'h:1'}]\nsecret: s\npassword: p\nrefusal_log: f\n"
+                            "listen: {http: '*:9', clients_tls: '*:10', http_tls: '*:11', grpc: '*:12', grpc_tls: "
+                            "'*:13'}\nhttp: {request_headers: ip=X-Real-IP}\n"
+                            "tls: {certificate: c, key: k, client_ca: a}\n",
+                      &error);
     OK(good, "a config with all that may be absent: %s", error.text);
     char *printed = print(&settings);
     const struct yaml_source source = {.text = bytes_of(printed),

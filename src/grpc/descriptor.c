@@ -1,0 +1,132 @@
+#include "grpc/descriptor.h"
+
+#include "rules/rule.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const options[] = {"endpoint", "tier", "priority", "rule"};
+enum {
+    OPTIONS = sizeof options / sizeof options[0],
+    ENDPOINT = 0,
+    TIER = 1,
+    NUMBER_BYTES = 4,
+    HASHED_BYTES = sizeof "hash:" + 2 * sizeof(struct key_id)
+};
+/* It cannot be written in a rule. */
+static const struct command_id_words stand_in = {{"*", 1}, {"*", 1}};
+
+void grpc_descriptor_begin(struct grpc_descriptor *descriptor)
+{
+    command_query_clear(&descriptor->query);
+    descriptor->said = 0;
+    descriptor->has_stand_in_id = false;
+    descriptor->error[0] = '\0';
+}
+
+static bool fail(struct grpc_descriptor *descriptor, const char *error)
+{
+    (void)snprintf(descriptor->error, sizeof descriptor->error, "%s", error);
+    return false;
+}
+
+static bool out_of_room(struct grpc_descriptor *descriptor)
+{
+    return fail(descriptor, "the request needs too much memory to be read");
+}
+
+static struct bytes without_query(struct bytes target)
+{
+    const char *mark = memchr(target.data, '?', target.size);
+    return mark != NULL ? (struct bytes){target.data, (size_t)(mark - target.data)} : target;
+}
+
+/* No pattern and no tier has so many bytes: a text that is cut there still begins like itself, and equals none. */
+static struct bytes cut(struct bytes text)
+{
+    _Static_assert((int)COMMAND_SELECTOR_MAX_BYTES > (int)RULE_ENDPOINT_MAX_BYTES, "longer than any pattern");
+    return text.size <= COMMAND_SELECTOR_MAX_BYTES ? text : (struct bytes){text.data, COMMAND_SELECTOR_MAX_BYTES};
+}
+
+static bool say(struct grpc_descriptor *descriptor, unsigned option, struct bytes value)
+{
+    if ((descriptor->said & 1u << option) != 0)
+        return fail(descriptor, "said twice: expected it once");
+    descriptor->said |= 1u << option;
+    if (option == ENDPOINT)
+        value = without_query(value);
+    if (option == ENDPOINT || option == TIER)
+        value = cut(value);
+    return value.size == 0 ||
+           command_query_set(&descriptor->query, bytes_of(options[option]), value, 0, descriptor->error);
+}
+
+/* Equal values stay equal, and others differ. */
+static bool shorten(struct bytes *value, const struct hash_key *hash_key, struct grpc_arena *arena)
+{
+    const struct key_id hash = hash_128(hash_key, value->data, value->size);
+    char *text = grpc_arena_take(arena, HASHED_BYTES);
+    if (text == NULL)
+        return false;
+    const int size = snprintf(text, HASHED_BYTES, "hash:%016llx%016llx", (unsigned long long)hash.high,
+                              (unsigned long long)hash.low);
+    *value = (struct bytes){text, (size_t)size};
+    return true;
+}
+
+static uint32_t times_named(const struct command_query *query, struct bytes key)
+{
+    uint32_t times = 0;
+    for (uint32_t i = 0; i < query->id_count; i++) {
+        const struct bytes dimension = query->id[i].dimension;
+        times += dimension.size >= key.size && memcmp(dimension.data, key.data, key.size) == 0 &&
+                 (dimension.size == key.size || dimension.data[key.size] == '.');
+    }
+    return times;
+}
+
+static bool is_named(const struct command_query *query, struct bytes key)
+{
+    for (uint32_t i = 0; i < query->id_count; i++)
+        if (bytes_equal(query->id[i].dimension, key))
+            return true;
+    return false;
+}
+
+/* A key that stands there again is the dimension key.2, and so on: a query names each dimension once. */
+static bool number(const struct command_query *query, struct bytes *key, struct grpc_arena *arena)
+{
+    char *text = grpc_arena_take(arena, key->size + NUMBER_BYTES);
+    if (text == NULL)
+        return false;
+    const int size = snprintf(text, key->size + NUMBER_BYTES, "%.*s.%u", (int)key->size, key->data,
+                              (times_named(query, *key) + 1) % 10);
+    *key = (struct bytes){text, (size_t)size};
+    return true;
+}
+
+bool grpc_descriptor_add(struct grpc_descriptor *descriptor, struct bytes key, struct bytes value,
+                         const struct hash_key *hash_key, struct grpc_arena *arena)
+{
+    struct command_query *query = &descriptor->query;
+    if (key.size == 0)
+        return fail(descriptor, "an entry has no key");
+    if (value.size == 0)
+        return true;
+    for (unsigned i = 0; i < OPTIONS; i++)
+        if (bytes_equal(key, bytes_of(options[i])))
+            return say(descriptor, i, value);
+    if (value.size > COMMAND_VALUE_MAX_BYTES && !shorten(&value, hash_key, arena))
+        return out_of_room(descriptor);
+    if (key.size <= COMMAND_DIMENSION_MAX_BYTES && is_named(query, key) && !number(query, &key, arena))
+        return out_of_room(descriptor);
+    return command_query_add_id(query, key, value, descriptor->error);
+}
+
+void grpc_descriptor_end(struct grpc_descriptor *descriptor)
+{
+    struct command_query *query = &descriptor->query;
+    descriptor->has_stand_in_id = query->id_count == 0;
+    if (descriptor->has_stand_in_id)
+        query->id[query->id_count++] = stand_in;
+}

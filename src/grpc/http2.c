@@ -1,0 +1,315 @@
+/*
+ * What nghttp2 tells of a connection: streams that begin, their heads and bodies, and their ends. It is fed, and asked
+ * for its bytes, in grpc.c.
+ */
+#include "grpc/call.h"
+#include "grpc/timeout.h"
+
+#include <string.h>
+
+enum {
+    FIELD_OVERHEAD_BYTES = 32, /* of a field of a head, as HTTP/2 counts it */
+    FRAME_WORK = 2,
+    RESETS_BURST = 500, /* streams that a client may reset at once, */
+    RESETS_RATE = 50,   /* and in a second */
+    ACKS_MAX = 200,     /* of PING and SETTINGS that are not written yet */
+};
+
+/* ---- memory ---- */
+
+static void *take(size_t size, void *account)
+{
+    return grpc_take(account, size);
+}
+
+static void give(void *data, void *account)
+{
+    grpc_give(account, data);
+}
+
+static void *take_zeroed(size_t count, size_t size, void *account)
+{
+    size_t bytes;
+    void *data = __builtin_mul_overflow(count, size, &bytes) ? NULL : grpc_take(account, bytes);
+    if (data != NULL)
+        memset(data, 0, bytes);
+    return data;
+}
+
+static void *resize(void *data, size_t size, void *account)
+{
+    return grpc_resize(account, data, size);
+}
+
+/* ---- calls ---- */
+
+static void forget_message(struct grpc_call *call)
+{
+    struct grpc_session *session = call->session;
+    if (call->message != NULL)
+        session->message_bytes -= call->message_size;
+    grpc_give(&session->account, call->message);
+    call->message = NULL;
+}
+
+static void forget(struct grpc_call *call)
+{
+    struct grpc_account *account = &call->session->account;
+    forget_message(call);
+    grpc_give(account, call->answer);
+    list_remove(&call->link);
+    call->session->unfinished--;
+    grpc_give(account, call);
+}
+
+static struct grpc_call *call_of(nghttp2_session *http2, int32_t stream)
+{
+    return nghttp2_session_get_stream_user_data(http2, stream);
+}
+
+/* True if the head says all that a call needs; otherwise the call is answered. */
+static bool check_head(struct grpc_call *call)
+{
+    if (call->head_bytes > GRPC_HEAD_MAX_BYTES)
+        grpc_refuse(call, GRPC_RESOURCE_EXHAUSTED, "the head has more than %d bytes", GRPC_HEAD_MAX_BYTES);
+    else if (!call->is_post)
+        grpc_refuse_http(call, "405");
+    else if (!call->is_grpc)
+        grpc_refuse_http(call, "415");
+    else if (call->method == NULL)
+        grpc_refuse(call, GRPC_UNIMPLEMENTED, "there is no such method");
+    else if (call->is_encoded)
+        grpc_refuse(call, GRPC_UNIMPLEMENTED, "the message is compressed: expected grpc-encoding: identity");
+    else if (call->timeout_is_wrong)
+        grpc_refuse(call, GRPC_INVALID_ARGUMENT, "grpc-timeout is no number and unit");
+    else
+        return grpc_admit(call);
+    return false;
+}
+
+static bool is_late(const struct grpc_call *call, uint64_t now_ns)
+{
+    return now_ns - call->begun_ns >= call->timeout_ns;
+}
+
+/* The client has said all. */
+static void finish(struct grpc_call *call)
+{
+    struct grpc *grpc = call->session->grpc;
+    if (call->answered)
+        return;
+    if (is_late(call, grpc->turn.now_ns))
+        grpc_refuse(call, GRPC_DEADLINE_EXCEEDED, "grpc-timeout is over");
+    else if (call->prefix_bytes < GRPC_PREFIX_BYTES || call->message_bytes < call->message_size)
+        grpc_refuse(call, GRPC_INVALID_ARGUMENT, "the message is not whole");
+    else
+        call->method->answer(call);
+    forget_message(call);
+}
+
+/* ---- bodies ---- */
+
+static void begin_message(struct grpc_call *call)
+{
+    struct grpc_session *session = call->session;
+    const unsigned char *size = call->prefix + 1;
+    call->message_size =
+        (uint32_t)size[0] << 24 | (uint32_t)size[1] << 16 | (uint32_t)size[2] << 8 | (uint32_t)size[3];
+    if (call->prefix[0] != 0) {
+        grpc_refuse(call, GRPC_UNIMPLEMENTED, "the message is compressed: expected grpc-encoding: identity");
+        return;
+    }
+    if (call->message_size > GRPC_MESSAGE_MAX_BYTES) {
+        grpc_refuse(call, GRPC_RESOURCE_EXHAUSTED, "the message has %u bytes: expected at most %d",
+                    call->message_size, GRPC_MESSAGE_MAX_BYTES);
+        return;
+    }
+    if (call->message_size <= GRPC_MESSAGES_BYTES - session->message_bytes)
+        call->message = grpc_take(&session->account, call->message_size);
+    if (call->message == NULL)
+        grpc_refuse(call, GRPC_RESOURCE_EXHAUSTED,
+                    "the connection has no room for another message: finish the others");
+    else
+        session->message_bytes += call->message_size;
+}
+
+static void add_bytes(struct grpc_call *call, struct bytes bytes)
+{
+    while (bytes.size > 0 && !call->answered && call->prefix_bytes < GRPC_PREFIX_BYTES) {
+        call->prefix[call->prefix_bytes++] = (unsigned char)bytes.data[0];
+        bytes = (struct bytes){bytes.data + 1, bytes.size - 1};
+        if (call->prefix_bytes == GRPC_PREFIX_BYTES)
+            begin_message(call);
+    }
+    if (bytes.size == 0 || call->answered)
+        return;
+    if (bytes.size > call->message_size - call->message_bytes) {
+        grpc_refuse(call, GRPC_INVALID_ARGUMENT, "there is more than one message: expected one");
+        return;
+    }
+    memcpy(call->message + call->message_bytes, bytes.data, bytes.size);
+    call->message_bytes += (uint32_t)bytes.size;
+}
+
+/* ---- heads ---- */
+
+static bool begins_with(struct bytes text, const char *start)
+{
+    const size_t size = strlen(start);
+    return text.size >= size && memcmp(text.data, start, size) == 0;
+}
+
+static void hear_field(struct grpc_call *call, struct bytes name, struct bytes value)
+{
+    if (bytes_equal(name, bytes_of(":path"))) {
+        call->method = grpc_method(value);
+    } else if (bytes_equal(name, bytes_of(":method"))) {
+        call->is_post = bytes_equal(value, bytes_of("POST"));
+    } else if (bytes_equal(name, bytes_of("content-type"))) {
+        call->is_grpc = bytes_equal(value, bytes_of("application/grpc")) ||
+                        begins_with(value, "application/grpc+") || begins_with(value, "application/grpc;");
+    } else if (bytes_equal(name, bytes_of("grpc-timeout"))) {
+        call->timeout_is_wrong = !grpc_timeout_read(value, &call->timeout_ns);
+    } else if (bytes_equal(name, bytes_of("grpc-encoding"))) {
+        call->is_encoded = !bytes_equal(value, bytes_of("identity"));
+    } else if (bytes_equal(name, bytes_of("authorization"))) {
+        grpc_hear_password(call, value);
+    } else if (bytes_equal(name, bytes_of("traceparent")) && value.size == GRPC_TRACE_BYTES) {
+        memcpy(call->trace, value.data, value.size);
+        call->trace_bytes = GRPC_TRACE_BYTES;
+    }
+}
+
+/* ---- what nghttp2 calls ---- */
+
+static int on_begin_headers(nghttp2_session *http2, const nghttp2_frame *frame, void *context)
+{
+    struct grpc_session *session = context;
+    if (frame->headers.cat != NGHTTP2_HCAT_REQUEST)
+        return 0;
+    struct grpc_call *call = grpc_take(&session->account, sizeof *call);
+    if (call == NULL)
+        return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+    *call = (struct grpc_call){.session = session,
+                               .stream = frame->hd.stream_id,
+                               .begun_ns = session->grpc->turn.now_ns,
+                               .timeout_ns = UINT64_MAX};
+    list_insert_before(&session->calls, &call->link);
+    session->unfinished++;
+    return nghttp2_session_set_stream_user_data(http2, frame->hd.stream_id, call);
+}
+
+static int on_header(nghttp2_session *http2, const nghttp2_frame *frame, const uint8_t *name, size_t name_size,
+                     const uint8_t *value, size_t value_size, uint8_t flags, void *context)
+{
+    struct grpc_call *call = call_of(http2, frame->hd.stream_id);
+    (void)flags, (void)context;
+    if (call == NULL || call->answered)
+        return 0;
+    if (call->head_bytes <= GRPC_HEAD_MAX_BYTES)
+        call->head_bytes += (uint32_t)(name_size + value_size + FIELD_OVERHEAD_BYTES);
+    if (call->head_bytes <= GRPC_HEAD_MAX_BYTES && frame->headers.cat == NGHTTP2_HCAT_REQUEST)
+        hear_field(call, (struct bytes){(const char *)name, name_size},
+                   (struct bytes){(const char *)value, value_size});
+    return 0;
+}
+
+static int on_data(nghttp2_session *http2, uint8_t flags, int32_t stream, const uint8_t *data, size_t size,
+                   void *context)
+{
+    struct grpc_call *call = call_of(http2, stream);
+    (void)flags, (void)context;
+    if (call != NULL && !call->answered)
+        add_bytes(call, (struct bytes){(const char *)data, size});
+    return 0;
+}
+
+static int on_frame(nghttp2_session *http2, const nghttp2_frame *frame, void *context)
+{
+    struct grpc_session *session = context;
+    session->grpc->worked += FRAME_WORK;
+    session->greeted = true;
+    if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA)
+        return 0;
+    struct grpc_call *call = call_of(http2, frame->hd.stream_id);
+    if (call == NULL)
+        return 0;
+    call->ended = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+    if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST && !check_head(call))
+        return 0;
+    if (call->ended)
+        finish(call);
+    return 0;
+}
+
+/* A client that has got its answer need not say the rest. */
+static int on_frame_sent(nghttp2_session *http2, const nghttp2_frame *frame, void *context)
+{
+    (void)context;
+    if (frame->hd.type != NGHTTP2_HEADERS || (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) == 0)
+        return 0;
+    const struct grpc_call *call = call_of(http2, frame->hd.stream_id);
+    if (call == NULL || call->ended)
+        return 0;
+    return nghttp2_submit_rst_stream(http2, NGHTTP2_FLAG_NONE, frame->hd.stream_id, NGHTTP2_NO_ERROR);
+}
+
+static int on_stream_close(nghttp2_session *http2, int32_t stream, uint32_t error, void *context)
+{
+    struct grpc_call *call = call_of(http2, stream);
+    (void)error, (void)context;
+    if (call != NULL)
+        forget(call);
+    return 0;
+}
+
+/* ---- the beginning and the end ---- */
+
+bool grpc_http2_prepare(struct grpc *grpc)
+{
+    if (nghttp2_session_callbacks_new(&grpc->callbacks) != 0 || nghttp2_option_new(&grpc->option) != 0)
+        return false;
+    nghttp2_session_callbacks_set_on_begin_headers_callback(grpc->callbacks, on_begin_headers);
+    nghttp2_session_callbacks_set_on_header_callback(grpc->callbacks, on_header);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(grpc->callbacks, on_data);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(grpc->callbacks, on_frame);
+    nghttp2_session_callbacks_set_on_frame_send_callback(grpc->callbacks, on_frame_sent);
+    nghttp2_session_callbacks_set_on_stream_close_callback(grpc->callbacks, on_stream_close);
+    nghttp2_option_set_no_closed_streams(grpc->option, 1);
+    nghttp2_option_set_max_outbound_ack(grpc->option, ACKS_MAX);
+    nghttp2_option_set_stream_reset_rate_limit(grpc->option, RESETS_BURST, RESETS_RATE);
+    return true;
+}
+
+bool grpc_http2_open(struct grpc_session *session)
+{
+    struct grpc *grpc = session->grpc;
+    nghttp2_mem memory = {.mem_user_data = &session->account,
+                          .malloc = take,
+                          .free = give,
+                          .calloc = take_zeroed,
+                          .realloc = resize};
+    static const nghttp2_settings_entry settings[] = {
+        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, GRPC_STREAMS_MAX},
+        {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, GRPC_HEAD_MAX_BYTES},
+        {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
+    };
+    if (nghttp2_session_server_new3(&session->http2, grpc->callbacks, session, grpc->option, &memory) != 0) {
+        session->http2 = NULL;
+        return false;
+    }
+    return nghttp2_submit_settings(session->http2, NGHTTP2_FLAG_NONE, settings,
+                                   sizeof settings / sizeof settings[0]) == 0;
+}
+
+void grpc_http2_expire(struct grpc_session *session)
+{
+    const struct grpc *grpc = session->grpc;
+    for (struct list *link = session->calls.next; link != &session->calls; link = link->next) {
+        struct grpc_call *call = LIST_OWNER(link, struct grpc_call, link);
+        if (grpc->turn.now_ns - call->begun_ns < grpc->options.request_timeout_ns)
+            break; /* those that follow began later */
+        if (!call->answered)
+            grpc_refuse(call, GRPC_DEADLINE_EXCEEDED, "the request is not whole after clients.request_timeout");
+    }
+}

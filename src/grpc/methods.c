@@ -1,0 +1,17 @@
+/*
+ * The methods that are served. To add one: a row, and a function that answers a whole message (call.h).
+ */
+#include "grpc/call.h"
+
+static const struct grpc_method methods[] = {
+    {"/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit", false, grpc_should_rate_limit},
+    {"/grpc.health.v1.Health/Check", true, grpc_health_check},
+};
+
+const struct grpc_method *grpc_method(struct bytes path)
+{
+    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++)
+        if (bytes_equal(path, bytes_of(methods[i].path)))
+            return &methods[i];
+    return NULL;
+}
