@@ -179,7 +179,7 @@ $(B)/peers/%/headgated: tests/e2e/peers/%.patch $(DAEMON)
 	    for source in $$changed; do $(CC) -I$(@D) $(ALL_CFLAGS) -c -o $(@D)/$$source.o $(@D)/$$source || exit 1; done && \
 	    $(CC) $(TEST_LDFLAGS) -o $@ $$(printf '$(@D)/%s.o ' $$changed) $(filter %.o %.a,$^) $(LIBS)
 
-$(B)/headgate: $(patsubst %.c,$(O)/%.o,$(wildcard src/operator/*.c)) $(ALL_ARCHIVES)
+$(B)/headgate: $(patsubst %.c,$(O)/%.o,$(wildcard src/operator/*.c)) $(objects_commands) $(ALL_ARCHIVES)
 	$(SAY) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 

@@ -40,6 +40,8 @@ static const struct action {
 } actions[] = {
     {"check", "file ...", "what is wrong with the rules in files (- is stdin); asks no daemon", 1, RULES_WORDS_MAX,
      1u << JSON | 1u << HELP | 1u << CONFIG, rules_check},
+    {"test", "file ...", "asks what files of cases say, and holds the answers against them; asks no daemon", 1,
+     RULES_WORDS_MAX, 1u << JSON | 1u << HELP, rules_test},
     {"apply", "file ...", "adds or changes the rules in files (- is stdin), all of them or none", 1,
      RULES_WORDS_MAX, ALWAYS | 1u << CANARY | 1u << WATCH | 1u << THRESHOLD | 1u << NOTE | 1u << PRUNE,
      rules_apply},

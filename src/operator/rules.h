@@ -1,5 +1,5 @@
 /*
- * rules: what an operator does with the rules of all services: check, apply, diff, export, list, get,
+ * rules: what an operator does with the rules of all services: check, test, apply, diff, export, list, get,
  * delete, history, rollback.
  *
  * The one idea: files are read and checked here, so that a sentence about a mistake names the
@@ -53,6 +53,7 @@ int rules_find(struct rules_invocation *invocation, const char *service, struct 
 
 /* All actions return an exit status. */
 int rules_check(struct rules_invocation *invocation);
+int rules_test(struct rules_invocation *invocation);
 int rules_apply(struct rules_invocation *invocation);
 int rules_export(struct rules_invocation *invocation);
 int rules_diff(struct rules_invocation *invocation);

@@ -23,7 +23,7 @@ my %may_include = (
     http    => [qw(http commands edge cluster wire rules limit base)],
     grpc    => [qw(grpc http commands edge cluster wire rules limit base)],
     server  => [qw(server grpc http commands edge cluster wire rules limit base public)],
-    command => [qw(command server edge wire rules limit base public)],
+    command => [qw(command commands server edge cluster wire rules limit base public)],
     public  => [qw(public)],
     tests   => [qw(tests command server grpc http commands edge cluster wire rules limit base public)],
 );
