@@ -2,7 +2,10 @@
 
 #include <assert.h>
 
-enum { SPLIT_ROUNDING = 128 }; /* 1/128 of a token: a part of a static split that lacks less is rounded up */
+enum {
+    SPLIT_ROUNDING = 128,       /* 1/128 of a token: a part of a static split that lacks less is rounded up */
+    SPLIT_SMALL_UNITS = 1 << 15 /* a capacity below needs no slack */
+};
 
 int64_t units_times(int64_t units, uint64_t fraction)
 {
@@ -14,6 +17,11 @@ int64_t units_times(int64_t units, uint64_t fraction)
  * A share is a binary fraction that was rounded down, so 0.33 of 300 is a little below 99. A part that lacks less
  * than 1/128 of a token is rounded up. At most 64 peers raise the sum by half a token that way, and a sum of whole
  * tokens that is less than the capacity plus half a token is at most the capacity.
+ *
+ * A key may start below its capacity, after an eviction. The part of such a level is floor(level * units / capacity),
+ * so that all parts are within the level. `spendable` is rounded up for that: the error of the product is less than
+ * level / 2^31, and the quotient lacks at least 1 / capacity of the next whole unit. Where the capacity has more units,
+ * slack makes the part of a full key exact; at lower levels it may be a unit too much for each peer.
  */
 static void split(struct budget *budget, const struct limit *limit, uint64_t share)
 {
@@ -21,7 +29,8 @@ static void split(struct budget *budget, const struct limit *limit, uint64_t sha
     const uint64_t capacity_units = (uint64_t)limit->capacity_units;
     const uint64_t tokens = (uint64_t)(((wide)limit->capacity * share + SHARE_ONE / SPLIT_ROUNDING) >> 32);
     const uint64_t units = tokens * (uint64_t)limit->units_per_token;
-    budget->spendable = (uint64_t)(((wide)units << 31) / capacity_units);
+    const bool small = capacity_units < SPLIT_SMALL_UNITS;
+    budget->spendable = (uint64_t)((((wide)units << 31) + (small ? capacity_units - 1 : 0)) / capacity_units);
     budget->reserve_units = 3 * limit->capacity_units;
     budget->slack_units = (int64_t)units - units_times(2 * limit->capacity_units, budget->spendable);
 }

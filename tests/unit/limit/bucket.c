@@ -431,6 +431,33 @@ static void shares_are_rounded_down(void)
     OK_U64(wrong, 0, "a part of any number is rounded down, also below zero");
 }
 
+/* Nor of what is left of a key that starts below its capacity, as after an eviction. */
+static void parts_of_a_level_never_exceed_it(void)
+{
+    static const uint64_t weights[] = {150000000, 350000000, 500000000};
+    unsigned exceeded = 0, wrong = 0;
+    for (uint64_t capacity = 1; capacity <= 300; capacity++) {
+        const struct limit_terms terms = {.kind = LIMIT_CELL, .capacity = capacity, .flags = LIMIT_SPLIT};
+        struct limit limit;
+        struct error error;
+        bool valid = limit_init(&limit, &terms, &error);
+        assert(valid);
+        for (int64_t level = 0; level <= limit.capacity_units; level++) {
+            int64_t sum = 0;
+            for (unsigned i = 0; i < 3; i++) {
+                struct budget budget;
+                budget_init(&budget, &limit, (uint64_t)((double)weights[i] / 1e9 * (double)SHARE_ONE), false);
+                int64_t full = budget_allowance(&budget, limit.capacity_units);
+                wrong += budget_allowance(&budget, level) != level * full / limit.capacity_units;
+                sum += budget_allowance(&budget, level);
+            }
+            exceeded += sum > level;
+        }
+    }
+    OK_U64(exceeded, 0, "parts of what is left of a split key never add up to more than that");
+    OK_U64(wrong, 0, "each is the part that it has of a full key");
+}
+
 int main(void)
 {
     make_limits();
@@ -447,6 +474,7 @@ int main(void)
     shares_never_exceed_the_whole();
     a_split_gives_whole_tokens();
     parts_of_a_split_never_exceed_the_whole();
+    parts_of_a_level_never_exceed_it();
     shares_are_rounded_down();
     remaining_laws();
     return tap_done();
