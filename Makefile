@@ -251,6 +251,12 @@ $(B)/tests/fuzz/fuzz_http: $(O)/tests/fuzz/fuzz_http.o $(O)/tests/fuzz/replay.o 
 	$(SAY) LD $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
+# A whole client of gRPC needs all but the edge.
+$(B)/tests/fuzz/fuzz_grpc: $(O)/tests/fuzz/fuzz_grpc.o $(O)/tests/fuzz/replay.o $(TEST_LIB) $(objects_grpc) $(objects_http) \
+    $(objects_commands) $(foreach r,$(FUZZ_ROOMS),$(call archive,$(r)))
+	$(SAY) LD $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
 $(B)/tests/fuzz/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/tests/fuzz/replay.o $(TEST_LIB) $(foreach r,$(FUZZ_ROOMS),$(call archive,$(r)))
 	$(SAY) LD $@
 	@mkdir -p $(@D)
@@ -365,14 +371,17 @@ bench:
 
 # With libFuzzer, FUZZ_SECONDS for each target; what it finds to be new stays in build/fuzz.
 FUZZ_SECONDS ?= 60
+FUZZ_GRPC := $(wildcard src/grpc/*.c src/commands/*.c src/http/*.c tests/lib/served.c tests/lib/tap.c tests/lib/limits.c) \
+    $(PROTO_HEADERS:.h=.c)
 .PHONY: fuzz
-fuzz:
+fuzz: $(PROTO_HEADERS)
 	@for target in $(basename $(notdir $(wildcard tests/fuzz/fuzz_*.c))); do \
 	    corpus=build/fuzz/corpus/$$target; mkdir -p $$corpus && cp tests/fuzz/corpus/$${target#fuzz_}/* $$corpus/ && \
-	    clang -std=c11 -g -O1 -w -D_GNU_SOURCE $(LLHTTP_CFLAGS) -Iinclude -Isrc -I. -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
+	    clang -std=c11 -g -O1 -w -D_GNU_SOURCE $(LLHTTP_CFLAGS) -isystem $(PROTO_C) -Iinclude -Isrc -I. -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
 	        -o build/fuzz/$$target tests/fuzz/$$target.c \
 	        $(wildcard src/base/*.c src/limit/*.c src/rules/*.c src/wire/*.c src/edge/*/*.c cluster/*.c cluster/*/*.c) \
-	        $(HTTP_READERS) $(LLHTTP)/*.c $(LIBS) && \
+	        $$([ $$target = fuzz_grpc ] && echo $(FUZZ_GRPC) || echo $(HTTP_READERS)) \
+	        $(LLHTTP)/*.c $(LIBS) && \
 	    build/fuzz/$$target -artifact_prefix=build/fuzz/ -max_total_time=$(FUZZ_SECONDS) -max_len=4096 $$corpus || exit 1; \
 	done
 

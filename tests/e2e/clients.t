@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# Clients as they are, unchanged: redis-cli, redis-benchmark, python3-redis, node-redis, ioredis, netcat.
+# Clients as they are, unchanged: redis-cli, redis-benchmark, python3-redis, node-redis, ioredis, grpc-js, netcat.
 use strict;
 use warnings;
 use FindBin;
@@ -7,7 +7,7 @@ use lib $FindBin::Bin;
 use Headgate;
 use Test::More;
 
-my $cluster = Headgate::cluster(regions => ['here'],
+my $cluster = Headgate::cluster(regions => ['here'], listen_grpc => 1,
                                 limits => [{name => 'default', capacity => 10, rate => '1/h', default => 'true'}]);
 $cluster->start;
 $cluster->wait_met or die 'the daemon did not become active';
@@ -117,7 +117,7 @@ END
     like(shell($program, '/usr/bin/python3 -'), qr/^(?:RESP3 too\n)?fine\n$/, 'an ordinary program');
 };
 
-subtest 'node-redis and ioredis' => sub {
+subtest 'node-redis, ioredis and grpc-js' => sub {
     plan skip_all => 'no npm' if system('command -v node npm >/dev/null') != 0;
     system('cp', '-r', "$FindBin::Bin/node", "$scratch/node") == 0 or die;
     my ($status, $out, $err) = Headgate::run(60, 'sh', '-c', "cd '$scratch/node' && npm ci --no-audit --no-fund");
@@ -125,6 +125,9 @@ subtest 'node-redis and ioredis' => sub {
     plan skip_all => "npm cannot install them: $why" if $status != 0;
     is(shell('', "node '$scratch/node/client.js' $port"), "RESP2 fine\nRESP3 fine\nioredis fine\n",
        'ordinary programs');
+    my $daemon = $cluster->daemon('here');
+    is($daemon->client->command('RULE', 'SET', '{id: tries, service: edge, by: tries, rate: 3/h}'), 'OK', 'a rule');
+    is(shell('', "node '$scratch/node/gateway.js' $daemon->{ports}{grpc}"), "fine\n", 'a gateway');
 };
 
 subtest 'netcat' => sub {

@@ -42,5 +42,65 @@ subtest 'python3-grpcio' => sub {
     is($said, "fine\n", 'a gateway') or diag($complaint);
 };
 
-ok($cluster->stop, 'the daemon ends in peace');
+subtest 'a password and TLS' => sub {
+    plan skip_all => 'no python3-grpcio' if system('/usr/bin/python3 -c "import grpc" 2>&-') != 0;
+    my ($ended) = Headgate::run(10, Headgate::headgate(), 'certs', '--dir', "$scratch/certs", 'node', 'localhost');
+    is($ended, 0, 'certificates');
+    my ($port) = Headgate::free_ports(1);
+    my $secret = Headgate::cluster(regions => ['here'], listen_grpc => 1, password => 'sesame',
+                                   tls => {certificate => "$scratch/certs/node.pem", key => "$scratch/certs/node.key"});
+    my $other = $secret->daemon('here');
+    $other->{settings}{listen}{grpc_tls} = "127.0.0.1:$port";
+    $other->write_config->spawn;
+    my $program = <<"END";
+import grpc
+ca = open('$scratch/certs/ca.pem', 'rb').read()
+channel = grpc.secure_channel('localhost:$port', grpc.ssl_channel_credentials(ca))
+grpc.channel_ready_future(channel).result(timeout=30)
+assert channel.unary_unary('/grpc.health.v1.Health/Check')(b'') == bytes([8, 1])
+ask = channel.unary_unary('/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit')
+message = bytes.fromhex('0a01651200')
+def code(**how):
+    try:
+        ask(message, timeout=10, **how)
+        return 'OK'
+    except grpc.RpcError as error:
+        return error.code().name
+print(code(), code(metadata=[('authorization', 'Bearer sesame')]), code(metadata=[('authorization', 'Bearer open')]))
+END
+    my (undef, $said, $complaint) = Headgate::run(30, '/usr/bin/python3', '-c', $program);
+    is($said, "UNAUTHENTICATED OK UNAUTHENTICATED\n", 'only with the password') or diag($complaint);
+    ok($secret->stop, 'the daemon ends in peace');
+};
+
+# ---- bytes as they are ----
+
+sub frame {
+    my ($kind, $flags, $stream, $data) = @_;
+    return substr(pack('N', length $data), 1) . pack('CCN', $kind, $flags, $stream) . $data;
+}
+my $hello = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" . frame(4, 0, 0, '');
+
+# The kinds of frames that come until the connection ends.
+sub kinds {
+    my ($client) = @_;
+    1 while $client->fill;
+    my @kinds;
+    for (my $rest = $client->{buffer}; length $rest >= 9;) {
+        push @kinds, unpack 'C', substr $rest, 3, 1;
+        $rest = substr $rest, 9 + unpack 'N', "\0" . substr $rest, 0, 3;
+    }
+    return "@kinds";
+}
+
+subtest 'the end' => sub {
+    my $client = Headgate::Client::connect("127.0.0.1:$daemon->{ports}{grpc}");
+    $client->send_raw($hello . frame(6, 0, 0, 'p' x 8));
+    $client->need while length $client->{buffer} < 9 + 18 + 9 + 17; # SETTINGS, its ACK, that of PING
+    $daemon->signal('TERM');
+    like(kinds($client), qr/^4.* 7$/, 'whoever is connected hears GOAWAY');
+    $client->close;
+    is($daemon->wait_end(10), 0, 'the daemon ends in peace');
+};
+
 done_testing();
