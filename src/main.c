@@ -9,6 +9,7 @@
 #include "edge/process/clock.h"
 #include "edge/settings/settings.h"
 #include "edge/settings/settings_tls.h"
+#include "edge/settings/settings_users.h"
 #include "server.h"
 
 #include <getopt.h>
@@ -29,14 +30,15 @@ enum {
 };
 
 static const char usage[] =
-    "usage: headgated --config FILE [--check-config | --print-config]\n"
+    "usage: headgated --config FILE [--check-config | --print-config [--show-secrets]]\n"
     "       headgated --version | --help\n"
     "\n"
     "One rate limit for many daemons: this is one of them.\n"
     "\n"
     "  -c, --config FILE   the config, in YAML; config/headgated.yaml explains every key\n"
     "      --check-config  read it, say what is wrong with it, and end\n"
-    "      --print-config  print it with all defaults (and its secrets) as YAML, and end\n"
+    "      --print-config  print it with all defaults as YAML, and end\n"
+    "      --show-secrets  with --print-config: print its secrets as well\n"
     "      --version       print the version, and end\n"
     "  -h, --help          print this, and end\n"
     "\n"
@@ -51,16 +53,18 @@ enum action { ACTION_RUN, ACTION_CHECK, ACTION_PRINT };
 struct request {
     enum action action;
     const char *config;
+    bool shows_secrets;
 };
 
 /* False: the process must end with *status. */
 static bool read_options(int argc, char **argv, struct request *request, int *status)
 {
-    enum { OPTION_CHECK = 256, OPTION_PRINT, OPTION_VERSION };
+    enum { OPTION_CHECK = 256, OPTION_PRINT, OPTION_SECRETS, OPTION_VERSION };
     static const struct option options[] = {
         {"config", required_argument, NULL, 'c'},
         {"check-config", no_argument, NULL, OPTION_CHECK},
         {"print-config", no_argument, NULL, OPTION_PRINT},
+        {"show-secrets", no_argument, NULL, OPTION_SECRETS},
         {"version", no_argument, NULL, OPTION_VERSION},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
@@ -78,6 +82,8 @@ static bool read_options(int argc, char **argv, struct request *request, int *st
             request->action = ACTION_CHECK;
         } else if (option == OPTION_PRINT) {
             request->action = ACTION_PRINT;
+        } else if (option == OPTION_SECRETS) {
+            request->shows_secrets = true;
         } else if (option == OPTION_VERSION) {
             (void)printf("headgated %s\n", HEADGATE_VERSION);
             return false;
@@ -93,6 +99,8 @@ static bool read_options(int argc, char **argv, struct request *request, int *st
         (void)fprintf(stderr, "headgated: '%s' is not an option: expected --config FILE\n", argv[optind]);
     else if (!request->config)
         (void)fprintf(stderr, "headgated: --config is missing: expected --config FILE, or --help\n");
+    else if (request->shows_secrets && request->action != ACTION_PRINT)
+        (void)fprintf(stderr, "headgated: --show-secrets has no effect without --print-config\n");
     else
         return true;
     *status = EX_USAGE;
@@ -149,6 +157,8 @@ static bool run(struct settings *settings, const struct request *request, struct
                      settings->node.name, settings->node.region, settings->limits.count, settings->node.peer_count);
         return true;
     case ACTION_PRINT:
+        if (!request->shows_secrets)
+            settings_hide_secrets(settings);
         return settings_print(settings, stdout) || error_set(error, EX_IOERR, "cannot print the config");
     case ACTION_RUN:
         break;

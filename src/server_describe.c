@@ -3,18 +3,13 @@
  * operator who sets `log_level: debug`.
  */
 #include "base/units.h"
+#include "edge/settings/settings_users.h"
 #include "server_state.h"
 
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void hide(char *secret, size_t size)
-{
-    if (secret[0])
-        (void)snprintf(secret, size, "(given)");
-}
 
 /*
  * All settings without secrets, as --print-config writes them. The caller must free the text. NULL:
@@ -28,8 +23,7 @@ static char *settings_text(const struct settings *settings)
     FILE *out = shown ? open_memstream(&text, &size) : NULL;
     if (out) {
         *shown = *settings;
-        hide(shown->secret, sizeof shown->secret);
-        hide(shown->password, sizeof shown->password);
+        settings_hide_secrets(shown);
         (void)settings_print(shown, out);
         (void)fclose(out);
         sodium_memzero(shown, sizeof *shown);

@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "base/version.h"
 #include "commands/replay.h"
+#include "edge/process/clock.h"
 #include "edge/process/memory.h"
 #include "edge/settings/settings_tls.h"
 #include "http/json_arena.h"
@@ -18,7 +19,9 @@
 #include <string.h>
 #include <sysexits.h>
 
-enum { REQUEST_TIMEOUT_MS = 2000 };
+#define SECOND_NS ((uint64_t)1000000000)
+
+enum { REQUEST_TIMEOUT_MS = 2000, CERTIFICATE_WARNING_DAYS = 14, DAY_S = 24 * 3600 };
 
 /* Restores rules and counters from the store before the node asks or tells any peer. */
 static bool open_store(struct server *server, struct error *error)
@@ -51,7 +54,8 @@ static bool open_listeners(struct server *server, struct error *error)
     options.connections_max = settings->max_connections;
     options.buffers_max_bytes /= settings->threads;
     options.request_timeout_ms = settings->request_timeout_ns / MILLISECOND_NS;
-    options.stranger_timeout_ms = settings->password[0] ? settings->auth_timeout_ns / MILLISECOND_NS : 0;
+    options.stranger_timeout_ms =
+        settings_have_passwords(settings) ? settings->auth_timeout_ns / MILLISECOND_NS : 0;
     options.idle_timeout_ms = settings->idle_timeout_ns / MILLISECOND_NS;
     options.id_step = settings->threads;
     options.shares_port = settings->threads > 1;
@@ -113,6 +117,14 @@ static bool watch(struct server *server, struct error *error)
     return good;
 }
 
+static bool open_users(struct server *server, struct error *error)
+{
+    if (server->settings->users.count == 0)
+        return true;
+    server->users = users_create(&server->settings->users);
+    return server->users != NULL || error_set(error, EX_OSERR, "not enough memory for users");
+}
+
 static bool open_replays(struct server *server, struct error *error)
 {
     if (!settings_serve_http(server->settings))
@@ -134,6 +146,7 @@ static void set_commands(struct server *server, const char *config_path)
         .version = HEADGATE_VERSION,
         .config_path = config_path,
         .password = settings->password[0] ? settings->password : NULL,
+        .users = server->users,
         .reservation_ttl_max_ms = (uint32_t)(settings->reservation_ttl_max_ns / MILLISECOND_NS),
         .debug = settings->debug,
         .puts_off = true,
@@ -153,6 +166,20 @@ static void set_commands(struct server *server, const char *config_path)
     serving->member[0] = &server->worker.commands;
     for (uint32_t i = 0; i < server->worker_threads.count; i++)
         serving->member[i + 1] = &server->worker_threads.worker_thread[i].worker.commands;
+}
+
+/* Clients refuse a certificate that has ended; it is no reason not to serve those at ports in clear. */
+static void tell_certificate(struct server *server)
+{
+    if (server->tls == NULL)
+        return;
+    const int64_t left_s = (int64_t)tls_ends_s(server->tls) - (int64_t)(clock_wall_ns() / SECOND_NS);
+    if (left_s <= 0)
+        log_write(&server->log, LOG_LEVEL_WARNING, "tls.certificate %s has ended: clients will refuse it",
+                  server->settings->tls_certificate);
+    else if (left_s < (int64_t)CERTIFICATE_WARNING_DAYS * DAY_S)
+        log_write(&server->log, LOG_LEVEL_WARNING, "tls.certificate %s ends in %lld days: renew it, and restart",
+                  server->settings->tls_certificate, (long long)(left_s / DAY_S));
 }
 
 static void introduce(struct server *server)
@@ -181,6 +208,7 @@ static void introduce(struct server *server)
         log_write(&server->log, LOG_LEVEL_INFO, "listening on %s for gRPC", settings->grpc_address);
     if (settings->grpc_tls_address[0])
         log_write(&server->log, LOG_LEVEL_INFO, "listening on %s for gRPC over TLS", settings->grpc_tls_address);
+    tell_certificate(server);
     if (settings->secret_is_none)
         log_write(
             &server->log, LOG_LEVEL_WARNING,
@@ -217,8 +245,8 @@ static bool start(struct server *server, const char *config_path, struct error *
     if (settings_has_tls(server->settings) &&
         !settings_tls_open(server->settings, config_path, &server->tls, error))
         return false;
-    if (!open_listeners(server, error) || !open_transport(server, error) || !watch(server, error) ||
-        !open_replays(server, error))
+    if (!open_users(server, error) || !open_listeners(server, error) || !open_transport(server, error) ||
+        !watch(server, error) || !open_replays(server, error))
         return false;
     server->node = node_create(&server->settings->node, error);
     if (!server->node)
@@ -289,6 +317,7 @@ bool server_run(const struct settings *settings, const char *config_path, struct
         log_write(&server->log, LOG_LEVEL_INFO, "%s has left", settings->node.name);
     worker_close(&server->worker);
     tls_destroy(&server->tls);
+    users_destroy(&server->users);
     refusals_destroy(&server->refusals);
     journal_close(&server->journal);
     effects_close(&server->effects);

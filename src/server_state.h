@@ -30,6 +30,7 @@ struct server {
     struct log log;
     struct journal *journal;   /* of refusals; NULL: none is written, as the next */
     struct refusals *refusals; /* what the workers share of it */
+    struct users *users;       /* of the config; NULL: there are none */
     struct tls *tls;           /* of all ports that speak it; NULL: none does */
     struct worker worker;
     struct worker_threads worker_threads;

@@ -156,19 +156,37 @@ size_t ask_rules_after(const struct rulebook *book, struct bytes service, struct
 /* The newest version of a rule that is in force, or NULL. */
 const struct rule_version *ask_rule(const struct commands *commands, struct bytes service, struct bytes id);
 
-/* ---- the password ---- */
+/* ---- who asks ---- */
 
 enum password_verdict {
     PASSWORD_RIGHT,
     PASSWORD_WRONG,
     PASSWORD_BARRED, /* the client's address sent too many wrong passwords: this password was not compared */
 };
+/* What a client says of itself. */
+struct credentials {
+    const char *address; /* "ip:port" */
+    struct bytes user, password;
+};
+
+/* True: clients must say who they are. */
+static inline bool ask_needs_password(const struct commands *commands)
+{
+    return commands->password != NULL || commands->users != NULL;
+}
 /*
- * Compares `password` of the client at `address` ("ip:port") with the password of the config, which
- * must exist. Counts a wrong password against the address. *barred_ns becomes the time for which
- * passwords of that address are not compared.
+ * Compares the client's password with that of its user. Counts a wrong one against the address. *user becomes who the
+ * client is; *barred_ns the time for which passwords of that address are not compared.
  */
-enum password_verdict ask_password(struct commands *commands, const char *address, struct bytes user,
-                                   struct bytes password, uint64_t now_ns, uint64_t *barred_ns);
+enum password_verdict ask_password(struct commands *commands, const struct credentials *credentials,
+                                   uint64_t now_ns, const struct user **user, uint64_t *barred_ns);
+/*
+ * True if requests about that service ("": the default one) are the caller's business. False: `error` says that they
+ * are not.
+ */
+static inline bool ask_serves(const struct commands *commands, struct bytes service, char *error)
+{
+    return commands->caller == NULL || user_asks(commands->caller, service, error);
+}
 
 #endif

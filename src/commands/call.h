@@ -41,6 +41,14 @@ static inline void call_alone(struct call *call, bool alone)
         call->commands->alone(call->commands->context, alone);
 }
 
+/* True: the session's user may call the command, as far as its name says. */
+static inline bool call_may(const struct session *session, enum command_id id)
+{
+    const bool of_default = id == COMMAND_CAN_ACCESS || id == COMMAND_CL_THROTTLE || id == COMMAND_THROTTLE;
+    return user_has(session->user, command_table[id].roles) &&
+           (!of_default || user_serves(session->user, (struct bytes){0}));
+}
+
 /* The last command of the session is not answered yet: nothing that follows may be served before its answer. */
 static inline bool session_waits(const struct session *session)
 {

@@ -69,6 +69,7 @@ struct serving {
     struct turn turn;
     uint32_t work; /* units that were done so far, see command.h */
     bool joins;    /* requests may join `pending`: the client is known, and no transaction queues them */
+    bool shapes;   /* those of known shapes need no look at their words: the client may ask about all services */
     bool closes;   /* the connection is to be closed */
 };
 
@@ -77,6 +78,8 @@ static void look_anew(struct serving *serving)
 {
     const struct session *session = serving->session;
     serving->joins = session->authenticated && !session->transaction.open;
+    serving->shapes = serving->joins && user_has(session->user, ROLE_CHECK) && session->user->services[0] == '\0';
+    serving->commands->caller = session->user;
     shapes_renew(serving->commands, serving->turn);
 }
 
@@ -128,6 +131,14 @@ static uint32_t work_of(const struct resp_command *words, size_t frame_size)
            (id == COMMAND_ID_COUNT ? UNKNOWN_WORK : command_table[id].work);
 }
 
+static bool may_join(const struct serving *serving, const struct resp_command *words)
+{
+    if (!serving->joins || serving->shapes)
+        return serving->joins;
+    const enum command_id id = command_find(words->args[0]);
+    return id != COMMAND_ID_COUNT && call_may(serving->session, id);
+}
+
 /* Serves one command of any kind, or answers input that is no command. False: the connection must be closed. */
 static bool serve_words(struct serving *serving, enum resp_status parsed, const struct resp_command *words,
                         struct bytes frame, const char *error)
@@ -137,7 +148,8 @@ static bool serve_words(struct serving *serving, enum resp_status parsed, const 
         return true;
     if (parsed == RESP_COMMAND)
         serving->work += work_of(words, frame.size);
-    if (parsed == RESP_COMMAND && serving->joins && pending_join(commands, words, frame, serving->turn, NULL)) {
+    if (parsed == RESP_COMMAND && may_join(serving, words) &&
+        pending_join(commands, words, frame, serving->turn, NULL)) {
         decide_if_full(serving);
         return true;
     }
@@ -171,7 +183,7 @@ static size_t serve_front(struct serving *serving, struct bytes input)
     struct resp_command words;
     const char *error;
     size_t frame = 0;
-    if (serving->joins)
+    if (serving->shapes)
         frame = pending_join_shapes(serving->commands, input, serving->turn, &serving->work);
     if (frame > 0) {
         decide_if_full(serving);

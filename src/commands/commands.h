@@ -18,6 +18,7 @@
 #include "commands/observe.h"
 #include "commands/pending.h"
 #include "commands/shapes.h"
+#include "commands/users.h"
 #include "edge/clients/listener.h"
 #include "edge/process/pool.h"
 #include "edge/store/store.h"
@@ -94,10 +95,11 @@ struct session {
     uint64_t id;
     uint8_t protocol; /* 2 or 3 */
     bool authenticated;
-    uint8_t waits_form;  /* enum change_form: the form in which a change of rules is answered */
-    uint8_t refused;     /* wrong passwords since the last right one */
-    uint32_t late_count; /* answers that are put off until commands_answer */
-    bool waits_refused;  /* the session waits for the answer to a wrong password */
+    const struct user *user; /* who the client is; without a meaning until `authenticated` */
+    uint8_t waits_form;      /* enum change_form: the form in which a change of rules is answered */
+    uint8_t refused;         /* wrong passwords since the last right one */
+    uint32_t late_count;     /* answers that are put off until commands_answer */
+    bool waits_refused;      /* the session waits for the answer to a wrong password */
     struct rules_wait waits_rules;
     struct transaction transaction;
     char address[LISTENER_ADDRESS_BYTES];
@@ -149,7 +151,8 @@ struct commands {
     const char *name, *region;
     const char *version;             /* of the program: "1.2.3" */
     const char *config_path;         /* for INFO; may be NULL */
-    const char *password;            /* NULL: clients need no password */
+    const char *password;            /* of user_default; NULL: there is none */
+    const struct users *users;       /* NULL: there are none. Without both, every client is user_default */
     uint32_t reservation_ttl_max_ms; /* the longest time of RESERVE and RENEW; 0: COMMAND_TTL_MAX_MS */
     bool debug;                      /* DEBUG DROP and HEAL are allowed */
     bool puts_off;                   /* the caller of commands_serve will call commands_answer: see SERVE_LATER */
@@ -180,7 +183,8 @@ struct commands {
     void *context;
 
     /* Private to the commands: */
-    uint32_t worked; /* work that the last call of commands_serve did */
+    const struct user *caller; /* whose request is served now; NULL: user_default's */
+    uint32_t worked;           /* work that the last call of commands_serve did */
     struct commands_stats stats;
     struct resident resident;
     struct pool queues; /* queued commands of transactions */

@@ -12,6 +12,12 @@ void call_wrong_arity(struct call *call, const struct command_spec *parent, cons
                  spec->syntax);
 }
 
+static void answer_no_right(struct call *call, const char *parent, const char *name)
+{
+    answer_error(&call->answer, "NOPERM User %s has no permissions to run the '%s%s%s' command",
+                 call->session->user->name, parent, parent[0] ? "|" : "", name);
+}
+
 enum subcommand_id call_subcommand(struct call *call, enum command_id parent)
 {
     const struct resp_command *words = call->words;
@@ -28,9 +34,12 @@ enum subcommand_id call_subcommand(struct call *call, enum command_id parent)
         return id;
     }
     const struct command_spec *spec = &subcommand_table[id].spec;
-    if (command_arity_fits(spec->arity, words->count))
+    if (!user_has(call->session->user, spec->roles))
+        answer_no_right(call, command_table[parent].name, spec->name);
+    else if (command_arity_fits(spec->arity, words->count))
         return id;
-    call_wrong_arity(call, &command_table[parent], spec);
+    else
+        call_wrong_arity(call, &command_table[parent], spec);
     return SUBCOMMAND_ID_COUNT;
 }
 
@@ -111,6 +120,8 @@ static enum command_id find_call(struct call *call)
         call_wrong_arity(call, NULL, &command_table[id]);
     } else if (!call->session->authenticated && (command_table[id].flags & COMMAND_NO_AUTH) == 0) {
         answer_error(&call->answer, "NOAUTH Authentication required.");
+    } else if (!call_may(call->session, id) && !(id == COMMAND_RESET && call->words->count == 1)) {
+        answer_no_right(call, "", command_table[id].name);
     } else {
         return id;
     }

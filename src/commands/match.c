@@ -49,6 +49,10 @@ bool call_match(const struct commands *commands, const struct command_query *que
 {
     struct request request;
     struct bytes rule, service;
+    if (!ask_serves(commands, query->service, error)) {
+        match->status = MATCH_UNKNOWN_SERVICE;
+        return false;
+    }
     call_fill_request(&request, query, commands->thread);
     (void)ruleset_match(node_rules(commands->node), &request, turn.now_ns, turn.wall_ns, match);
     rule = request.only_rule;

@@ -255,6 +255,10 @@ void call_health(struct call *call)
         answer_error(&call->answer, "ERR %s", error);
         return;
     }
+    if (!ask_serves(call->commands, asked.service, error)) {
+        answer_error(&call->answer, "%s", error);
+        return;
+    }
     if (asked.kind == HEALTH_ASKED) {
         struct scale_search search = {asked.service, RULE_SCALE_ONE};
         const struct ruleset *rules = node_rules(call->commands->node);

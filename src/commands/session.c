@@ -14,7 +14,8 @@ void session_reset(struct session *session, struct commands *commands)
 {
     transaction_end(session, commands);
     session->protocol = 2;
-    session->authenticated = commands->password == NULL;
+    session->authenticated = !ask_needs_password(commands);
+    session->user = &user_default;
     session->name[0] = '\0';
 }
 
@@ -29,25 +30,31 @@ void call_ping(struct call *call)
 }
 
 /* Compares keyed hashes, so that the time of the comparison tells nothing about the password. */
-static bool password_fits(const struct commands *commands, struct bytes user, struct bytes password)
+static bool is_default(const struct commands *commands, struct bytes user, struct bytes password)
 {
+    if (commands->password == NULL)
+        return false;
     struct bytes expected = bytes_of(commands->password);
     struct key_id given_hash = hash_128(&commands->hash_key, password.data, password.size);
     struct key_id expected_hash = hash_128(&commands->hash_key, expected.data, expected.size);
     bool same = ((given_hash.high ^ expected_hash.high) | (given_hash.low ^ expected_hash.low)) == 0;
-    return same && bytes_equal(user, bytes_of("default"));
+    return same && bytes_equal(user, bytes_of(user_default.name));
 }
 
-enum password_verdict ask_password(struct commands *commands, const char *address, struct bytes user,
-                                   struct bytes password, uint64_t now_ns, uint64_t *barred_ns)
+enum password_verdict ask_password(struct commands *commands, const struct credentials *credentials,
+                                   uint64_t now_ns, const struct user **user, uint64_t *barred_ns)
 {
+    const char *address = credentials->address;
     const uint64_t guesser = guessers_address(&commands->hash_key, bytes_of(address));
     *barred_ns = guessers_barred_ns(&commands->guessers, guesser, now_ns);
     if (*barred_ns > 0) {
         commands->stats.auth_barred++;
         return PASSWORD_BARRED;
     }
-    if (password_fits(commands, user, password))
+    *user = is_default(commands, credentials->user, credentials->password)
+                ? &user_default
+                : users_find(commands->users, credentials->user, credentials->password);
+    if (*user != NULL)
         return PASSWORD_RIGHT;
     commands->stats.auth_failures++;
     const bool barred = guessers_note(&commands->guessers, guesser, now_ns);
@@ -85,28 +92,38 @@ bool session_is_known(const struct session *session)
     return session->authenticated;
 }
 
-/* False: the call has answered an error. */
-static bool authenticate(struct call *call, struct bytes user, struct bytes password)
+/* NULL: the call has answered an error, or will. */
+static const struct user *authenticate(struct call *call, struct bytes name, struct bytes password)
 {
-    if (call->commands->password == NULL) {
+    if (!ask_needs_password(call->commands)) {
         answer_error(&call->answer, "%s", no_password);
-        return false;
+        return NULL;
     }
+    const struct credentials credentials = {call->session->address, name, password};
+    const struct user *user = NULL;
     uint64_t barred_ns;
-    switch (ask_password(call->commands, call->session->address, user, password, call->now_ns, &barred_ns)) {
+    switch (ask_password(call->commands, &credentials, call->now_ns, &user, &barred_ns)) {
     case PASSWORD_RIGHT:
-        return true;
+        return user;
     case PASSWORD_WRONG:
         refuse(call);
-        return false;
+        return NULL;
     case PASSWORD_BARRED:
         answer_error(&call->answer,
                      "WRONGPASS too many wrong passwords came from this address: none is looked at for %lld ms",
                      (long long)call_ms(barred_ns));
         call->close = true;
-        return false;
+        return NULL;
     }
-    return false;
+    return NULL;
+}
+
+/* The client is `user` from now on. */
+static void let_in(struct session *session, const struct user *user)
+{
+    session->authenticated = true;
+    session->user = user;
+    session->refused = 0;
 }
 
 void call_auth(struct call *call)
@@ -116,11 +133,11 @@ void call_auth(struct call *call)
         call_wrong_arity(call, NULL, &command_table[COMMAND_AUTH]);
         return;
     }
-    struct bytes user = words->count == 3 ? words->args[1] : bytes_of("default");
-    if (!authenticate(call, user, words->args[words->count - 1]))
+    struct bytes name = words->count == 3 ? words->args[1] : bytes_of(user_default.name);
+    const struct user *user = authenticate(call, name, words->args[words->count - 1]);
+    if (user == NULL)
         return;
-    call->session->authenticated = true;
-    call->session->refused = 0;
+    let_in(call->session, user);
     answer_simple(&call->answer, "OK");
 }
 
@@ -177,7 +194,8 @@ void call_hello(struct call *call)
 {
     const struct resp_command *words = call->words;
     uint64_t protocol = call->session->protocol;
-    bool authenticated = call->session->authenticated, named = false;
+    const struct user *user = call->session->authenticated ? call->session->user : NULL;
+    bool named = false;
     struct bytes name = {0};
     if (words->count > 1 && (!word_number(words->args[1], 3, &protocol) || protocol < 2)) {
         answer_error(&call->answer, "NOPROTO unsupported protocol version: expected 2 or 3");
@@ -186,9 +204,9 @@ void call_hello(struct call *call)
     for (uint32_t i = 2; i < words->count;) {
         uint32_t left = words->count - i;
         if (word_is(words->args[i], "auth") && left >= 3) {
-            if (!authenticate(call, words->args[i + 1], words->args[i + 2]))
+            user = authenticate(call, words->args[i + 1], words->args[i + 2]);
+            if (user == NULL)
                 return;
-            authenticated = true;
             i += 3;
         } else if (word_is(words->args[i], "setname") && left >= 2) {
             name = words->args[i + 1];
@@ -204,14 +222,13 @@ void call_hello(struct call *call)
             return;
         }
     }
-    if (!authenticated) {
+    if (user == NULL) {
         answer_error(&call->answer,
                      "NOAUTH HELLO must be called with the client already authenticated, otherwise the "
                      "HELLO <proto> AUTH <user> <pass> option can be used");
         return;
     }
-    call->session->authenticated = true;
-    call->session->refused = 0;
+    let_in(call->session, user);
     call->session->protocol = (uint8_t)protocol;
     if (named)
         copy_name(call->session->name, name);
@@ -246,9 +263,9 @@ static void answer_client_line(struct call *call)
 {
     const struct session *session = call->session;
     size_t begun = answer_bulk_begin(&call->answer);
-    output_print(call->answer.output, "id=%llu addr=%s name=%s db=0 resp=%u user=default lib-name=%s lib-ver=%s\n",
+    output_print(call->answer.output, "id=%llu addr=%s name=%s db=0 resp=%u user=%s lib-name=%s lib-ver=%s\n",
                  (unsigned long long)session->id, session->address, session->name, session->protocol,
-                 session->library, session->library_version);
+                 session->user->name, session->library, session->library_version);
     answer_bulk_end(&call->answer, begun);
 }
 

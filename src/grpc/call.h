@@ -32,6 +32,7 @@ enum grpc_status {
     GRPC_INVALID_ARGUMENT = 3,
     GRPC_DEADLINE_EXCEEDED = 4,
     GRPC_NOT_FOUND = 5,
+    GRPC_PERMISSION_DENIED = 7,
     GRPC_RESOURCE_EXHAUSTED = 8,
     GRPC_UNIMPLEMENTED = 12,
     GRPC_INTERNAL = 13,
@@ -58,6 +59,7 @@ struct grpc_call;
 struct grpc_method {
     const char *path; /* "/package.Service/Method" */
     bool open;        /* needs no password */
+    unsigned roles;   /* of which a client needs one; 0: none */
     void (*answer)(struct grpc_call *call);
 };
 
@@ -78,9 +80,10 @@ struct grpc_call {
     uint32_t head_bytes;   /* as HTTP/2 counts them */
     bool is_post, is_grpc; /* what the head says */
     bool timeout_is_wrong, is_encoded;
-    bool ended;        /* the client has said all */
-    bool answered;     /* further input of the stream is of no interest */
-    uint8_t admission; /* enum grpc_admission */
+    bool ended;              /* the client has said all */
+    bool answered;           /* further input of the stream is of no interest */
+    uint8_t admission;       /* enum grpc_admission */
+    const struct user *user; /* who asks, once admitted with a password */
     uint8_t trace_bytes;
     char trace[GRPC_TRACE_BYTES]; /* traceparent */
     uint8_t prefix_bytes;         /* how many were read */

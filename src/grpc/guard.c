@@ -1,6 +1,6 @@
 /*
- * The password: authorization: Bearer PASSWORD. A wrong one ends the connection, since one connection may carry many
- * requests at a time, and a delay would hold all of them.
+ * Who asks: authorization: Bearer NAME:SECRET, or Bearer and the password of the config. A wrong one ends the
+ * connection, since one connection may carry many requests at a time, and a delay would hold all of them.
  */
 #include "grpc/call.h"
 
@@ -12,12 +12,13 @@ void grpc_hear_password(struct grpc_call *call, struct bytes authorization)
     const size_t size = sizeof scheme - 1;
     struct grpc *grpc = call->session->grpc;
     uint64_t barred_ns;
-    if (grpc->commands->password == NULL || call->admission != GRPC_NO_PASSWORD || authorization.size <= size ||
+    if (!ask_needs_password(grpc->commands) || call->admission != GRPC_NO_PASSWORD || authorization.size <= size ||
         strncasecmp(authorization.data, scheme, size) != 0)
         return;
-    const struct bytes password = {authorization.data + size, authorization.size - size};
-    switch (ask_password(grpc->commands, call->session->address, bytes_of("default"), password, grpc->turn.now_ns,
-                         &barred_ns)) {
+    struct credentials credentials = {.address = call->session->address};
+    users_read_bearer(grpc->commands->users, (struct bytes){authorization.data + size, authorization.size - size},
+                      &credentials.user, &credentials.password);
+    switch (ask_password(grpc->commands, &credentials, grpc->turn.now_ns, &call->user, &barred_ns)) {
     case PASSWORD_RIGHT:
         call->admission = GRPC_ADMITTED;
         break;
@@ -33,16 +34,23 @@ void grpc_hear_password(struct grpc_call *call, struct bytes authorization)
 bool grpc_admit(struct grpc_call *call)
 {
     struct grpc_session *session = call->session;
-    if (session->grpc->commands->password == NULL || call->admission == GRPC_ADMITTED) {
+    if (!ask_needs_password(session->grpc->commands))
+        call->user = &user_default;
+    if (call->user != NULL) {
         session->known = true;
-        return true;
+        if (user_has(call->user, call->method->roles))
+            return true;
+        grpc_refuse(call, GRPC_PERMISSION_DENIED, "the user %s has no role that may do this", call->user->name);
+        return false;
     }
     if (call->method->open)
         return true;
     session->ends |= call->admission != GRPC_NO_PASSWORD;
     grpc_refuse(call, GRPC_UNAUTHENTICATED, "%s",
                 call->admission == GRPC_NO_PASSWORD
-                    ? "expected authorization: Bearer and the password of the config"
+                    ? (session->grpc->commands->password != NULL
+                           ? "expected authorization: Bearer and the password of the config"
+                           : "expected authorization: Bearer and a user's name and secret, with a colon")
                 : call->admission == GRPC_WRONG_PASSWORD
                     ? "the password is wrong"
                     : "too many wrong passwords came from this address: none is "

@@ -4,8 +4,8 @@
 #include "grpc/call.h"
 
 static const struct grpc_method methods[] = {
-    {"/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit", false, grpc_should_rate_limit},
-    {"/grpc.health.v1.Health/Check", true, grpc_health_check},
+    {"/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit", false, ROLE_CHECK, grpc_should_rate_limit},
+    {"/grpc.health.v1.Health/Check", true, 0, grpc_health_check},
 };
 
 const struct grpc_method *grpc_method(struct bytes path)

@@ -316,13 +316,25 @@ static bool decide_all(struct asking *asking)
     return !asking->call->answered;
 }
 
+/* Whatever a descriptor asks for is of its domain. */
+static bool may_ask(const struct asking *asking)
+{
+    struct commands *commands = asking->grpc->commands;
+    char error[COMMAND_ERROR_BYTES];
+    commands->caller = asking->call->user;
+    if (ask_serves(commands, bytes_in(asking->request->domain), error))
+        return true;
+    grpc_refuse(asking->call, GRPC_PERMISSION_DENIED, "%s", error);
+    return false;
+}
+
 void grpc_should_rate_limit(struct grpc_call *call)
 {
     struct asking asking;
     asking.call = call;
     asking.grpc = call->session->grpc;
     asking.charged_count = 0;
-    if (!read_all(&asking) || !decide_all(&asking))
+    if (!read_all(&asking) || !may_ask(&asking) || !decide_all(&asking))
         return;
     const Envoy__Service__Ratelimit__V3__RateLimitResponse *response =
         grpc_reply_end(&asking.reply, asking.grpc->options.limit_fields);

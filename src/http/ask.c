@@ -58,7 +58,8 @@ bool http_match(struct http_call *call, struct question *question, const char *p
         return true;
     const bool later = strncmp(error, "LOADING", 7) == 0;
     const char *field = question->match.status == MATCH_UNKNOWN_SERVICE ? "service_id" : "rule";
-    http_refuse(call, later ? 503 : 400, placed(text, place, field), error);
+    const unsigned status = later ? 503 : strncmp(error, "NOPERM", 6) == 0 ? 403 : 400;
+    http_refuse(call, status, placed(text, place, field), error);
     if (later)
         put_text(&call->fields, "Retry-After: 1\r\n");
     return false;

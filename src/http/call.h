@@ -91,6 +91,7 @@ struct http_route {
     const char *path;
     unsigned methods; /* enum http_method */
     unsigned flags;
+    unsigned reads, changes; /* roles of which a client needs one, by its method; 0: none */
     void (*answer)(struct http_call *call);
 };
 
@@ -99,8 +100,8 @@ const struct http_route *http_route(struct bytes path);
 
 /* ---- guard.c ---- */
 
-/* Whether the client may ask; otherwise the call is answered. */
-bool http_admit(struct http_call *call);
+/* Whether the client may ask for the route's path; otherwise the call is answered. */
+bool http_admit(struct http_call *call, const struct http_route *route);
 
 /* ---- what paths do ---- */
 

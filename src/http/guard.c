@@ -1,6 +1,7 @@
 /*
- * The password: Authorization: Bearer PASSWORD, or Basic with the user "default". Each request says it, since a gateway
- * may send requests of many clients over one connection. Wrong ones are penalised as those of AUTH are.
+ * Who asks: Authorization: Basic with a user and its secret, or Bearer USER:SECRET, or Bearer and the password of the
+ * config. Each request says it, since a gateway may send requests of many clients over one connection. Wrong ones are
+ * penalised as those of AUTH are.
  */
 #include "http/call.h"
 
@@ -31,24 +32,30 @@ static bool decode(struct bytes text, struct output *decoded, struct bytes *out)
     return true;
 }
 
-/* False: the request has no password in a form that is known here. */
-static bool find_password(struct http_call *call, struct bytes *user, struct bytes *password)
+static bool split(struct bytes both, struct credentials *credentials)
 {
-    const struct bytes authorization = http_header(call->message, "authorization");
-    const struct bytes basic = credentials_of(authorization, "basic ");
-    struct bytes both;
-    *user = bytes_of("default");
-    *password = credentials_of(authorization, "bearer ");
-    if (password->data != NULL)
-        return true;
-    if (basic.data == NULL || basic.size > HTTP_CREDENTIALS_MAX_BYTES || !decode(basic, &call->decoded, &both))
-        return false;
     const char *colon = both.size > 0 ? memchr(both.data, ':', both.size) : NULL;
     if (colon == NULL)
         return false;
-    *user = (struct bytes){both.data, (size_t)(colon - both.data)};
-    *password = (struct bytes){colon + 1, both.size - user->size - 1};
+    credentials->user = (struct bytes){both.data, (size_t)(colon - both.data)};
+    credentials->password = (struct bytes){colon + 1, both.size - credentials->user.size - 1};
     return true;
+}
+
+/* False: the request has no password in a form that is known here. */
+static bool find_password(struct http_call *call, struct credentials *credentials)
+{
+    const struct bytes authorization = http_header(call->message, "authorization");
+    const struct bytes basic = credentials_of(authorization, "basic ");
+    const struct bytes bearer = credentials_of(authorization, "bearer ");
+    struct bytes both;
+    credentials->address = call->session->address;
+    if (bearer.data != NULL) {
+        users_read_bearer(call->http->commands->users, bearer, &credentials->user, &credentials->password);
+        return true;
+    }
+    return basic.data != NULL && basic.size <= HTTP_CREDENTIALS_MAX_BYTES && decode(basic, &call->decoded, &both) &&
+           split(both, credentials);
 }
 
 static void answer_unauthorized(struct http_call *call, const char *detail)
@@ -58,25 +65,39 @@ static void answer_unauthorized(struct http_call *call, const char *detail)
                             "WWW-Authenticate: Basic realm=\"headgate\"\r\n");
 }
 
-bool http_admit(struct http_call *call)
+static bool may(struct http_call *call, const struct http_route *route, const struct user *user)
+{
+    const bool reads = (call->message->method & (HTTP_METHOD_GET | HTTP_METHOD_HEAD)) != 0;
+    call->http->commands->caller = user;
+    if (user_has(user, reads ? route->reads : route->changes))
+        return true;
+    http_problem(call, 403, "Authorization", "the user %s has no role that may do this", user->name);
+    return false;
+}
+
+bool http_admit(struct http_call *call, const struct http_route *route)
 {
     struct commands *commands = call->http->commands;
     struct http_session *session = call->session;
-    struct bytes user, password;
+    struct credentials credentials;
+    const struct user *user;
     uint64_t barred_ns;
-    if (commands->password == NULL) {
+    if (!ask_needs_password(commands)) {
         session->known = true;
-        return true;
+        return may(call, route, &user_default);
     }
-    if (!find_password(call, &user, &password)) {
-        answer_unauthorized(call, "expected Authorization: Bearer and the password of the config");
+    if (!find_password(call, &credentials)) {
+        answer_unauthorized(call,
+                            commands->password != NULL
+                                ? "expected Authorization: Bearer and the password of the config"
+                                : "expected Authorization: Bearer and a user's name and secret, with a colon");
         return false;
     }
-    switch (ask_password(commands, session->address, user, password, call->turn.now_ns, &barred_ns)) {
+    switch (ask_password(commands, &credentials, call->turn.now_ns, &user, &barred_ns)) {
     case PASSWORD_RIGHT:
         session->known = true;
         session->refused = 0;
-        return true;
+        return may(call, route, user);
     case PASSWORD_WRONG:
         answer_unauthorized(call, "the password is wrong");
         call->closes |= ++session->refused >= SESSION_REFUSED_MAX;

@@ -98,7 +98,7 @@ static void answer(struct http_call *call, const struct http_route *route)
         http_problem(call, 404, NULL, "there is no such path");
     else if ((route->methods & call->message->method) == 0)
         answer_method(call, route);
-    else if ((route->flags & HTTP_ROUTE_OPEN) != 0 || http_admit(call))
+    else if ((route->flags & HTTP_ROUTE_OPEN) != 0 || http_admit(call, route))
         route->answer(call);
 }
 

@@ -7,15 +7,15 @@
 #include <stdio.h>
 
 const struct command_spec command_table[COMMAND_ID_COUNT] = {
-#define X(id, name, arity, work, flags, group, syntax, summary)                                                    \
-    [COMMAND_##id] = {name, sizeof name - 1, arity, work, flags, group, syntax, summary},
+#define X(id, name, arity, work, flags, roles, group, syntax, summary)                                             \
+    [COMMAND_##id] = {name, sizeof name - 1, arity, work, flags, roles, group, syntax, summary},
     COMMANDS(X)
 #undef X
 };
 
 const struct subcommand_spec subcommand_table[SUBCOMMAND_ID_COUNT] = {
-#define X(parent, id, name, arity, syntax, summary)                                                                \
-    [SUBCOMMAND_##id] = {COMMAND_##parent, {name, sizeof name - 1, arity, 0, 0, "", syntax, summary}},
+#define X(parent, id, name, arity, roles, syntax, summary)                                                         \
+    [SUBCOMMAND_##id] = {COMMAND_##parent, {name, sizeof name - 1, arity, 0, 0, roles, "", syntax, summary}},
     SUBCOMMANDS(X)
 #undef X
 };

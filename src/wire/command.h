@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "wire/resp.h"
+#include "wire/role.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,123 +41,132 @@ enum {
 };
 
 /*
- * X(IDENTIFIER, "name", arity, work, flags, "group", "syntax of the arguments", "summary")
+ * X(IDENTIFIER, "name", arity, work, flags, roles, "group", "syntax of the arguments", "summary")
  * The arity counts the name; a negative arity is the least count. Work is the cost of the command
  * apart from its bytes, in units of about a tenth of a microsecond; the listener's options say how
- * many units a turn of the loop has.
+ * many units a turn of the loop has. A client needs one of the roles; 0: whoever has given a secret may.
  */
 #define COMMANDS(X)                                                                                                \
     X(CAN_ACCESS, "can_access", -2, 4,                                                                             \
-      COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED, "limits", "key [cost]",      \
-      "Takes cost tokens (1) of the default limit for user=key: 1 if it was allowed, 0 if not.")                   \
+      COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED, ROLE_CHECK, "limits",        \
+      "key [cost]", "Takes cost tokens (1) of the default limit for user=key: 1 if it was allowed, 0 if not.")     \
     X(CHECK, "check", -2, 4, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED,       \
-      "limits", "id [id ...] " COMMAND_SELECTORS " [COST n] [WAIT] [VERBOSE]",                                     \
+      ROLE_CHECK, "limits", "id [id ...] " COMMAND_SELECTORS " [COST n] [WAIT] [VERBOSE]",                         \
       "Takes tokens of every rule, or of none: allowed, limit, remaining, retry_after_ms, reset_after_ms, rule.")  \
     X(PEEK, "peek", -2, 4, COMMAND_READ | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED,          \
-      "limits", "id [id ...] " COMMAND_SELECTORS " [COST n] [WAIT] [VERBOSE]",                                     \
+      ROLE_CHECK | ROLE_READ, "limits", "id [id ...] " COMMAND_SELECTORS " [COST n] [WAIT] [VERBOSE]",             \
       "What CHECK would answer; takes nothing.")                                                                   \
     X(REFUND, "refund", -2, 6, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED,     \
-      "limits", "id [id ...] " COMMAND_SELECTORS " [COST n]",                                                      \
+      ROLE_CHECK, "limits", "id [id ...] " COMMAND_SELECTORS " [COST n]",                                          \
       "Gives back tokens that this node admitted itself, once: 0 for those of other nodes, which is not "          \
       "forwarded.")                                                                                                \
     X(RESERVE, "reserve", -4, 8, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED,   \
-      "limits", "id [id ...] TTL ms " COMMAND_SELECTORS " [COST n]",                                               \
+      ROLE_CHECK, "limits", "id [id ...] TTL ms " COMMAND_SELECTORS " [COST n]",                                   \
       "Takes tokens until COMMIT, CANCEL or the end of TTL: as CHECK, then the reservation or nil.")               \
-    X(COMMIT, "commit", 3, 6, COMMAND_WRITE | COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, "limits",          \
-      "reservation cost", "Says what a reservation cost: the tokens charged in the end.")                          \
-    X(CANCEL, "cancel", 2, 6, COMMAND_WRITE | COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, "limits",          \
-      "reservation", "Gives back all that a reservation holds: 1, or 0 if there is none.")                         \
-    X(RENEW, "renew", 3, 6, COMMAND_WRITE | COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, "limits",            \
-      "reservation ms", "A reservation ends this much after now: 1, or 0 if there is none.")                       \
+    X(COMMIT, "commit", 3, 6, COMMAND_WRITE | COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, ROLE_CHECK,        \
+      "limits", "reservation cost", "Says what a reservation cost: the tokens charged in the end.")                \
+    X(CANCEL, "cancel", 2, 6, COMMAND_WRITE | COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, ROLE_CHECK,        \
+      "limits", "reservation", "Gives back all that a reservation holds: 1, or 0 if there is none.")               \
+    X(RENEW, "renew", 3, 6, COMMAND_WRITE | COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, ROLE_CHECK,          \
+      "limits", "reservation ms", "A reservation ends this much after now: 1, or 0 if there is none.")             \
     X(CL_THROTTLE, "cl.throttle", -5, 4,                                                                           \
-      COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED, "limits",                    \
+      COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED, ROLE_CHECK, "limits",        \
       "key max_burst count period [quantity]",                                                                     \
       "As redis-cell: limited, max_burst + 1, remaining, retry_after s or -1, reset_after s.")                     \
     X(THROTTLE, "throttle", -5, 4, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED, \
-      "limits", "key max_burst count period [quantity]",                                                           \
+      ROLE_CHECK, "limits", "key max_burst count period [quantity]",                                               \
       "As throttlecrab: allowed, max_burst, remaining, reset_after s, retry_after s.")                             \
-    X(EXPLAIN, "explain", -2, 240, COMMAND_READ | COMMAND_KEY, "limits", "id [id ...] " COMMAND_SELECTORS,         \
-      "Why a request is allowed or refused here, for people.")                                                     \
-    X(HOT, "hot", -1, 400, COMMAND_READ | COMMAND_TOGETHER, "limits",                                              \
+    X(EXPLAIN, "explain", -2, 240, COMMAND_READ | COMMAND_KEY, ROLE_CHECK | ROLE_READ, "limits",                   \
+      "id [id ...] " COMMAND_SELECTORS, "Why a request is allowed or refused here, for people.")                   \
+    X(HOT, "hot", -1, 400, COMMAND_READ | COMMAND_TOGETHER, ROLE_READ, "limits",                                   \
       "[service [rule]] [COUNT n] [BY refused|asked] [OVER minutes|hours]",                                        \
       "The keys that were refused most, or asked most, at this node: of each rule and tier.")                      \
-    X(FINGERPRINT, "fingerprint", -2, 20, COMMAND_READ | COMMAND_KEY | COMMAND_TOGETHER, "limits",                 \
-      "id [id ...] " COMMAND_SELECTORS, "By which HOT and the log of refusals know a key without its name.")       \
-    X(RULE, "rule", -2, 100, 0, "rules", "subcommand ...", "The rules of all services, in every region.")          \
-    X(HEALTH, "health", -2, 50, COMMAND_WRITE | COMMAND_FAST, "rules", "service [0.0..1.0 | LATENCY ms [ms ...]]", \
+    X(FINGERPRINT, "fingerprint", -2, 20, COMMAND_READ | COMMAND_KEY | COMMAND_TOGETHER, ROLE_CHECK | ROLE_READ,   \
+      "limits", "id [id ...] " COMMAND_SELECTORS,                                                                  \
+      "By which HOT and the log of refusals know a key without its name.")                                         \
+    X(RULE, "rule", -2, 100, 0, ROLE_READ | ROLE_RULES, "rules", "subcommand ...",                                 \
+      "The rules of all services, in every region.")                                                               \
+    X(HEALTH, "health", -2, 50, COMMAND_WRITE | COMMAND_FAST, ROLE_CHECK, "rules",                                 \
+      "service [0.0..1.0 | LATENCY ms [ms ...]]",                                                                  \
       "How well a service does: its adaptive rules scale with it. Alone: the scale now.")                          \
-    X(PING, "ping", -1, 2, COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, "connection", "[message]",            \
+    X(PING, "ping", -1, 2, COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, 0, "connection", "[message]",         \
       "PONG, or the message.")                                                                                     \
-    X(ECHO, "echo", 2, 2, COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, "connection", "message",               \
+    X(ECHO, "echo", 2, 2, COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, 0, "connection", "message",            \
       "The message.")                                                                                              \
-    X(HELLO, "hello", -1, 10, COMMAND_FAST | COMMAND_NO_AUTH | COMMAND_TOGETHER, "connection",                     \
+    X(HELLO, "hello", -1, 10, COMMAND_FAST | COMMAND_NO_AUTH | COMMAND_TOGETHER, 0, "connection",                  \
       "[2|3 [AUTH user password] [SETNAME name]]", "Chooses the protocol's version and says who this is.")         \
-    X(AUTH, "auth", -2, 10, COMMAND_FAST | COMMAND_NO_AUTH | COMMAND_TOGETHER, "connection", "[user] password",    \
+    X(AUTH, "auth", -2, 10, COMMAND_FAST | COMMAND_NO_AUTH | COMMAND_TOGETHER, 0, "connection", "[user] password", \
       "Gives the password; the user is default.")                                                                  \
-    X(CLIENT, "client", -2, 10, COMMAND_TOGETHER, "connection", "subcommand ...", "About this connection.")        \
-    X(SELECT, "select", 2, 2, COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, "connection", "0",                 \
+    X(CLIENT, "client", -2, 10, COMMAND_TOGETHER, 0, "connection", "subcommand ...", "About this connection.")     \
+    X(SELECT, "select", 2, 2, COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, 0, "connection", "0",              \
       "There is one database, 0.")                                                                                 \
     X(RESET, "reset", -1, 6, COMMAND_WRITE | COMMAND_FAST | COMMAND_NO_AUTH | COMMAND_TOGETHER | COMMAND_QUEUED,   \
-      "connection", "[id [id ...] " COMMAND_SELECTORS "]",                                                         \
+      ROLE_RULES, "connection", "[id [id ...] " COMMAND_SELECTORS "]",                                             \
       "With ids: makes their keys full, and says how many. Alone: the connection is as new.")                      \
-    X(QUIT, "quit", -1, 2, COMMAND_FAST | COMMAND_NO_AUTH | COMMAND_TOGETHER | COMMAND_AT_ONCE, "connection", "",  \
-      "Says OK and closes.")                                                                                       \
-    X(MULTI, "multi", 1, 2, COMMAND_FAST | COMMAND_TOGETHER | COMMAND_AT_ONCE, "transactions", "",                 \
+    X(QUIT, "quit", -1, 2, COMMAND_FAST | COMMAND_NO_AUTH | COMMAND_TOGETHER | COMMAND_AT_ONCE, 0, "connection",   \
+      "", "Says OK and closes.")                                                                                   \
+    X(MULTI, "multi", 1, 2, COMMAND_FAST | COMMAND_TOGETHER | COMMAND_AT_ONCE, 0, "transactions", "",              \
       "Queues the commands that follow, until EXEC or DISCARD.")                                                   \
-    X(EXEC, "exec", 1, 2, COMMAND_TOGETHER | COMMAND_AT_ONCE, "transactions", "",                                  \
+    X(EXEC, "exec", 1, 2, COMMAND_TOGETHER | COMMAND_AT_ONCE, 0, "transactions", "",                               \
       "Executes what is queued, in order, with nothing of this thread between: an array of the answers.")          \
-    X(DISCARD, "discard", 1, 2, COMMAND_FAST | COMMAND_TOGETHER | COMMAND_AT_ONCE, "transactions", "",             \
+    X(DISCARD, "discard", 1, 2, COMMAND_FAST | COMMAND_TOGETHER | COMMAND_AT_ONCE, 0, "transactions", "",          \
       "Forgets what is queued.")                                                                                   \
-    X(WATCH, "watch", -2, 4, COMMAND_FAST | COMMAND_TOGETHER | COMMAND_AT_ONCE, "transactions", "key [key ...]",   \
-      "Refused: a decision checks and takes in one step.")                                                         \
-    X(UNWATCH, "unwatch", 1, 2, COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, "transactions", "",              \
+    X(WATCH, "watch", -2, 4, COMMAND_FAST | COMMAND_TOGETHER | COMMAND_AT_ONCE, 0, "transactions",                 \
+      "key [key ...]", "Refused: a decision checks and takes in one step.")                                        \
+    X(UNWATCH, "unwatch", 1, 2, COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, 0, "transactions", "",           \
       "OK: nothing is ever watched.")                                                                              \
-    X(COMMAND, "command", -1, 100, COMMAND_READ | COMMAND_TOGETHER, "server", "[subcommand ...]",                  \
+    X(COMMAND, "command", -1, 100, COMMAND_READ | COMMAND_TOGETHER, 0, "server", "[subcommand ...]",               \
       "All commands, for client libraries.")                                                                       \
-    X(INFO, "info", -1, 270, COMMAND_READ | COMMAND_TOGETHER, "server", "[section ...]",                           \
+    X(INFO, "info", -1, 270, COMMAND_READ | COMMAND_TOGETHER, ROLE_READ, "server", "[section ...]",                \
       "Figures: server, clients, limits, rules, table, cluster, stats, transport, store, memory, keyspace, "       \
       "refusals.")                                                                                                 \
-    X(DBSIZE, "dbsize", 1, 20, COMMAND_READ, "server", "", "How many keys owe something here.")                    \
-    X(TIME, "time", 1, 4, COMMAND_READ | COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, "server", "",           \
+    X(DBSIZE, "dbsize", 1, 20, COMMAND_READ, ROLE_READ, "server", "", "How many keys owe something here.")         \
+    X(TIME, "time", 1, 4, COMMAND_READ | COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, 0, "server", "",        \
       "This machine's clock: seconds since 1970, and microseconds.")                                               \
-    X(CONFIG, "config", -2, 10, COMMAND_ADMIN | COMMAND_TOGETHER, "server", "subcommand ...",                      \
+    X(CONFIG, "config", -2, 10, COMMAND_ADMIN | COMMAND_TOGETHER, 0, "server", "subcommand ...",                   \
       "Only what client tools ask for.")                                                                           \
-    X(NODES, "nodes", 1, 100, COMMAND_READ, "cluster", "", "The peers of the cluster as maps.")                    \
-    X(CLUSTER, "cluster", -2, 100, COMMAND_READ, "cluster", "subcommand ...", "The peers of the cluster.")         \
-    X(FORGET, "forget", 2, 100, COMMAND_WRITE | COMMAND_ADMIN, "cluster", "node",                                  \
+    X(NODES, "nodes", 1, 100, COMMAND_READ, ROLE_READ, "cluster", "", "The peers of the cluster as maps.")         \
+    X(CLUSTER, "cluster", -2, 100, COMMAND_READ, ROLE_READ, "cluster", "subcommand ...",                           \
+      "The peers of the cluster.")                                                                                 \
+    X(FORGET, "forget", 2, 100, COMMAND_WRITE | COMMAND_ADMIN, ROLE_ADMIN, "cluster", "node",                      \
       "Declares a peer gone for good, so that others may have its share.")                                         \
-    X(DEBUG, "debug", -2, 100, COMMAND_ADMIN, "server", "subcommand ...",                                          \
+    X(DEBUG, "debug", -2, 100, COMMAND_ADMIN, ROLE_ADMIN, "server", "subcommand ...",                              \
       "Breaks links, to show partitions; only where the config says debug: true.")
 
-/* X(PARENT, IDENTIFIER, "name", arity with both names, "syntax of the arguments", "summary") */
+/*
+ * X(PARENT, IDENTIFIER, "name", arity with both names, roles, "syntax of the arguments", "summary")
+ * Roles 0: those of the parent suffice.
+ */
 #define SUBCOMMANDS(X)                                                                                             \
-    X(CLIENT, CLIENT_SETNAME, "setname", 3, "name", "Names this connection.")                                      \
-    X(CLIENT, CLIENT_GETNAME, "getname", 2, "", "The name of this connection.")                                    \
-    X(CLIENT, CLIENT_SETINFO, "setinfo", 4, "LIB-NAME name | LIB-VER version", "Notes the client's library.")      \
-    X(CLIENT, CLIENT_ID, "id", 2, "", "The number of this connection.")                                            \
-    X(CLIENT, CLIENT_INFO, "info", 2, "", "One line about this connection.")                                       \
-    X(CLIENT, CLIENT_LIST, "list", -2, "", "As INFO: a client sees itself only.")                                  \
-    X(CLIENT, CLIENT_NO_EVICT, "no-evict", 3, "ON|OFF", "Accepted: no connection is ever evicted.")                \
-    X(CLIENT, CLIENT_NO_TOUCH, "no-touch", 3, "ON|OFF", "Accepted, and without effect.")                           \
-    X(CLIENT, CLIENT_REPLY, "reply", 3, "ON", "Accepted: every command is answered.")                              \
-    X(COMMAND, COMMAND_COUNT, "count", 2, "", "How many commands there are.")                                      \
-    X(COMMAND, COMMAND_DOCS, "docs", -2, "[name ...]", "Summary and syntax of commands.")                          \
-    X(COMMAND, COMMAND_INFO, "info", -2, "[name ...]", "Arity and flags of commands.")                             \
-    X(COMMAND, COMMAND_LIST, "list", 2, "", "The names of all commands.")                                          \
-    X(CONFIG, CONFIG_GET, "get", -3, "name ...", "Empty, but for what redis-benchmark asks.")                      \
-    X(RULE, RULE_SET, "set", 3, "yaml", "Adds or changes the rules in a text, all or none; as APPLY.")             \
-    X(RULE, RULE_APPLY, "apply", -3,                                                                               \
+    X(CLIENT, CLIENT_SETNAME, "setname", 3, 0, "name", "Names this connection.")                                   \
+    X(CLIENT, CLIENT_GETNAME, "getname", 2, 0, "", "The name of this connection.")                                 \
+    X(CLIENT, CLIENT_SETINFO, "setinfo", 4, 0, "LIB-NAME name | LIB-VER version", "Notes the client's library.")   \
+    X(CLIENT, CLIENT_ID, "id", 2, 0, "", "The number of this connection.")                                         \
+    X(CLIENT, CLIENT_INFO, "info", 2, 0, "", "One line about this connection.")                                    \
+    X(CLIENT, CLIENT_LIST, "list", -2, 0, "", "As INFO: a client sees itself only.")                               \
+    X(CLIENT, CLIENT_NO_EVICT, "no-evict", 3, 0, "ON|OFF", "Accepted: no connection is ever evicted.")             \
+    X(CLIENT, CLIENT_NO_TOUCH, "no-touch", 3, 0, "ON|OFF", "Accepted, and without effect.")                        \
+    X(CLIENT, CLIENT_REPLY, "reply", 3, 0, "ON", "Accepted: every command is answered.")                           \
+    X(COMMAND, COMMAND_COUNT, "count", 2, 0, "", "How many commands there are.")                                   \
+    X(COMMAND, COMMAND_DOCS, "docs", -2, 0, "[name ...]", "Summary and syntax of commands.")                       \
+    X(COMMAND, COMMAND_INFO, "info", -2, 0, "[name ...]", "Arity and flags of commands.")                          \
+    X(COMMAND, COMMAND_LIST, "list", 2, 0, "", "The names of all commands.")                                       \
+    X(CONFIG, CONFIG_GET, "get", -3, 0, "name ...", "Empty, but for what redis-benchmark asks.")                   \
+    X(RULE, RULE_SET, "set", 3, ROLE_RULES, "yaml", "Adds or changes the rules in a text, all or none; as APPLY.") \
+    X(RULE, RULE_APPLY, "apply", -3, ROLE_RULES,                                                                   \
       "yaml|STAGED [CANARY percent [WATCH time] [THRESHOLD percent]] [NOTE text] [PRUNE] [VERBOSE]",               \
       "Adds or changes the rules in a text, all or none: how many changed.")                                       \
-    X(RULE, RULE_STAGE, "stage", 3, "yaml", "Adds to the text of this connection's APPLY STAGED: its bytes now.")  \
-    X(RULE, RULE_GET, "get", 4, "service id", "A rule's text, or nil.")                                            \
-    X(RULE, RULE_LIST, "list", -2, "[service] [AFTER service id]", "Rules in order, as many as fit an answer.")    \
-    X(RULE, RULE_DEL, "del", 4, "service id", "Removes a rule: 1, or 0 if there is none.")                         \
-    X(RULE, RULE_HISTORY, "history", -2, "[service id]", "Versions, newest first: of a rule, or of all.")          \
-    X(RULE, RULE_ROLLBACK, "rollback", -4, "service id [n]", "Makes an earlier version (HISTORY's n) the newest.") \
-    X(CLUSTER, CLUSTER_NODES, "nodes", 2, "", "One line per peer.")                                                \
-    X(DEBUG, DEBUG_DROP, "drop", -3, "peer [in|out|both]", "Drops what comes from or goes to a peer.")             \
-    X(DEBUG, DEBUG_HEAL, "heal", -2, "[peer]", "Drops nothing of that peer, or of any, any more.")
+    X(RULE, RULE_STAGE, "stage", 3, ROLE_RULES, "yaml",                                                            \
+      "Adds to the text of this connection's APPLY STAGED: its bytes now.")                                        \
+    X(RULE, RULE_GET, "get", 4, 0, "service id", "A rule's text, or nil.")                                         \
+    X(RULE, RULE_LIST, "list", -2, 0, "[service] [AFTER service id]", "Rules in order, as many as fit an answer.") \
+    X(RULE, RULE_DEL, "del", 4, ROLE_RULES, "service id", "Removes a rule: 1, or 0 if there is none.")             \
+    X(RULE, RULE_HISTORY, "history", -2, 0, "[service id]", "Versions, newest first: of a rule, or of all.")       \
+    X(RULE, RULE_ROLLBACK, "rollback", -4, ROLE_RULES, "service id [n]",                                           \
+      "Makes an earlier version (HISTORY's n) the newest.")                                                        \
+    X(CLUSTER, CLUSTER_NODES, "nodes", 2, 0, "", "One line per peer.")                                             \
+    X(DEBUG, DEBUG_DROP, "drop", -3, 0, "peer [in|out|both]", "Drops what comes from or goes to a peer.")          \
+    X(DEBUG, DEBUG_HEAL, "heal", -2, 0, "[peer]", "Drops nothing of that peer, or of any, any more.")
 
 enum command_id {
 #define X(id, ...) COMMAND_##id,
@@ -177,7 +187,7 @@ struct command_spec {
     size_t name_size;
     int arity;
     uint32_t work;
-    unsigned flags;
+    unsigned flags, roles;
     const char *group, *syntax, *summary;
 };
 

@@ -90,10 +90,12 @@ for my $config (@configs) {
     (my $name = $config) =~ s{^\Q$Headgate::root\E/}{};
     ($status, $out, $err) = Headgate::run(10, $headgated, '--config', $config, '--check-config');
     is("$status$err", '0', "$name is good");
-    ($status, my $once, $err) = Headgate::run(10, $headgated, '--config', $config, '--print-config');
+    ($status, my $once, $err) =
+        Headgate::run(10, $headgated, '--config', $config, '--print-config', '--show-secrets');
     is("$status$err", '0', "$name is printed");
     Headgate::write_file("$scratch/p.yaml", $once);
-    ($status, my $twice) = Headgate::run(10, $headgated, '--config', "$scratch/p.yaml", '--print-config');
+    ($status, my $twice) =
+        Headgate::run(10, $headgated, '--config', "$scratch/p.yaml", '--print-config', '--show-secrets');
     is($twice, $once, "$name reads back to the same");
 }
 

@@ -142,7 +142,7 @@ is($daemon->stop, 0, 'it ends');
 
 # ---- certificates of clients ----
 
-$settings->{tls} = {%$files, client_ca => "$dir/ca.pem"};
+$settings->{tls} = {certificate => "$dir/client.pem", key => "$dir/client.key", client_ca => "$dir/ca.pem"};
 $settings->{clients} = {request_timeout => '1s'};
 $daemon->write_config->start;
 $figures = $daemon->client;
@@ -160,6 +160,9 @@ is(figure('tls_handshakes'), 1, 'one client was let in');
 my $half = Headgate::Client::connect("127.0.0.1:$resp_port")->send_raw("\x16\x03\x01\x02\x00");
 ok($half->closed, 'half a handshake is closed');
 ok(figure('closed_unfinished') >= 1, 'at the deadline of requests');
+unlike($daemon->log, qr{tls.certificate $dir/node.pem ends}, 'a certificate for a year is no news');
+like($daemon->log, qr/ warning tls.certificate \Q$dir\E\/client.pem ends in 6 days: renew it, and restart\n/,
+     'one for a week is');
 is($daemon->stop, 0, 'it ends');
 
 done_testing();

@@ -8,6 +8,7 @@
 #include "edge/settings/settings_reach.h"
 #include "edge/settings/settings_reader.h"
 #include "edge/settings/settings_tls.h"
+#include "edge/settings/settings_users.h"
 #include "rules/ruleset.h"
 
 #include <sched.h>
@@ -209,7 +210,7 @@ static bool read_all(const struct settings_reader *reader, struct settings *sett
     if (!read_name(reader, "node", node->name, sizeof node->name, "this node's name") ||
         !settings_read_cluster(settings, reader) || !settings_read_http(reader, settings) ||
         !settings_read_tls(reader, settings) || !read_limits(reader, settings) || !read_texts(reader, settings) ||
-        !settings_read_simple(reader, settings))
+        !settings_read_users(reader, settings) || !settings_read_simple(reader, settings))
         return false;
     derive(reader, settings);
     return read_duration(reader, "silent_after", 2 * node->interval_ns, DAY, &node->silent_after_ns) &&
@@ -253,5 +254,5 @@ bool settings_read(struct settings *settings, const char *path, struct error *er
                     ? settings_parse(settings, (struct bytes){text, size}, path, error)
                     : error_set(error, EX_CONFIG, "%s is larger than 1 MiB: expected a config file", path);
     free(text);
-    return good;
+    return good && settings_fetch_secrets(settings, path, error);
 }

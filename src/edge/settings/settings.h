@@ -15,6 +15,7 @@
 #include "edge/process/log.h"
 #include "edge/settings/grpc_settings.h"
 #include "edge/settings/http_settings.h"
+#include "edge/settings/user_settings.h"
 #include "edge/store/store.h"
 #include "limit/named_limit.h"
 
@@ -69,8 +70,9 @@ struct settings {
     char secret[SETTINGS_SECRET_BYTES]; /* "": the config has no secret */
     /* the config says `secret: none`: strangers may be peers */
     bool secret_is_none;
-    char password[SETTINGS_SECRET_BYTES]; /* "": clients need no password */
-    uint32_t max_connections;             /* of all threads together */
+    char password[SETTINGS_SECRET_BYTES]; /* of the user default; "": there is none */
+    struct users_settings users;
+    uint32_t max_connections; /* of all threads together */
     /* the time in which a request that has begun must be complete */
     uint64_t request_timeout_ns;
     /* the time in which a client must give the password, if there is one */
@@ -112,6 +114,12 @@ static inline bool settings_serve_http(const struct settings *settings)
 static inline bool settings_serve_grpc(const struct settings *settings)
 {
     return settings->grpc_address[0] || settings->grpc_tls_address[0];
+}
+
+/* True: clients must say who they are. */
+static inline bool settings_have_passwords(const struct settings *settings)
+{
+    return settings->password[0] || settings->users.count > 0;
 }
 
 /* Writes all settings, with defaults and secrets, as YAML that reads back to the same settings. */

@@ -125,6 +125,13 @@ const struct settings_key settings_keys[] = {
     {"state_sync", CHOICE(state_sync, &syncs)},
     {"secret", SECRET(secret)},
     {"password", TEXT(password)},
+    {"users", LIST(USERS_MAX)},
+    {"users.name", ENTRY},
+    {"users.roles", ENTRY},
+    {"users.services", ENTRY},
+    {"users.secret", ENTRY},
+    {"users.secret_file", ENTRY},
+    {"users.secret_env", ENTRY},
     {"log_level", CHOICE(log_level, &log_levels)},
     {"log_format", CHOICE(log_format, &log_formats)},
     {"refusal_log", TEXT(refusal_log)},
@@ -147,8 +154,10 @@ const char *settings_key_idle(const struct settings_key *key, const struct setti
         (strcmp(key->path, "rules.service_reservations") == 0 || strcmp(key->path, "address_reservations") == 0 ||
          strcmp(key->path, "reservation_ttl_max") == 0))
         return "there are no reservations";
-    if (!settings->password[0] && strcmp(key->path, "clients.auth_timeout") == 0)
+    if (!settings_have_passwords(settings) && strcmp(key->path, "clients.auth_timeout") == 0)
         return "there is no password to wait for";
+    if (settings->users.count == 0 && strcmp(key->path, "users") == 0)
+        return "there are no users";
     if (!settings_serve_http(settings) && strcmp(key->path, "http") == 0)
         return "HTTP is not served";
     if (!settings_has_tls(settings) && strcmp(key->path, "tls") == 0)

@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "edge/settings/settings_http.h"
 #include "edge/settings/settings_keys.h"
+#include "edge/settings/settings_users.h"
 
 #include <assert.h>
 #include <string.h>
@@ -144,6 +145,27 @@ static void put_limits(struct printer *printer)
     }
 }
 
+static void put_users(struct printer *printer)
+{
+    const struct users_settings *users = &printer->settings->users;
+    for (uint32_t i = 0; i < users->count; i++) {
+        const struct user_settings *user = &users->user[i];
+        char roles[USER_ROLES_BYTES];
+        begin_map(printer);
+        put_text(printer, "name", user->name);
+        put_text(printer, "roles", settings_print_roles(user->roles, roles));
+        if (user->services[0])
+            put_text(printer, "services", user->services);
+        if (user->secret_file[0])
+            put_text(printer, "secret_file", user->secret_file);
+        else if (user->secret_env[0])
+            put_text(printer, "secret_env", user->secret_env);
+        else
+            put_text(printer, "secret", user->secret);
+        end_map(printer);
+    }
+}
+
 static void put_list(struct printer *printer, const char *name)
 {
     yaml_event_t event;
@@ -153,6 +175,8 @@ static void put_list(struct printer *printer, const char *name)
         put_regions(printer);
     else if (strcmp(name, "peers") == 0)
         put_peers(printer);
+    else if (strcmp(name, "users") == 0)
+        put_users(printer);
     else
         put_limits(printer);
     emit(printer, yaml_sequence_end_event_initialize(&event), &event);

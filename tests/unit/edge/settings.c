@@ -51,7 +51,7 @@ static const struct mistake mistakes[] = {
      "gossip_pace, "
      "log_keys, "
      "message_max, "
-     "max_connections, threads, state_dir, state_sync, secret, password, log_level, log_format, "
+     "max_connections, threads, state_dir, state_sync, secret, password, users, log_level, log_format, "
      "refusal_log, remember_names, debug"},
     {LEAST "listen:\n  client: 127.0.0.1:1\n",
      "f:5: listen.client is not a known key: expected one of clients, gossip, snapshots, http, "
@@ -70,7 +70,7 @@ static const struct mistake mistakes[] = {
      "interval, silent_after, join_timeout, leave_timeout, forget_after, table, rules, clients, http, grpc, "
      "unknown_service, reservations, address_reservations, reservation_ttl_max, unlisted_peers, gossip_pace, "
      "log_keys, message_max, "
-     "max_connections, threads, state_dir, state_sync, secret, password, log_level, log_format, "
+     "max_connections, threads, state_dir, state_sync, secret, password, users, log_level, log_format, "
      "refusal_log, remember_names, debug"},
     {LEAST "listen: {'clients.x': 1}\n",
      "f:4: listen.clients.x is not a known key: expected one of clients, gossip, snapshots, http, "
@@ -161,6 +161,31 @@ static const struct mistake mistakes[] = {
      "f:4: listen.http_tls has port 9: expected another one than listen.http"},
     {LEAST "listen: {clients_tls: '*:7070'}\n",
      "f:4: listen.clients_tls has port 7070: expected another one than listen.clients"},
+    {LEAST "users: [{roles: check, secret: s}]\n", "f:4: users[0].name is missing: expected the user's name"},
+    {LEAST "users: [{name: a, secret: s}]\n",
+     "f:4: users[0].roles is missing: expected some of check, read, rules and admin"},
+    {LEAST "users: [{name: a, roles: 'check, all', secret: s}]\n",
+     "f:4: users[0].roles is 'check, all': expected some of check, read, rules and admin"},
+    {LEAST "users: [{name: a, roles: ',', secret: s}]\n",
+     "f:4: users[0].roles is ',': expected some of check, read, rules and admin"},
+    {LEAST "users: [{name: a, roles: check}]\n",
+     "f:4: users has 0 of secret, secret_file and secret_env for 'a': expected one of them"},
+    {LEAST "users: [{name: a, roles: check, secret: s, secret_env: E}]\n",
+     "f:4: users has 2 of secret, secret_file and secret_env for 'a': expected one of them"},
+    {LEAST "users:\n- {name: a, roles: check, secret: s}\n- {name: a, roles: read, secret: t}\n",
+     "f:6: users[1].name is 'a': expected a name that users[0] does not have already"},
+    {LEAST "password: p\nusers: [{name: default, roles: check, secret: s}]\n",
+     "f:5: users[0].name is 'default': expected another name, or no password: the password is that of the user "
+     "default"},
+    {LEAST "users: [{name: a, roles: 'check, read', services: shop, secret: s}]\n",
+     "f:4: users[0].services is 'shop': expected no such key, as roles other than check are for all services"},
+    {LEAST "users: [{name: a, roles: check, services: ' , ', secret: s}]\n",
+     "f:4: users[0].services is ' , ': expected names of services such as shop, mail, or no such key for all of "
+     "them"},
+    {LEAST "users: [{name: a, roles: check, secret: (given)}]\n",
+     "f:4: users[0].secret is '(given)': expected the value itself: headgated prints it with --show-secrets"},
+    {LEAST "password: (given)\n",
+     "f:4: password is '(given)': expected the value itself: headgated prints it with --show-secrets"},
     {LEAST "threads: 0\n", "f:4: threads is '0': expected a whole number from 1 to 64"},
     {LEAST "threads: many\n", "f:4: threads is 'many': expected a whole number from 1 to 64"},
     {LEAST "debug: maybe\n", "f:4: debug is 'maybe': expected true or false"},

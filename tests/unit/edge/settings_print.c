@@ -24,7 +24,7 @@ static const struct quoted quoted[] = {
     {"it's", "it's"},
     {"/a/b", "/a/b"},
     {"a:b", "a:b"},
-    {"(given)", "(given)"},
+    {"(gave)", "(gave)"},
     {"yes", "'yes'"},
     {"Off", "'Off'"},
     {"NULL", "'NULL'"},
@@ -116,8 +116,9 @@ static bool is_printed(const struct settings_reader *reader, const struct settin
     char group[32];
     struct settings_reader entry;
     (void)snprintf(group, sizeof group, "%.*s", dot ? (int)(dot - key->path) : 0, key->path);
-    if (dot && reader_entry(reader, group, 0, &entry) && entry.within->kind == YAML_MAP)
-        return reader_node(&entry, dot + 1);
+    for (uint32_t i = 0; dot && reader_entry(reader, group, i, &entry); i++)
+        if (entry.within->kind == YAML_MAP && reader_node(&entry, dot + 1))
+            return true;
     return reader_node(reader, key->path);
 }
 
@@ -149,7 +150,10 @@ static void keys(void)
                             "peers: [{node: b, region: x, gossip: 'h:1'}]\nsecret: s\npassword: p\nrefusal_log: f\n"
                             "listen: {http: '*:9', clients_tls: '*:10', http_tls: '*:11', grpc: '*:12', grpc_tls: "
                             "'*:13'}\nhttp: {request_headers: ip=X-Real-IP}\n"
-                            "tls: {certificate: c, key: k, client_ca: a}\n",
+                            "tls: {certificate: c, key: k, client_ca: a}\n"
+                            "users:\n- {name: a, roles: check, services: s, secret: x}\n"
+                            "- {name: b, roles: 'admin, read', secret_file: f}\n"
+                            "- {name: c, roles: rules, secret_env: E}\n",
                       &error);
     OK(good, "a config with all that may be absent: %s", error.text);
     char *printed = print(&settings);

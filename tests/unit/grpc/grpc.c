@@ -346,6 +346,36 @@ static void test_password(void)
     grpc_client_end();
 }
 
+/* With users and no password of the config, strangers are as little let in. */
+static void test_users(void)
+{
+    static const struct users_settings known =
+        {.count = 3,
+         .user = {{.name = "gateway", .roles = ROLE_CHECK, .services = "edge", .secret = "s1"},
+                  {.name = "grafana", .roles = ROLE_READ, .secret = "s2"},
+                  {.name = "other", .roles = ROLE_CHECK, .services = "shop", .secret = "s3"}}};
+    static const struct {
+        const char *bearer, *answer;
+    } rows[] = {{"Bearer gateway:s1", "OK: OK per-user"},
+                {"Bearer grafana:s2", "status 7: the user grafana has no role that may do this"},
+                {"Bearer other:s3", "status 7: NOPERM user 'other' may ask for the services shop only"},
+                {NULL, "status 16: expected authorization: Bearer and a user's name and secret, with a colon"},
+                {"Bearer gateway:s2", "status 16: the password is wrong"}};
+    const struct asked asked = {.entries = "user=bob", .hits = -1};
+    begin();
+    struct users *users = users_create(&known);
+    served.commands.users = users;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int32_t stream = grpc_client_ask(GRPC_RATE_LIMIT, packed("edge", 0, &asked, 1), rows[i].bearer, NULL, true);
+        grpc_client_run();
+        OK(strncmp(told(stream), rows[i].answer, strlen(rows[i].answer)) == 0, "%s: %s",
+           rows[i].bearer ? rows[i].bearer : "nothing", rows[i].answer);
+    }
+    served.commands.users = NULL;
+    users_destroy(&users);
+    grpc_client_end();
+}
+
 static void test_health(void)
 {
     static const char method[] = "/grpc.health.v1.Health/Check";
@@ -382,6 +412,7 @@ int main(void)
     test_pieces();
     test_deadlines();
     test_password();
+    test_users();
     test_health();
     return tap_done();
 }
