@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-enum { AT, TIMEOUT, JSON, HELP, CANARY, WATCH, THRESHOLD, NOTE, TO, TEXT, CONFIG, PRUNE, OPTION_COUNT };
+enum { AT, TIMEOUT, JSON, HELP, CANARY, WATCH, THRESHOLD, NOTE, TO, TEXT, CONFIG, PRUNE, DAEMONS, OPTION_COUNT };
 
 static const struct option_spec options[OPTION_COUNT] = {
     [AT] = {"at", "host:port", "the daemon to ask, any one; default: $HEADGATE_AT or 127.0.0.1:7070"},
@@ -26,6 +26,7 @@ static const struct option_spec options[OPTION_COUNT] = {
     [TO] = {"to", "n", "rollback: a version's number in the history; default: 2, the one before the newest"},
     [CONFIG] = {"config", "file", "check: a daemon's config, for its peers' shares and its caps"},
     [PRUNE] = {"prune", NULL, "apply, diff: rules of these services that are not in the files end"},
+    [DAEMONS] = {"daemons", "n", "lint: so many daemons of even shares; default: 3"},
     [TEXT] = {"text", NULL, "history: with each version's text"},
 };
 
@@ -40,6 +41,8 @@ static const struct action {
 } actions[] = {
     {"check", "file ...", "what is wrong with the rules in files (- is stdin); asks no daemon", 1, RULES_WORDS_MAX,
      1u << JSON | 1u << HELP | 1u << CONFIG, rules_check},
+    {"lint", "file ...", "rules in files that will surprise; exit status 1 if any; asks no daemon", 1,
+     RULES_WORDS_MAX, 1u << JSON | 1u << HELP | 1u << DAEMONS, rules_lint},
     {"test", "file ...", "asks what files of cases say, and holds the answers against them; asks no daemon", 1,
      RULES_WORDS_MAX, 1u << JSON | 1u << HELP, rules_test},
     {"apply", "file ...", "adds or changes the rules in files (- is stdin), all of them or none", 1,
@@ -144,6 +147,18 @@ int rules_read_files(const struct rules_invocation *invocation, struct rule_list
 
 /* ---- the command line ---- */
 
+static bool take_daemons(struct rules_invocation *invocation, const char *value)
+{
+    uint64_t count;
+    if (units_parse_count(bytes_of(value), &count) && count >= 1 && count <= RULES_DAEMONS_MAX) {
+        invocation->daemons = (uint32_t)count;
+        return true;
+    }
+    fprintf(stderr, "headgate rules: --daemons is \"%s\": expected a number from 1 to %d\n", value,
+            RULES_DAEMONS_MAX);
+    return false;
+}
+
 static bool take_option(struct rules_invocation *invocation, int option, const char *value)
 {
     uint64_t ns;
@@ -167,6 +182,8 @@ static bool take_option(struct rules_invocation *invocation, int option, const c
         invocation->prune = true;
     if (option == TEXT)
         invocation->text = true;
+    if (option == DAEMONS)
+        return take_daemons(invocation, value);
     if (option != TIMEOUT)
         return true;
     if (!units_parse_duration(bytes_of(value), &ns) || ns < 1000000 || ns > UINT64_C(3600000000000)) {
@@ -239,7 +256,7 @@ static int read_arguments(struct option_reader *reader, struct rules_invocation 
 
 int command_rules(int argc, char **argv, const char *at)
 {
-    struct rules_invocation invocation = {.at = at, .timeout_ms = COMMAND_TIMEOUT_MS};
+    struct rules_invocation invocation = {.at = at, .timeout_ms = COMMAND_TIMEOUT_MS, .daemons = RULES_DAEMONS};
     struct option_reader reader = {.command = "headgate rules",
                                    .specs = options,
                                    .spec_count = OPTION_COUNT,

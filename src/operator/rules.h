@@ -1,5 +1,5 @@
 /*
- * rules: what an operator does with the rules of all services: check, test, apply, diff, export, list, get,
+ * rules: what an operator does with the rules of all services: check, lint, test, apply, diff, export, list, get,
  * delete, history, rollback.
  *
  * The one idea: files are read and checked here, so that a sentence about a mistake names the
@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { RULES_WORDS_MAX = 64 };
+enum { RULES_WORDS_MAX = 64, RULES_DAEMONS_MAX = 64, RULES_DAEMONS = 3 };
 
 /* The command line of an action; the strings are argv's. */
 struct rules_invocation {
@@ -23,6 +23,7 @@ struct rules_invocation {
     const char *at;
     uint32_t timeout_ms;
     const char *canary, *watch, *threshold, *note, *to, *config; /* NULL: not given */
+    uint32_t daemons; /* that share the limits; RULES_DAEMONS unless given */
     bool json, text, prune;
     const char *word[RULES_WORDS_MAX];
     uint32_t word_count;
@@ -54,6 +55,7 @@ int rules_find(struct rules_invocation *invocation, const char *service, struct 
 /* All actions return an exit status. */
 int rules_check(struct rules_invocation *invocation);
 int rules_test(struct rules_invocation *invocation);
+int rules_lint(struct rules_invocation *invocation);
 int rules_apply(struct rules_invocation *invocation);
 int rules_export(struct rules_invocation *invocation);
 int rules_diff(struct rules_invocation *invocation);

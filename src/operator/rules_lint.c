@@ -1,0 +1,162 @@
+/*
+ * headgate rules lint: rules that are right and will surprise all the same, because several daemons share their limits.
+ *
+ * Two things surprise: a limit so small that a daemon's part of it is less than a burst, and an overshoot so large that
+ * the worst moment is far beyond the limit. The shares are even, since no daemon is asked.
+ */
+#include "limit/limit.h"
+#include "operator/json.h"
+#include "operator/rules.h"
+#include "rules/rule_reach.h"
+#include "rules/rule_value.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sysexits.h>
+
+enum {
+    SAYS_BYTES = 512,
+    SMALL_LIMIT = 100, /* up to here the overshoot that a rule has unless it says one is worth a word */
+};
+
+struct lint {
+    const struct rules_invocation *invocation;
+    struct reach_peers peers;
+    uint64_t shares[RULES_DAEMONS_MAX];
+    struct json *json; /* NULL: sentences */
+    uint64_t warnings;
+};
+
+static void say(struct lint *lint, const struct rule *rule, const char *amount, const char *says)
+{
+    lint->warnings++;
+    if (!lint->json) {
+        printf("%s/%s%s%s: %s\n", rule->service.data, rule->id.data, amount[0] ? ", " : "", amount, says);
+        return;
+    }
+    json_open(lint->json, NULL, '{');
+    json_string(lint->json, "service", rule->service.data);
+    json_string(lint->json, "rule", rule->id.data);
+    json_string(lint->json, "amount", amount);
+    json_string(lint->json, "says", says);
+    json_close(lint->json, '}');
+}
+
+/* Tokens that a daemon may have spent that others have not heard of: docs/rules.md, "Many daemons". */
+static uint64_t part_of(const struct lint *lint, const struct limit_terms *terms)
+{
+    assert(lint->peers.count > 0);
+    const uint64_t sixteenths = terms->flags & LIMIT_SPLIT ? 16 : 15;
+    return (terms->capacity * sixteenths + terms->overshoot * 16) / (16 * (uint64_t)lint->peers.count);
+}
+
+/* A tenth of the limit, or as much as it takes for each daemon to admit two at once, or at least one. */
+static uint64_t better_overshoot(const struct lint *lint, const struct limit_terms *terms)
+{
+    struct limit_terms better = *terms;
+    better.overshoot = 0;
+    const uint64_t tenth = (terms->capacity + 9) / 10;
+    const uint64_t least =
+        reach_count(&better, 0, &lint->peers) < lint->peers.count ? reach_overshoot(&better, 0, &lint->peers) : 0;
+    better.overshoot = tenth > least ? tenth : least;
+    while (better.overshoot < terms->capacity && part_of(lint, &better) < 2)
+        better.overshoot++;
+    return better.overshoot;
+}
+
+static void lint_overshoot(struct lint *lint, const struct rule *rule, const char *amount,
+                           const struct limit_terms *terms)
+{
+    const bool is_unsaid = rule->overshoot_relative && rule->overshoot == RULE_OVERSHOOT_DEFAULT;
+    const uint64_t better = better_overshoot(lint, terms);
+    char says[SAYS_BYTES];
+    if (terms->overshoot <= terms->capacity && !(is_unsaid && terms->capacity <= SMALL_LIMIT))
+        return;
+    if (better >= terms->overshoot) /* so small a limit needs it */
+        (void)snprintf(says, sizeof says,
+                       "up to %" PRIu64 " may be admitted at the worst moment, where the limit is %" PRIu64
+                       ": expected a larger limit, or fewer daemons than %u",
+                       terms->capacity + terms->overshoot, terms->capacity, lint->peers.count);
+    else
+        (void)snprintf(says, sizeof says,
+                       "up to %" PRIu64 " may be admitted at the worst moment, where the limit is %" PRIu64
+                       ": with overshoot: %" PRIu64 " up to %" PRIu64,
+                       terms->capacity + terms->overshoot, terms->capacity, better, terms->capacity + better);
+    say(lint, rule, amount, says);
+}
+
+static void lint_part(struct lint *lint, const struct rule *rule, const char *amount,
+                      const struct limit_terms *terms)
+{
+    const uint64_t part = part_of(lint, terms);
+    char says[SAYS_BYTES];
+    if (part >= 2 || terms->capacity < 2)
+        return;
+    (void)snprintf(
+        says, sizeof says, "each of %u daemons may admit %" PRIu64 " of the %" PRIu64 "%s", lint->peers.count, part,
+        terms->capacity,
+        terms->flags & LIMIT_SPLIT
+            ? ", and no more: without sync: budget it may use what the others leave"
+            : " at once, and then waits until the others have heard of it: with more overshoot it may more");
+    say(lint, rule, amount, says);
+}
+
+static void lint_amount(struct lint *lint, const struct rule *rule, const char *field, const char *of,
+                        const struct rule_amount *amount)
+{
+    char what[96];
+    struct limit_terms terms;
+    if (amount->unlimited)
+        return;
+    (void)snprintf(what, sizeof what, "%s%.64s", field, of);
+    rule_terms(rule, amount, RULE_SCALE_ONE, &terms);
+    if (reach_count(&terms, 0, &lint->peers) < lint->peers.count)
+        return; /* rule_reach has a sentence about it */
+    lint_overshoot(lint, rule, what, &terms);
+    lint_part(lint, rule, what, &terms);
+}
+
+static void lint_rule(struct lint *lint, const struct rule *rule)
+{
+    struct error sentence;
+    if (rule->mode == RULE_OFF || rule->mode == RULE_SHADOW)
+        return;
+    if (rule_reach(rule, &lint->peers, &sentence) != RULE_REACHES)
+        say(lint, rule, "", sentence.text);
+    lint_amount(lint, rule, "", "", &rule->amount);
+    for (size_t i = 0; i < rule->tier_count; i++)
+        lint_amount(lint, rule, "tier ", rule->tiers[i].name.data, &rule->tiers[i].amount);
+    for (size_t i = 0; i < rule->override_count; i++)
+        lint_amount(lint, rule, "override of ", rule->overrides[i].value.data, &rule->overrides[i].amount);
+}
+
+int rules_lint(struct rules_invocation *invocation)
+{
+    struct lint lint = {.invocation = invocation, .peers = {.count = invocation->daemons, .shares = lint.shares}};
+    struct rule_list list = {0};
+    struct json json;
+    const int status = rules_read_files(invocation, &list);
+    for (uint32_t i = 0; i < lint.peers.count; i++)
+        lint.shares[i] = SHARE_ONE / lint.peers.count;
+    if (status == EX_OK && invocation->json) {
+        json_init(&json, stdout);
+        lint.json = &json;
+        json_open(&json, NULL, '{');
+        json_open(&json, "warnings", '[');
+    }
+    for (size_t i = 0; i < list.count && status == EX_OK; i++)
+        lint_rule(&lint, list.rule[i]);
+    if (lint.json) {
+        json_close(&json, ']');
+        json_count(&json, "rules", list.count);
+        json_count(&json, "daemons", lint.peers.count);
+        json_close(&json, '}');
+    } else if (status == EX_OK) {
+        printf("%zu rule%s, %" PRIu64 " warning%s for %u daemon%s of even shares\n", list.count,
+               list.count == 1 ? "" : "s", lint.warnings, lint.warnings == 1 ? "" : "s", lint.peers.count,
+               lint.peers.count == 1 ? "" : "s");
+    }
+    rules_close(&list);
+    return status != EX_OK ? status : lint.warnings > 0 ? EXIT_FAILURE : EX_OK;
+}

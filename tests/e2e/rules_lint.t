@@ -1,0 +1,43 @@
+#!/usr/bin/perl
+# headgate rules lint: which rules will surprise, and that nothing is said of those that will not.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Headgate;
+use JSON::PP;
+use Test::More;
+
+my $scratch = Headgate::scratch();
+$ENV{HEADGATE_AT} = '127.0.0.1:1'; # where nobody listens
+
+sub linted {
+    my ($rules, @options) = @_;
+    my $file = Headgate::write_file("$scratch/rules.yaml", "rules: [$rules]\n");
+    my ($status, $out, $err) = Headgate::run(20, Headgate::headgate(), 'rules', 'lint', $file, @options);
+    return "$status $out$err";
+}
+
+like(linted('{id: a, rate: 5/m}'),
+     qr{^1 default/a: up to 10 may be admitted at the worst moment, where the limit is 5: with overshoot: 2 up to 7\n},
+     'a small limit with the default');
+my ($better) = linted('{id: a, rate: 5/m}') =~ /with overshoot: (\d)/;
+is(linted("{id: a, rate: 5/m, overshoot: $better}"), "0 1 rule, 0 warnings for 3 daemons of even shares\n",
+   'not with what it says');
+like(linted('{id: a, rate: 1000/m, overshoot: 300%}'),
+     qr/^1 default\/a: up to 4000 .* with overshoot: 100 up to 1100\n/, 'an overshoot beyond the limit');
+like(linted('{id: a, rate: 1/m}'), qr/^1 default\/a: .* at none of 3 daemons/, 'one that admits nothing');
+like(linted('{id: a, rate: 5/m, sync: budget}'),
+     qr/^1 default\/a: each of 3 daemons may admit 1 of the 5, and no more/, 'parts that are small');
+like(linted('{id: a, rate: 5000/m, tiers: {free: 10/m}}'), qr{^1 default/a, tier free: up to 20 },
+     'an amount of a tier');
+is(linted($_), "0 1 rule, 0 warnings for 3 daemons of even shares\n", "nothing about $_")
+    for '{id: a, rate: 1000/m}', '{id: a, rate: 20/m, overshoot: 10%}', '{id: a, rate: 5/m, mode: shadow}',
+        '{id: a, rate: unlimited}';
+is(linted('{id: a, rate: 1/m, overshoot: 0}', '--daemons', 1), "0 1 rule, 0 warnings for 1 daemon of even shares\n",
+   'one daemon has all');
+like(linted('{id: a, rate: 1/m}', '--daemons', 0), qr/^64 .*--daemons is "0": expected a number from 1 to 64/, 'none');
+like(linted('{id: a, rate: x}'), qr/^65 headgate rules lint: .*rate is 'x'/, 'a mistake');
+my $told = decode_json((linted('{id: a, rate: 5/m}', '--json') =~ /^1 (.*)/)[0]);
+is("$told->{rules} $told->{daemons} $told->{warnings}[0]{rule}", '1 3 a', 'for programs');
+done_testing;
