@@ -11,8 +11,6 @@
 #include <pthread.h>
 #include <sysexits.h>
 
-enum { RESUME_MS = 1 };
-
 /* ---- the gate ---- */
 
 void worker_begin_alone(struct worker *worker)
@@ -51,32 +49,12 @@ void worker_resume_alone(struct worker *worker)
 
 /* ---- clients ---- */
 
-struct turn worker_turn(struct worker *worker)
-{
-    uint64_t now_ns = loop_clock_now(&worker->clock);
-    return (struct turn){.now_ns = now_ns, .wall_ns = loop_clock_wall(&worker->clock)};
-}
-
 bool worker_was_asked(struct worker *worker)
 {
     bool asked = atomic_load_explicit(&worker->asked, memory_order_relaxed);
     if (asked)
         atomic_store_explicit(&worker->asked, false, memory_order_relaxed);
     return asked;
-}
-
-static void on_resumes(uv_timer_t *timer)
-{
-    struct worker *worker = timer->data;
-    listener_resume(&worker->listener);
-    if (!listener_waits(&worker->listener))
-        (void)uv_timer_stop(timer);
-}
-
-void worker_resume_soon(struct worker *worker)
-{
-    if (!uv_is_active((uv_handle_t *)&worker->resumes))
-        (void)uv_timer_start(&worker->resumes, on_resumes, RESUME_MS, RESUME_MS);
 }
 
 /* ---- the turn of the loop ---- */
