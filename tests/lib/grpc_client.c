@@ -233,6 +233,8 @@ static bool serve(size_t seen, size_t *left)
     memmove(client.pending, client.pending + consumed, client.pending_size - consumed);
     client.pending_size -= consumed;
     *left = seen - consumed;
+    if (client.status == SERVE_AGAIN && *left == 0)
+        OK(false, "a listener whose client is slow has a byte to come again for");
     if (output.size > 0 && nghttp2_session_mem_recv(client.http2, (const uint8_t *)said, output.size) < 0)
         OK(false, "what the server says is HTTP/2");
     free(copy);
