@@ -94,14 +94,12 @@ bool grpc_reply_begin(struct grpc_reply *reply, struct grpc_arena *arena, size_t
 
 static struct told *next(struct grpc_reply *reply, bool allowed)
 {
-    static const struct told empty =
-        {.status = ENVOY__SERVICE__RATELIMIT__V3__RATE_LIMIT_RESPONSE__DESCRIPTOR_STATUS__INIT,
-         .rate = ENVOY__SERVICE__RATELIMIT__V3__RATE_LIMIT_RESPONSE__RATE_LIMIT__INIT,
-         .until_reset = GOOGLE__PROTOBUF__DURATION__INIT};
     assert(reply->response.n_statuses < reply->room);
     struct told *told = (struct told *)(void *)reply->response.statuses[reply->response.n_statuses++];
     _Static_assert(offsetof(struct told, status) == 0, "the status is the first member");
-    *told = empty;
+    envoy__service__ratelimit__v3__rate_limit_response__descriptor_status__init(&told->status);
+    envoy__service__ratelimit__v3__rate_limit_response__rate_limit__init(&told->rate);
+    google__protobuf__duration__init(&told->until_reset);
     told->status.code = allowed ? ENVOY__SERVICE__RATELIMIT__V3__RATE_LIMIT_RESPONSE__CODE__OK
                                 : ENVOY__SERVICE__RATELIMIT__V3__RATE_LIMIT_RESPONSE__CODE__OVER_LIMIT;
     if (!allowed)
@@ -127,6 +125,7 @@ static void tell(struct told *told, const struct verdict_report *report)
     const int64_t ms = until_ms(report);
     if (size > 0)
         memcpy(told->name, report->rule.data, size);
+    told->name[size] = '\0';
     told->rate.name = told->name;
     told->status.current_limit = &told->rate;
     told->status.limit_remaining = report->figures.remaining > 0 ? small((uint64_t)report->figures.remaining) : 0;
@@ -215,7 +214,6 @@ void grpc_reply_add_nothing(struct grpc_reply *reply, const Grpc_limit *limit)
 static bool split(struct grpc_reply *reply, struct bytes lines)
 {
     struct grpc_arena *arena = reply->arena;
-    static const Head empty = ENVOY__CONFIG__CORE__V3__HEADER_VALUE__INIT;
     reply->response.response_headers_to_add = grpc_arena_take(arena, HEADS_MAX * sizeof(void *));
     if (reply->response.response_headers_to_add == NULL)
         return false;
@@ -224,7 +222,7 @@ static bool split(struct grpc_reply *reply, struct bytes lines)
         Head *head = grpc_arena_take(arena, sizeof *head);
         if (end == NULL || colon == NULL || head == NULL)
             return false;
-        *head = empty;
+        envoy__config__core__v3__header_value__init(head);
         head->key = grpc_arena_text(arena, (struct bytes){lines.data, (size_t)(colon - lines.data)});
         head->value = grpc_arena_text(arena, (struct bytes){colon + 2, (size_t)(end - colon) - 2});
         if (head->key == NULL || head->value == NULL)

@@ -215,8 +215,10 @@ struct ssl_st *tls_new_session(struct tls *tls, const char *alpn)
     uv_mutex_lock(&tls->mutex);
     SSL *ssl = SSL_new(tls->context); /* keeps the context alive */
     uv_mutex_unlock(&tls->mutex);
+    void *spoken; /* which OpenSSL does not change, though its call drops the const */
+    memcpy(&spoken, &alpn, sizeof spoken);
     if (ssl != NULL)
-        (void)SSL_set_app_data(ssl, alpn);
+        (void)SSL_set_app_data(ssl, spoken);
     return ssl;
 }
 
