@@ -19,6 +19,7 @@
 #include "cluster/members/stores.h"
 #include "cluster/snapshot/snapshot_serve.h"
 #include "cluster/snapshot/snapshot_take.h"
+#include "cluster/spend/grant.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/origin.h"
@@ -208,6 +209,24 @@ static int accepted_sender(struct node *node, const struct message *message, str
     return muted ? -1 : 0;
 }
 
+/*
+ * Before the spends of the message are applied: they leave less to grant, and whoever asks has made them
+ * by his own share.
+ */
+static void answer_asks(struct node *node, const struct message *message, uint32_t sender)
+{
+    struct ask_record ask;
+    for (uint32_t i = 0; i < message->ask_count; i++) {
+        if (!message_ask(message, i, &ask)) {
+            node->stats.messages_invalid++;
+            return;
+        }
+        int limit = limit_of_terms(node, &ask.terms);
+        if (limit >= 0)
+            grant_answer(node, sender, &ask, (uint16_t)limit);
+    }
+}
+
 static void hear(struct node *node, const struct message *message, const int *member_map, uint32_t sender,
                  struct effects *effects)
 {
@@ -227,6 +246,7 @@ static void hear(struct node *node, const struct message *message, const int *me
     uint64_t made_ns = made_after_ns(node, message, member_map, member);
     member->made_ns = made_ns > member->made_ns ? made_ns : member->made_ns;
     member->answers_ns = next ? made_ns : 0;
+    answer_asks(node, message, sender);
     take_digests(node, message, member_map, sender);
     bool applied = receive_batches(node, message, member_map, made_ns);
     int slot = origin_find(node, sender, member->incarnation);

@@ -25,8 +25,10 @@
 #include "cluster/snapshot/snapshot_ask.h"
 #include "cluster/spend/counters.h"
 #include "cluster/spend/forget.h"
+#include "cluster/spend/grant.h"
 #include "cluster/spend/reserve.h"
 #include "cluster/spend/thread.h"
+#include "cluster/spend/voucher.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 #include "cluster/sweep.h"
@@ -171,6 +173,7 @@ static void tick(struct node *node, struct effects *effects)
 {
     average_demand(node);
     (void)counters_emit(node, effects);
+    voucher_sweep(node);
     node->publishing.tick_ns += node->options.interval_ns;
     if (node->publishing.tick_ns <= node->now_ns) /* missed ticks of a pause are not made up for */
         node->publishing.tick_ns = node->now_ns + node->options.interval_ns;
@@ -320,6 +323,7 @@ static void look_after_keys(struct node *node)
     counters_step(node);
     reserve_step(node);
     sweep_limits(node);
+    grants_sweep(node);
     deferred_step(node);
 }
 

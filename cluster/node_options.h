@@ -81,6 +81,7 @@ struct node_options {
     uint64_t config_digest;            /* of all settings that must be equal at all peers */
     struct rule_caps rules;
     bool unknown_service_open; /* requests of unknown services pass; else MATCH_UNKNOWN_SERVICE */
+    bool grants;               /* asks peers for rights of keys, and grants rights: see spend/voucher.h */
 };
 
 #endif

@@ -56,6 +56,13 @@ size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *
     X(admitted_tokens, "tokens handed out here")                                                                   \
     X(returned_tokens, "tokens given back here: refunds, and what reservations did not use")                       \
     X(open_reservations, "reservations that have not ended (now)")                                                 \
+    X(rights_asked, "times that peers were asked for rights of a key, since the own share was used up")             \
+    X(rights_asked_tokens, "tokens that peers were asked for")                                                     \
+    X(rights_received_tokens, "tokens that peers spent on behalf of this node")                                    \
+    X(rights_used_tokens, "tokens admitted here that peers had spent on behalf of this node")                      \
+    X(rights_decayed_tokens, "tokens that peers had spent on behalf of this node, and that came to nothing")       \
+    X(rights_granted, "grants of this node to peers that asked, and to itself with own asks")                      \
+    X(rights_granted_tokens, "tokens spent here for these grants")                                                 \
     X(settled_tokens, "own tokens that every peer has acknowledged")                                               \
     X(applied_tokens, "tokens that other peers reported spent")                                                    \
     X(batches_closed, "own batches closed")                                                                        \
@@ -137,6 +144,7 @@ struct explanation {
     double settled_tokens, unsettled_tokens, allowance_tokens;
     double share;
     uint64_t capacity_tokens, overshoot_tokens;
+    uint64_t voucher_tokens; /* that may be admitted beyond the allowance: peers have spent them for this node */
     /*
      * Tokens that others may have spent without this node's knowledge: the sum of min(C, demand *
      * (interval + latency)) over all other peers, and the spends that they do not tell because

@@ -11,6 +11,7 @@
 #include "cluster/codec/message.h"
 #include "cluster/log/tell.h"
 #include "cluster/members/header.h"
+#include "cluster/spend/voucher.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/origin.h"
@@ -178,17 +179,28 @@ static uint64_t depend_on(const struct batch *batch, uint32_t uid)
     return 0;
 }
 
+/* The place of that origin in the header, or NO_HOLDER. */
+static uint32_t place_of_origin(const struct node *node, uint32_t uid, const uint32_t *slots)
+{
+    for (uint32_t o = 0; o < node->header.origin_count; o++)
+        if (node->origin[slots[o]].uid == uid)
+            return o;
+    return NO_HOLDER;
+}
+
 static void put_batch(struct node *node, struct message_writer *writer, const struct due *due,
                       const uint32_t *slots)
 {
     uint64_t depends[ORIGINS_MAX];
-    uint32_t origin = 0, count = node->header.origin_count;
+    uint32_t holders[BATCH_GRANTS_MAX], origin = 0, count = node->header.origin_count;
+    for (uint32_t g = 0; g < due->batch->grant_count; g++)
+        holders[g] = place_of_origin(node, due->batch->grant[g].holder_uid, slots);
     for (uint32_t o = 0; o < count; o++) {
         depends[o] = depend_on(due->batch, node->origin[slots[o]].uid);
         if (slots[o] == due->slot)
             origin = o;
     }
-    message_put_batch(writer, origin, node->now_ns, due->batch, depends, count, &node->limits);
+    message_put_batch(writer, origin, node->now_ns, due->batch, depends, count, holders, &node->limits);
     due->batch->rode_along |= due->spare;
     if (due->spare)
         return;
@@ -209,9 +221,10 @@ struct load {
  */
 static bool load_takes(const struct node *node, struct load *load, const struct batch *batch)
 {
-    size_t bytes =
-        load->bytes + batch_encoded_max_bytes(batch->spend_count, spends_groups(batch->spend, batch->spend_count),
-                                              node->header.origin_count);
+    size_t bytes = load->bytes +
+                   batch_encoded_max_bytes(batch->spend_count, spends_groups(batch->spend, batch->spend_count),
+                                           node->header.origin_count) +
+                   (size_t)batch->grant_count * GRANT_ENCODED_MAX_BYTES;
     uint64_t keys = load->keys + batch->spend_count;
     if (bytes > node->options.message_max_bytes || keys > node->step.keys || load->batches == MESSAGE_BATCHES_MAX)
         return false;
@@ -251,21 +264,30 @@ static uint32_t keep_what_fits(const struct node *node, struct due *due, uint32_
 void publish_message(struct node *node, struct effects *effects)
 {
     uint32_t slots[ORIGINS_MAX] = {0};
+    struct ask_record asks[MESSAGE_ASKS_MAX];
+    /* it may spend, which the message tells */
+    const uint32_t ask_count = voucher_ask_due(node, asks, MESSAGE_ASKS_MAX);
     tell_at_pace(node);
     struct due *due = node->publishing.due;
     header_begin_slots(node, MESSAGE_GOSSIP, slots);
     uint32_t count = collect_due(node, due, PUBLISH_BATCHES_MAX);
     struct message_writer writer;
+    node->header.ask_count = ask_count;
     message_begin(&writer, effects, &node->header);
     bool left;
-    count = keep_what_fits(node, due, count, message_size(&writer), &left);
+    size_t asks_bytes = (size_t)ask_count * ASK_ENCODED_MAX_BYTES;
+    count = keep_what_fits(node, due, count, message_size(&writer) + asks_bytes, &left);
     todo_put(&node->todo, DO_PUBLISH, left);
     message_begin_batches(&writer, count);
     for (uint32_t i = 0; i < count; i++) {
         put_batch(node, &writer, &due[i], slots);
         step_works(node, due[i].batch->spend_count);
     }
-    message_end(&writer);
+    if (ask_count > 0)
+        message_end_with_asks(&writer, asks, ask_count);
+    else
+        message_end(&writer);
+    node->header.ask_count = 0;
     header_emit(node, &writer, EFFECT_PUBLISH, NULL);
     node->stats.messages_published++;
     node->stats.bytes_published += message_size(&writer);

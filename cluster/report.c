@@ -10,6 +10,7 @@
 #include "cluster/spend/decide.h"
 #include "cluster/spend/deferred.h"
 #include "cluster/spend/outbox.h"
+#include "cluster/spend/voucher.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/origin.h"
@@ -107,6 +108,7 @@ void node_stats(const struct node *node, struct node_stats *stats)
         stats->admitted_tokens += thread->admitted_tokens;
         stats->returned_tokens += thread->returned_tokens;
         stats->limit_drops += thread->limit_drops;
+        stats->rights_used_tokens += thread->rights_used_tokens;
     }
     stats->open_oldest_ms = outbox_age_ns(node) / 1000000;
     stats->log_batches = stats->log_ghost_keys = stats->batches_missing = 0;
@@ -209,6 +211,7 @@ void node_explain(struct node *node, struct key_id id, uint16_t limit, uint64_t 
     out->share = (double)node->by_limit.budget[limit].share / (double)SHARE_ONE;
     out->capacity_tokens = of->capacity;
     out->overshoot_tokens = of->overshoot;
+    out->voucher_tokens = voucher_tokens(node, id, limit, request_time(node, now_ns));
     out->in_flight_bound_tokens = in_flight_tokens(node, (double)of->capacity);
     int64_t waiting_units = soon_paid_units(node, of, SHARE_ONE - node->by_limit.budget[limit].share);
     if (waiting_units > 0)

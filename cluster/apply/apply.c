@@ -15,7 +15,9 @@
 #include "cluster/log/origins.h"
 #include "cluster/log/tell.h"
 #include "cluster/spend/counters.h"
+#include "cluster/spend/grant.h"
 #include "cluster/spend/outbox.h"
+#include "cluster/spend/voucher.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/origin.h"
@@ -120,6 +122,19 @@ void take_excess_off(struct bucket *bucket, const struct limit *limit, const str
     bucket->settled = settled > lowest ? settled : lowest;
 }
 
+/* Debt stops where the charge of the spend alone would have stopped. */
+void give_spare_back(struct entry *entry, const struct limit *limit, const struct spend *spend, int64_t before)
+{
+    __extension__ typedef unsigned __int128 wide;
+    struct bucket *bucket = &entry->bucket;
+    if (spend->spare == 0 || spend->returned > 0 || spend->credit > 0 || kind_lists(limit->kind))
+        return;
+    int64_t spare = (int64_t)((wide)(uint64_t)limit->units_per_token * spend->spare >> SPARE_BITS);
+    int64_t exact = before - units_of_tokens(limit, spend->tokens) + spare;
+    if (exact > bucket->settled)
+        bucket->settled = exact;
+}
+
 void note_peak(struct node *node, const struct entry *entry)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
@@ -160,9 +175,12 @@ static void apply_spend(struct node *node, struct entry *entry, uint32_t member,
     const uint64_t least_credit = credit.tokens - (credit.excess_units > 0);
     note_peak(node, entry);
     const struct bucket before = entry->bucket;
+    bucket_refill(&entry->bucket, limit, budget, batch->at_ns);
+    const int64_t level = entry->bucket.settled;
     bucket_apply(&entry->bucket, limit, budget, spend->tokens, credit.tokens, batch->at_ns,
                  returned_since_ns(node, spend));
     take_excess_off(&entry->bucket, limit, &credit);
+    give_spare_back(entry, limit, spend, level);
     if (spend->tokens > least_credit)
         aside_spare(node, entry, &before, member, spend->tokens - least_credit, batch->at_ns);
     int64_t left = entry->bucket.settled - entry->bucket.unsettled;
@@ -229,7 +247,9 @@ static void end_begun(struct node *node)
     node->stats.batches_applied++;
     node->inbox.begun = (struct begun){0};
     inbox_take(node, batch);
-    origin_log_append(node, origin, batch);
+    granted_note(node, batch);
+    voucher_take(node, batch, origin->member);
+    origin_log_append(node, origin, batch); /* a full log may drop the batch at once */
 }
 
 /*

@@ -52,6 +52,11 @@ void take_excess_off(struct bucket *bucket, const struct limit *limit, const str
  */
 void note_doubted(struct node *node, const struct entry *entry, uint64_t tokens);
 /* To be called before the key is charged: see peaks.h. */
+/*
+ * The spend was charged to the entry's bucket, whose settled units were `before`: gives back what it is less
+ * than its tokens.
+ */
+void give_spare_back(struct entry *entry, const struct limit *limit, const struct spend *spend, int64_t before);
 void note_peak(struct node *node, const struct entry *entry);
 
 #endif

@@ -54,12 +54,44 @@ static uint64_t open_of(const struct node *node, const struct arrival *arrival, 
     return open_ns < batch->at_ns ? open_ns : batch->at_ns;
 }
 
+static struct spend *spend_of(const struct batch *batch, struct key_id id)
+{
+    for (uint32_t i = 0; i < batch->spend_count; i = batch_next_limit(batch, i)) {
+        const struct spend *spend = batch_find(batch, batch->spend[i].limit, id);
+        if (spend)
+            return &batch->spend[spend - batch->spend];
+    }
+    return NULL;
+}
+
+/* A spend has no more grants than tokens. A holder that is not known here is none to tell others of. */
+static void take_grants(const struct node *node, const struct arrival *arrival, const struct batch_record *record,
+                        struct batch *batch)
+{
+    batch->grant_count = 0;
+    for (uint32_t i = 0; i < record->grant_count && record->first == record->last && record->parts == 0; i++) {
+        const struct grant_record grant = message_grant(record, i);
+        struct spend *spend = spend_of(batch, grant.id);
+        int holder = arrival->origin_map[grant.holder];
+        if (!spend || grant.tokens > spend->tokens - spend->granted || grant.tokens > UINT32_MAX / 2)
+            continue;
+        spend->granted += (uint32_t)grant.tokens;
+        spend->spare += grant.spare;
+        if (holder >= 0)
+            batch->grant[batch->grant_count++] = (struct batch_grant){.id = grant.id,
+                                                                      .holder_uid = node->origin[holder].uid,
+                                                                      .spare = grant.spare,
+                                                                      .ask = grant.ask,
+                                                                      .tokens = grant.tokens};
+    }
+}
+
 /* The batch of a record: spends under known limits, dependencies on known origins. */
 static struct batch *batch_of_record(struct node *node, const struct arrival *arrival,
                                      const struct batch_record *record, uint32_t uid)
 {
     const struct message *message = arrival->message;
-    struct batch *batch = batch_create(message->origin_count, record->spend_count);
+    struct batch *batch = batch_create_granting(message->origin_count, record->spend_count, record->grant_count);
     if (!batch)
         return NULL;
     struct number_reader reader = {.groups = record->groups};
@@ -84,6 +116,7 @@ static struct batch *batch_of_record(struct node *node, const struct arrival *ar
         };
     }
     batch_sort(batch);
+    take_grants(node, arrival, record, batch);
     batch->depend_count = 0;
     for (uint32_t o = 0; o < message->origin_count; o++)
         if (record->depends[o] > 0 && arrival->origin_map[o] >= 0 && o != record->origin)

@@ -7,6 +7,7 @@
  */
 #include "cluster/apply/settle.h"
 
+#include "base/number.h"
 #include "cluster/apply/apply.h"
 #include "cluster/codec/batch.h"
 #include "cluster/log/aside.h"
@@ -137,12 +138,16 @@ static void settle_spend(struct node *node, struct entry *entry, const struct ba
                                           .at_ns = batch->at_ns};
     note_peak(node, entry);
     const struct bucket before = entry->bucket;
+    bucket_refill(&entry->bucket, limit, &node->by_limit.budget[entry->limit], batch->at_ns);
+    const int64_t level = entry->bucket.settled;
     bucket_settle(&entry->bucket, limit, &node->by_limit.budget[entry->limit], &settlement);
+    give_spare_back(entry, limit, spend, level);
     take_excess_off(&entry->bucket, limit, &credit);
     if (spend->tokens > spend->credit)
         aside_spare(node, entry, &before, node->me, spend->tokens - spend->credit, batch->at_ns);
     if (!kind_lists(limit->kind) && !kind_lists(node->limits.limit[spend->limit].kind))
-        refundable_settle(&node->refundable, entry->id, spend->tokens, batch_opened_ns(batch), node->now_ns);
+        refundable_settle(&node->refundable, entry->id, spend->tokens - number_least(spend->granted, spend->tokens),
+                          batch_opened_ns(batch), node->now_ns);
     if (spend->credit > 0) /* the return counts from now on only, so the store is told now */
         counters_mark_dirty(node, entry);
     node->stats.settled_tokens += spend->tokens;

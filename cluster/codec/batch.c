@@ -14,8 +14,14 @@
 
 struct batch *batch_create(uint32_t depend_count, uint32_t spend_count)
 {
+    return batch_create_granting(depend_count, spend_count, 0);
+}
+
+struct batch *batch_create_granting(uint32_t depend_count, uint32_t spend_count, uint32_t grant_count)
+{
     size_t spends_at = sizeof(struct batch);
-    size_t depends_at = spends_at + (size_t)spend_count * sizeof(struct spend);
+    size_t grants_at = spends_at + (size_t)spend_count * sizeof(struct spend);
+    size_t depends_at = grants_at + (size_t)grant_count * sizeof(struct batch_grant);
     size_t size = depends_at + (size_t)depend_count * sizeof(struct depend);
     char *memory = calloc(1, size);
     if (!memory)
@@ -26,6 +32,8 @@ struct batch *batch_create(uint32_t depend_count, uint32_t spend_count)
     batch->spend_count = spend_count;
     batch->spend = (struct spend *)(void *)(memory + spends_at);
     batch->depend = (struct depend *)(void *)(memory + depends_at);
+    batch->grant_count = grant_count;
+    batch->grant = (struct batch_grant *)(void *)(memory + grants_at);
     return batch;
 }
 
@@ -78,6 +86,8 @@ void spend_add(struct spend *sum, const struct spend *more, bool log)
     add_tokens(&sum->tokens, more->tokens);
     add_tokens(&sum->returned, more->returned);
     add_tokens(&sum->credit, more->credit);
+    sum->granted += more->granted;
+    sum->spare += more->spare;
 }
 
 /* ---- sorting ---- */

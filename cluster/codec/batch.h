@@ -31,11 +31,30 @@ struct spend {
     uint16_t limit; /* index into the limit set */
     bool untold;    /* this field and the following are for own spends: see outbox.c */
     bool urgent : 1, orphan : 1;
-    uint32_t since; /* when the first of these spends was made, in steps */
+    uint32_t since;   /* when the first of these spends was made, in steps */
+    uint32_t granted; /* the part of `tokens` that was spent on behalf of others, see grant.h */
+    uint32_t spare;   /* the spend is less than `tokens` by so many parts of a token: see grant_units */
 };
 _Static_assert(sizeof(struct spend) <= 64, "a cache line");
 
 #define SPEND_TOKENS_MAX ((uint64_t)1 << 60) /* the most of each figure: sums stop there */
+
+/*
+ * The maker of the batch spent a part of the key's spend in it on behalf of the holder, who asked for
+ * that: `tokens`, less `spare` parts of one.
+ */
+struct batch_grant {
+    struct key_id id;
+    uint32_t holder_uid; /* the origin of the holder */
+    uint32_t spare;
+    uint64_t ask; /* the number that the holder gave to its ask */
+    uint64_t tokens;
+};
+
+enum {
+    BATCH_GRANTS_MAX = 64,
+    SPARE_BITS = 24, /* a token has 2^24 parts */
+};
 
 /* The maker of the batch had applied `seq` of the origin with that uid before it closed the batch. */
 struct depend {
@@ -66,10 +85,15 @@ struct batch {
     uint32_t found;        /* a hint: the last result of batch_first_from, or near it */
     struct depend *depend; /* in the same allocation */
     struct spend *spend;   /* in the same allocation; spends of one limit stand together */
+    /* a merged batch has none: what is not told yet to the holder is lost */
+    uint32_t grant_count;
+    struct batch_grant *grant; /* in the same allocation */
 };
 
 /* A batch with room for these counts, which are set; contents are zero. NULL: no memory. */
 struct batch *batch_create(uint32_t depend_count, uint32_t spend_count);
+/* The same with room for grants. */
+struct batch *batch_create_granting(uint32_t depend_count, uint32_t spend_count, uint32_t grant_count);
 void batch_destroy(struct batch **batch);
 
 /* True if both batches are parts of one merge. */

@@ -106,7 +106,8 @@ struct message {
      * sender's digest does not cover the batch; 0: none.
      */
     uint64_t page_beyond[ORIGINS_MAX];
-    msgpack_object batches, page; /* message_batch and message_page read these */
+    uint32_t ask_count; /* of gossip; a writer sets it before it begins, see message_end_with_asks */
+    msgpack_object batches, page, asks; /* message_batch, message_page and message_ask read these */
 };
 
 /*
@@ -129,6 +130,7 @@ enum {
     BATCH_DEPENDS,
     BATCH_GROUPS,
     BATCH_PART,
+    BATCH_GRANTS,
     BATCH_FIELDS
 };
 
@@ -140,10 +142,37 @@ struct batch_record {
     uint32_t part, parts;
     uint64_t depends[ORIGINS_MAX]; /* for each origin of the message */
     msgpack_object groups;
+    uint32_t grant_count;
+    msgpack_object grants; /* message_grant reads it */
 };
 
 /* Reads the batch at `index`, which must be below batch_count. False: the batch is malformed. */
 bool message_batch(const struct message *message, uint32_t index, struct batch_record *record);
+
+/* A grant in a batch: see struct batch_grant. */
+struct grant_record {
+    uint32_t holder; /* index into origins */
+    struct key_id id;
+    uint64_t ask, tokens;
+    uint32_t spare;
+};
+enum { GRANT_ENCODED_MAX_BYTES = 1 + 5 + 18 + 9 + 9 + 5 };
+/* Reads the grant at `index`, which must be below grant_count; message_batch has checked it. */
+struct grant_record message_grant(const struct batch_record *record, uint32_t index);
+
+/* The sender asks others to spend tokens of the key on its behalf: see voucher.h. */
+struct ask_record {
+    struct key_id id;
+    struct limit_terms terms; /* only the kind and the flags are checked */
+    uint64_t number;          /* grows with every ask of the sender */
+    uint64_t tokens;
+    uint32_t parts;   /* of one token more: see SPARE_BITS */
+    uint64_t among;   /* the shares of all who are asked, in 1/SHARE_ONE; above 0 */
+    uint64_t live_ns; /* of a cell: the time until it expires, rounded up */
+};
+enum { MESSAGE_ASKS_MAX = 32, ASK_ENCODED_MAX_BYTES = 1 + 18 + 64 + 5 * 9 };
+/* Reads the ask at `index`, which must be below ask_count. False: the ask is malformed. */
+bool message_ask(const struct message *message, uint32_t index, struct ask_record *ask);
 
 /*
  * Reads numbers of keys, grouped by the limit of the keys: the spends of a batch, or the used
@@ -191,16 +220,21 @@ struct message_writer {
 void message_begin(struct message_writer *writer, struct effects *effects, const struct message *header);
 /*
  * The caller must call message_put_batch exactly `batch_count` times next. `batch_count` is at most
- * MESSAGE_BATCHES_MAX, and 0 unless the message is gossip.
+ * MESSAGE_BATCHES_MAX, and 0 unless the message is gossip. holders[g]: the index into origins of the
+ * holder of batch->grant[g]; NO_HOLDER: the message does not name it, and the grant is left out.
  */
+#define NO_HOLDER UINT32_MAX
 void message_begin_batches(struct message_writer *writer, uint32_t batch_count);
 void message_put_batch(struct message_writer *writer, uint32_t origin, uint64_t now_ns, const struct batch *batch,
-                       const uint64_t *depends, uint32_t depend_count, const struct limit_set *limits);
+                       const uint64_t *depends, uint32_t depend_count, const uint32_t *holders,
+                       const struct limit_set *limits);
 /*
- * Then the caller must call exactly one of the three that follow. The numbers of a page must be
+ * Then the caller must call exactly one of the four that follow. The numbers of a page must be
  * sorted by limit; `tokens` of a number: see bucket_number.
  */
 void message_end(struct message_writer *writer);
+/* `asks`: at most MESSAGE_ASKS_MAX, of gossip. */
+void message_end_with_asks(struct message_writer *writer, const struct ask_record *asks, uint32_t count);
 void message_end_with_request(struct message_writer *writer, uint64_t prefix, uint32_t bits);
 struct page_content {
     uint64_t prefix; /* of `bits` bits */

@@ -4,20 +4,12 @@
  * does not judge values: gossip.c decides what to believe.
  */
 #include "cluster/codec/message.h"
+#include "cluster/codec/message_rights.h"
 #include "cluster/codec/pack.h"
 
 #include <string.h>
 
 enum { PAGE_BITS_MAX = 32 };
-
-static bool read_u32_below(const msgpack_object *object, uint64_t bound, uint32_t *value)
-{
-    uint64_t wide;
-    if (!read_u64(object, &wide) || wide >= bound)
-        return false;
-    *value = (uint32_t)wide;
-    return true;
-}
 
 /*
  * The sender's own record has an empty name and incarnation 0: the envelope has the sender's name
@@ -168,7 +160,31 @@ static bool read_page_head(const msgpack_object *object, struct message *message
     return true;
 }
 
-enum { BODY_NUMBER, BODY_FLOOR, BODY_MEMBERS, BODY_ORIGINS, BODY_ROWS, BODY_BATCHES, BODY_PAGE, BODY_FIELDS };
+/* Most messages have no such field. */
+static bool read_asks(const msgpack_object *object, struct message *message)
+{
+    msgpack_object_array a;
+    message->ask_count = 0;
+    if (!object)
+        return true;
+    if (message->kind != MESSAGE_GOSSIP || !read_array(object, 0, MESSAGE_ASKS_MAX, &a))
+        return false;
+    message->asks = *object;
+    message->ask_count = a.size;
+    return true;
+}
+
+enum {
+    BODY_NUMBER,
+    BODY_FLOOR,
+    BODY_MEMBERS,
+    BODY_ORIGINS,
+    BODY_ROWS,
+    BODY_BATCHES,
+    BODY_PAGE,
+    BODY_ASKS,
+    BODY_FIELDS
+};
 
 bool message_read(struct message *message, const struct envelope *envelope)
 {
@@ -182,7 +198,7 @@ bool message_read(struct message *message, const struct envelope *envelope)
         return false;
     message->batches = a.ptr[BODY_BATCHES];
     message->batch_count = batches.size;
-    return read_page_head(record_field(&a, BODY_PAGE), message);
+    return read_asks(record_field(&a, BODY_ASKS), message) && read_page_head(record_field(&a, BODY_PAGE), message);
 }
 
 /* The places of the elements of a group. */
@@ -257,17 +273,43 @@ static bool read_part(const msgpack_object *object, struct batch_record *record)
            read_u32_below(&a.ptr[1], record->parts, &record->part) && record->merge > 0;
 }
 
+static uint64_t number_at(const msgpack_object *array, uint32_t index)
+{
+    return index < array->via.array.size ? array->via.array.ptr[index].via.u64 : 0;
+}
+
+static struct limit_terms terms_of(const msgpack_object *object)
+{
+    return (struct limit_terms){
+        .kind = (uint8_t)number_at(object, TERM_KIND),
+        .flags = (uint8_t)number_at(object, TERM_FLAGS),
+        .capacity = number_at(object, TERM_CAPACITY),
+        .rate = number_at(object, TERM_RATE),
+        .period_ns = number_at(object, TERM_PERIOD),
+        .overshoot = number_at(object, TERM_OVERSHOOT),
+    };
+}
+
+bool message_terms(const msgpack_object *object, struct limit_terms *terms)
+{
+    if (!check_terms(object))
+        return false;
+    *terms = terms_of(object);
+    return true;
+}
+
 bool message_batch(const struct message *message, uint32_t index, struct batch_record *record)
 {
     msgpack_object_array a, depends;
-    record->merge = record->part = record->parts = 0;
+    record->merge = record->part = record->parts = record->grant_count = 0;
     if (!read_record(&message->batches.via.array.ptr[index], BATCH_PART, BATCH_FIELDS, &a) ||
         !read_u32_below(&a.ptr[BATCH_ORIGIN], message->origin_count, &record->origin) ||
         !read_u64(&a.ptr[BATCH_FIRST], &record->first) || !read_u64(&a.ptr[BATCH_LAST], &record->last) ||
         !read_u64(&a.ptr[BATCH_AGE], &record->age_ns) || !read_u64(&a.ptr[BATCH_OPEN], &record->open_ns) ||
         !read_array(&a.ptr[BATCH_DEPENDS], message->origin_count, message->origin_count, &depends) ||
         !check_groups(&a.ptr[BATCH_GROUPS], &record->spend_count) ||
-        !read_part(record_field(&a, BATCH_PART), record))
+        !read_part(record_field(&a, BATCH_PART), record) ||
+        !message_check_grants(record_field(&a, BATCH_GRANTS), message->origin_count, record))
         return false;
     for (uint32_t i = 0; i < depends.size; i++)
         if (!read_u64(&depends.ptr[i], &record->depends[i]))
@@ -285,28 +327,11 @@ bool message_page(const struct message *message, struct number_reader *reader)
     return true;
 }
 
-static uint64_t number_at(const msgpack_object *array, uint32_t index)
-{
-    return index < array->via.array.size ? array->via.array.ptr[index].via.u64 : 0;
-}
-
 /* The number at `index` of a field that may be missing; 0 if the field is missing. */
 static uint64_t number_of_field(const msgpack_object_array *record, uint32_t field, uint32_t index)
 {
     const msgpack_object *numbers = record_field(record, field);
     return numbers ? number_at(numbers, index) : 0;
-}
-
-static struct limit_terms terms_of(const msgpack_object *object)
-{
-    return (struct limit_terms){
-        .kind = (uint8_t)number_at(object, TERM_KIND),
-        .flags = (uint8_t)number_at(object, TERM_FLAGS),
-        .capacity = number_at(object, TERM_CAPACITY),
-        .rate = number_at(object, TERM_RATE),
-        .period_ns = number_at(object, TERM_PERIOD),
-        .overshoot = number_at(object, TERM_OVERSHOOT),
-    };
 }
 
 bool number_next(struct number_reader *reader, struct number_record *record)

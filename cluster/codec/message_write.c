@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum {
-    /* all but dependencies and groups: 5 numbers of 9 bytes, 3 of 5, the heads of 4 arrays */
+    /* all but dependencies, groups and grants: 5 numbers of 9 bytes, 3 of 5, the heads of 5 arrays */
     BATCH_HEAD_ENCODED_MAX_BYTES = 80,
     DEPEND_ENCODED_MAX_BYTES = 9,
 };
@@ -86,7 +86,7 @@ void message_begin(struct message_writer *writer, struct effects *effects, const
     msgpack_packer *packer = &writer->packer;
     writer->effects = effects;
     writer->start = envelope_begin(packer, effects, &head);
-    msgpack_pack_array(packer, 7);
+    msgpack_pack_array(packer, header->ask_count > 0 ? 8 : 7);
     msgpack_pack_uint64(packer, header->number);
     msgpack_pack_uint64(packer, header->floor);
     pack_members(packer, header);
@@ -99,15 +99,21 @@ void message_begin_batches(struct message_writer *writer, uint32_t batch_count)
     msgpack_pack_array(&writer->packer, batch_count);
 }
 
-static void pack_terms(msgpack_packer *packer, const struct limit *limit)
+static void pack_terms(msgpack_packer *packer, const struct limit_terms *terms)
 {
     msgpack_pack_array(packer, 6);
-    msgpack_pack_uint64(packer, limit->kind);
-    msgpack_pack_uint64(packer, limit->flags);
-    msgpack_pack_uint64(packer, limit->capacity);
-    msgpack_pack_uint64(packer, limit->rate);
-    msgpack_pack_uint64(packer, limit->period_ns);
-    msgpack_pack_uint64(packer, limit->overshoot);
+    msgpack_pack_uint64(packer, terms->kind);
+    msgpack_pack_uint64(packer, terms->flags);
+    msgpack_pack_uint64(packer, terms->capacity);
+    msgpack_pack_uint64(packer, terms->rate);
+    msgpack_pack_uint64(packer, terms->period_ns);
+    msgpack_pack_uint64(packer, terms->overshoot);
+}
+
+static void pack_id(msgpack_packer *packer, struct key_id id)
+{
+    msgpack_pack_bin(packer, sizeof id);
+    msgpack_pack_bin_body(packer, &id, sizeof id);
 }
 
 /*
@@ -176,7 +182,8 @@ static void pack_group(msgpack_packer *packer, const struct spend *spends, uint3
         returned |= spends[i].returned > 0;
     bool lives = kind_travels_with_end(limit->kind, returned);
     msgpack_pack_array(packer, lives ? 5 : returned ? 4 : 3);
-    pack_terms(packer, limit);
+    const struct limit_terms terms = limit_terms_of(limit);
+    pack_terms(packer, &terms);
     msgpack_pack_bin(packer, (size_t)count * sizeof(struct key_id));
     for (uint32_t i = 0; i < count; i++)
         chunk_id(&chunk, spends[i].id);
@@ -208,11 +215,43 @@ static void pack_groups(msgpack_packer *packer, const struct spend *spends, uint
     }
 }
 
+static void pack_part(msgpack_packer *packer, const struct batch *batch)
+{
+    if (batch->parts == 0) {
+        msgpack_pack_nil(packer);
+        return;
+    }
+    msgpack_pack_array(packer, 3);
+    msgpack_pack_uint64(packer, batch->merge);
+    msgpack_pack_uint64(packer, batch->part);
+    msgpack_pack_uint64(packer, batch->parts);
+}
+
+static void pack_grants(msgpack_packer *packer, const struct batch *batch, const uint32_t *holders, uint32_t count)
+{
+    msgpack_pack_array(packer, count);
+    for (uint32_t i = 0; i < batch->grant_count; i++) {
+        const struct batch_grant *grant = &batch->grant[i];
+        if (holders[i] == NO_HOLDER)
+            continue;
+        msgpack_pack_array(packer, 5);
+        msgpack_pack_uint64(packer, holders[i]);
+        pack_id(packer, grant->id);
+        msgpack_pack_uint64(packer, grant->ask);
+        msgpack_pack_uint64(packer, grant->tokens);
+        msgpack_pack_uint64(packer, grant->spare);
+    }
+}
+
 void message_put_batch(struct message_writer *writer, uint32_t origin, uint64_t now_ns, const struct batch *batch,
-                       const uint64_t *depends, uint32_t depend_count, const struct limit_set *limits)
+                       const uint64_t *depends, uint32_t depend_count, const uint32_t *holders,
+                       const struct limit_set *limits)
 {
     msgpack_packer *packer = &writer->packer;
-    msgpack_pack_array(packer, batch->parts > 0 ? BATCH_PART + 1 : BATCH_PART);
+    uint32_t grants = 0;
+    for (uint32_t i = 0; i < batch->grant_count; i++)
+        grants += holders[i] != NO_HOLDER;
+    msgpack_pack_array(packer, grants > 0 ? BATCH_GRANTS + 1 : batch->parts > 0 ? BATCH_PART + 1 : BATCH_PART);
     msgpack_pack_uint64(packer, origin);
     msgpack_pack_uint64(packer, batch->first);
     msgpack_pack_uint64(packer, batch->last);
@@ -222,17 +261,33 @@ void message_put_batch(struct message_writer *writer, uint32_t origin, uint64_t 
     for (uint32_t i = 0; i < depend_count; i++)
         msgpack_pack_uint64(packer, depends[i]);
     pack_groups(packer, batch->spend, batch->spend_count, limits, now_ns);
-    if (batch->parts == 0)
-        return;
-    msgpack_pack_array(packer, 3);
-    msgpack_pack_uint64(packer, batch->merge);
-    msgpack_pack_uint64(packer, batch->part);
-    msgpack_pack_uint64(packer, batch->parts);
+    if (grants > 0 || batch->parts > 0)
+        pack_part(packer, batch);
+    if (grants > 0)
+        pack_grants(packer, batch, holders, grants);
 }
 
 void message_end(struct message_writer *writer)
 {
     msgpack_pack_nil(&writer->packer);
+}
+
+void message_end_with_asks(struct message_writer *writer, const struct ask_record *asks, uint32_t count)
+{
+    msgpack_packer *packer = &writer->packer;
+    message_end(writer);
+    msgpack_pack_array(packer, count);
+    for (uint32_t i = 0; i < count; i++) {
+        msgpack_pack_array(packer, 7);
+        pack_id(packer, asks[i].id);
+        pack_terms(packer, &asks[i].terms);
+        msgpack_pack_uint64(packer, asks[i].number);
+        msgpack_pack_uint64(packer, asks[i].tokens);
+        msgpack_pack_uint64(packer, asks[i].parts);
+        msgpack_pack_uint64(packer, asks[i].among);
+        uint64_t steps = asks[i].live_ns / CELL_STEP_NS + (asks[i].live_ns % CELL_STEP_NS != 0);
+        msgpack_pack_uint64(packer, steps < CELL_STEPS_MAX ? steps : CELL_STEPS_MAX);
+    }
 }
 
 void message_end_with_request(struct message_writer *writer, uint64_t prefix, uint32_t bits)

@@ -31,6 +31,15 @@ static inline bool read_u64(const msgpack_object *object, uint64_t *value)
     return true;
 }
 
+static inline bool read_u32_below(const msgpack_object *object, uint64_t bound, uint32_t *value)
+{
+    uint64_t wide;
+    if (!read_u64(object, &wide) || wide >= bound)
+        return false;
+    *value = (uint32_t)wide;
+    return true;
+}
+
 /* Reads a list of `least` to `most` elements. */
 static inline bool read_array(const msgpack_object *object, uint32_t least, uint32_t most,
                               msgpack_object_array *array)

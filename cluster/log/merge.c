@@ -84,6 +84,7 @@ static void put_spend(struct node *node, const struct spend *spend)
     struct spend *last = merger->spend_count > 0 ? &merger->spend[merger->spend_count - 1] : NULL;
     if (last && spend_compare(last, spend) == 0) {
         spend_add(last, spend, kind_lists(node->limits.limit[last->limit].kind));
+        last->spare = 0;
         return;
     }
     bool begins = !last || last->limit != spend->limit;
@@ -94,6 +95,7 @@ static void put_spend(struct node *node, const struct spend *spend)
     }
     assert(merger->spend);
     merger->spend[merger->spend_count++] = *spend;
+    merger->spend[merger->spend_count - 1].spare = 0; /* peers charge whole tokens of a merged batch */
     merger->group_count += begins;
 }
 

@@ -10,6 +10,7 @@
 #include "cluster/log/aside.h"
 #include "cluster/log/origins.h"
 #include "cluster/spend/deferred.h"
+#include "cluster/spend/grant.h"
 #include "cluster/spend/outbox.h"
 #include "cluster/spend/thread.h"
 #include "cluster/state/node_state.h"
@@ -64,8 +65,12 @@ static void close_part(struct node *node, const struct spend *spends, uint32_t c
     for (uint32_t slot = 0; slot < node->origin_end; slot++)
         if (slot != node->my_slot && node->origin[slot].uid && node->origin[slot].applied > 0)
             depends[depend_count++] = (struct depend){node->origin[slot].uid, node->origin[slot].applied};
-    struct batch *batch = batch_create(depend_count, count);
+    struct batch_grant grants[BATCH_GRANTS_MAX];
+    uint32_t grant_count = grants_tell(node, spends, count, mine->applied + 1, grants);
+    struct batch *batch = batch_create_granting(depend_count, count, grant_count);
     assert(batch && "out of memory");
+    memcpy(batch->grant, grants, grant_count * sizeof *grants);
+    granted_note(node, batch);
     for (uint32_t i = 0; i < depend_count; i++)
         batch->depend[i] = depends[i];
     memcpy(batch->spend, spends, count * sizeof *spends);

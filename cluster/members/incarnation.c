@@ -17,6 +17,7 @@
 #include "cluster/log/origins.h"
 #include "cluster/log/tell.h"
 #include "cluster/members/stores.h"
+#include "cluster/spend/voucher.h"
 #include "cluster/state/node_state.h"
 
 #define AHEAD_MAX_NS (UINT64_C(10) * 365 * 24 * 3600 * 1000000000)
@@ -54,6 +55,7 @@ static bool begin_anew(struct node *node, uint64_t incarnation, const char *why,
     node->member[node->me].incarnation = incarnation;
     node->origin[slot].mine = true;
     node->my_slot = (uint32_t)slot; /* the log of the old origin is a ghost's now */
+    voucher_forget(node);
     for (uint32_t m = 0; m < node->member_end; m++) {
         node->member[m].acknowledged = 0;
         node->member[m].knows_me = false;

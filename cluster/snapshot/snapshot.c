@@ -17,6 +17,7 @@
 #include "cluster/log/tell.h"
 #include "cluster/snapshot/snapshot_page.h"
 #include "cluster/spend/counters.h"
+#include "cluster/spend/grant.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/step.h"
 #include "limit/kind.h"
@@ -127,8 +128,9 @@ static void correct_key(struct staged *key, struct spend *spend, enum correction
     uint64_t paid = paid_here(spend), returned = spend->credit - paid;
     key->returned |= how != OTHERS_NOT_THERE && how != OTHERS_PERHAPS_THERE && spend->returned > 0;
     switch (how) {
-    case OWN_THERE: /* tokens that were credited are not charged again either */
+    case OWN_THERE: /* tokens that were credited are not charged again either, nor are spare parts of one */
         key->own = add_units(key->own, (int64_t)spend->tokens - (int64_t)spend->credit);
+        key->own -= spend->spare > 0 ? 1 + (int64_t)(spend->spare >> SPARE_BITS) : 0;
         break;
     case OWN_PERHAPS_THERE: /* the donor's level may have all returns, and none of the spends */
         key->own = add_units(key->own, -(int64_t)returned);
@@ -323,6 +325,7 @@ bool snapshot_merge(struct node *node, const struct message *reply, const int *m
     aside_forget(node);
     step_works(node, stage.count);
     pages_add(snapshot, &page);
+    granted_unknown(node); /* the figures may contain grants */
     free(stage.staged);
     return true;
 }

@@ -11,6 +11,7 @@
 #define HEADGATE_CLUSTER_SPEND_DECIDE_FAST_H
 
 #include "cluster/spend/record.h"
+#include "cluster/spend/voucher.h"
 #include "limit/bucket_inline.h"
 #include "limit/kind.h"
 
@@ -146,7 +147,7 @@ fast_decide_keys(struct node *node, struct thread_state *thread, const struct te
             return FAST_UNDECIDED;
         if (fast_allows(&terms[i], entry, keys->allowance[i]))
             continue;
-        if (!final)
+        if (!final || voucher_may_help(node, ids[i], &entry->bucket, terms[i].limit, terms[i].charge->cost))
             return FAST_UNDECIDED;
         thread->refused_requests++;
         hurry_if_in_outbox(node, entry);

@@ -9,10 +9,12 @@
  */
 #include "cluster/spend/decide_full.h"
 
+#include "base/number.h"
 #include "cluster/spend/deferred.h"
 #include "cluster/spend/outbox.h"
 #include "cluster/spend/record.h"
 #include "cluster/spend/thread.h"
+#include "cluster/spend/voucher.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/refundable.h"
 #include "limit/bucket_inline.h"
@@ -199,6 +201,7 @@ static void show_refused(const struct node *node, const struct view *view, const
     show(view, charge, now_ns, verdict);
     verdict->allowed = false;
     verdict->retry_after_ns = retry_after_ns(node, view, charge, now_ns);
+    verdict->retry_after_ns = number_least(verdict->retry_after_ns, voucher_wait_ns(node, charge, view->bucket));
     if (verdict->retry_after_ns == UINT64_MAX)
         verdict->reason = VERDICT_TOO_LARGE;
     else if (charge->cost > view->limit->capacity || left < (int64_t)charge->cost * view->limit->units_per_token)
@@ -238,6 +241,8 @@ enum outcome {
 struct decision {
     enum outcome outcome;
     const struct budget *budget; /* OUTCOME_TAKEN: the budget that allowed it */
+    uint64_t paid;               /* OUTCOME_TAKEN: tokens that a voucher pays, beside that budget */
+    struct voucher_payment payment;
     /* table_changes when the view was taken: the view holds while they are the same */
     uint64_t changes;
     struct view view;
@@ -252,9 +257,20 @@ static inline const struct budget *allowing(const struct node *node, const struc
     return is_open(node, charge) && allows(view, charge, &whole, now_ns) ? &whole : NULL;
 }
 
+/* The same, or else a voucher for a part of the charge. `take`: a wish for more is noted. */
+static inline const struct budget *allowing_or_paying(struct node *node, const struct charge *charge, bool take,
+                                                      bool by_vouchers, uint64_t now_ns, struct decision *decision)
+{
+    const struct budget *budget = allowing(node, &decision->view, charge, now_ns);
+    decision->paid = 0;
+    if (!budget && by_vouchers)
+        decision->paid = voucher_pays(node, charge, decision->view.bucket, take, now_ns);
+    return decision->paid > 0 ? decision->view.budget : budget;
+}
+
 /* The verdict of an allowed charge that is to be made gets its figures afterwards. */
-static inline void decide(struct node *node, const struct charge *charge, bool take, uint64_t now_ns,
-                          struct decision *decision, struct verdict *verdict)
+static inline void decide(struct node *node, const struct charge *charge, bool take, bool by_vouchers,
+                          uint64_t now_ns, struct decision *decision, struct verdict *verdict)
 {
     struct view *view = &decision->view;
     enum verdict_reason reason;
@@ -271,7 +287,7 @@ static inline void decide(struct node *node, const struct charge *charge, bool t
     look(node, charge, take, now_ns, view);
     assert(view->budget); /* NULL would say that no budget allows it */
     decision->changes = table_changes(node->table, charge->id);
-    decision->budget = allowing(node, view, charge, now_ns);
+    decision->budget = allowing_or_paying(node, charge, take, by_vouchers, now_ns, decision);
     if (decision->budget && take && !can_record(node, view->entry)) {
         own_thread(node)->push_wanted = true;
         *verdict = refusal(node, charge->limit, VERDICT_OVERLOAD);
@@ -297,31 +313,40 @@ static inline bool charge_one(struct node *node, const struct charge *charge, st
     const struct budget *budget = decision->budget;
     if (decision->changes != table_changes(node->table, charge->id)) {
         look(node, charge, true, now_ns, view);
-        budget = allowing(node, view, charge, now_ns);
+        budget = allowing_or_paying(node, charge, true, decision->paid > 0, now_ns, decision);
     }
-    if (!budget || !can_record(node, view->entry) ||
-        !bucket_spend(view->bucket, view->limit, budget, charge->cost, now_ns)) {
+    bool pays = decision->paid == 0 || voucher_use(node, charge, decision->paid, now_ns, &decision->payment);
+    if (!budget || !pays || !can_record(node, view->entry) ||
+        !bucket_spend(view->bucket, view->limit, budget, charge->cost - decision->paid, now_ns)) {
+        if (pays && decision->paid > 0)
+            voucher_put_back(node, charge, &decision->payment);
         *verdict = refusal(node, charge->limit, VERDICT_OVERLOAD);
         return false;
     }
-    note_charged(node, view->entry, budget, charge->cost, now_ns);
+    note_charged(node, view->entry, budget, charge->cost - decision->paid, now_ns);
+    if (decision->paid > 0)
+        voucher_note_used(node, decision->paid);
     show(view, charge, now_ns, verdict);
     return true;
 }
 
 /* Takes back a charge that was made just now; no peer was told of it yet. */
-static void uncharge(struct node *node, const struct charge *charge)
+static void uncharge(struct node *node, const struct charge *charge, const struct decision *decision)
 {
     struct entry *entry = table_find(node->table, charge->id);
-    if (!entry || charge->cost == 0)
+    uint64_t cost = charge->cost - decision->paid;
+    if (decision->paid > 0) {
+        voucher_put_back(node, charge, &decision->payment);
+        voucher_note_used(node, 0 - decision->paid);
+    }
+    if (!entry || cost == 0)
         return;
-    bucket_unspend(&entry->bucket, &node->limits.limit[entry->limit], &node->by_limit.budget[entry->limit],
-                   charge->cost);
+    bucket_unspend(&entry->bucket, &node->limits.limit[entry->limit], &node->by_limit.budget[entry->limit], cost);
     if (deferred_has(node, entry))
-        deferred_less(entry, charge->cost);
+        deferred_less(entry, cost);
     else if (is_in_open(node, entry))
-        node->outbox.spend[entry->open_index].tokens -= charge->cost;
-    own_thread(node)->admitted_tokens -= charge->cost;
+        node->outbox.spend[entry->open_index].tokens -= cost;
+    own_thread(node)->admitted_tokens -= cost;
 }
 
 static bool charge_all(struct node *node, const struct charge *charges, size_t count, struct decision *decisions,
@@ -333,18 +358,18 @@ static bool charge_all(struct node *node, const struct charge *charges, size_t c
             continue;
         for (size_t k = i; k-- > 0;)
             if (decisions[k].outcome == OUTCOME_TAKEN && verdicts[k].allowed)
-                uncharge(node, &charges[k]);
+                uncharge(node, &charges[k], &decisions[k]);
         return false;
     }
     return true;
 }
 
-static bool decide_all(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
-                       struct verdict *verdicts, struct decision *decisions)
+static bool decide_all(struct node *node, const struct charge *charges, size_t count, bool take, bool by_vouchers,
+                       uint64_t now_ns, struct verdict *verdicts, struct decision *decisions)
 {
     bool allowed = true;
     for (size_t i = 0; i < count; i++) {
-        decide(node, &charges[i], take, now_ns, &decisions[i], &verdicts[i]);
+        decide(node, &charges[i], take, by_vouchers, now_ns, &decisions[i], &verdicts[i]);
         allowed &= decisions[i].outcome != OUTCOME_DENIED || charges[i].shadow;
     }
     return allowed;
@@ -368,7 +393,8 @@ __attribute__((noinline)) bool decide_full(struct node *node, const struct charg
 {
     struct decision decisions[CHARGES_MAX];
     assert(count <= CHARGES_MAX);
-    bool allowed = decide_all(node, charges, count, take, now_ns, verdicts, decisions);
+    /* tokens of a voucher cannot be given back, so no reservation may hold them */
+    bool allowed = decide_all(node, charges, count, take, taken == NULL, now_ns, verdicts, decisions);
     if (!take)
         return allowed;
     allowed = allowed && charge_all(node, charges, count, decisions, now_ns, verdicts);

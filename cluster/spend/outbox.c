@@ -131,6 +131,7 @@ struct spend *open_spend(struct node *node, struct entry *entry)
     spend->id.high = entry->id.high;
     spend->tokens = tokens;
     spend->returned = spend->credit = 0;
+    spend->granted = spend->spare = 0;
     spend->limit = entry->limit;
     spend->urgent = spend->orphan = false;
     spend->since = (uint32_t)(since_ns >> SINCE_SHIFT);

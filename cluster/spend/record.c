@@ -48,6 +48,17 @@ void record_to_tell(struct node *node, struct entry *entry, uint64_t tokens, boo
         own_thread(node)->push_wanted = true;
 }
 
+void record_granted(struct node *node, struct entry *entry, uint64_t tokens, uint32_t spare)
+{
+    entry->last_spender = (node->me + 1) & 0x7f;
+    counters_mark_dirty(node, entry);
+    record_to_tell(node, entry, tokens, false);
+    struct spend *spend = open_spend(node, entry);
+    spend->granted += (uint32_t)tokens;
+    spend->spare += spare;
+    outbox_urge(node, entry);
+}
+
 void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint64_t credit, uint64_t until_ns)
 {
     counters_mark_dirty(node, entry);

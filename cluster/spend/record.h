@@ -97,6 +97,9 @@ static inline void record_inline(struct node *node, const struct recording *reco
     record_to_tell(node, entry, tokens, soon);
 }
 
+/* Records tokens spent on behalf of another peer, less spare parts of one: they are told at once. */
+void record_granted(struct node *node, struct entry *entry, uint64_t tokens, uint32_t spare);
+
 /*
  * Asks for a step as soon as possible, which tells the untold spends of the key. hurry_if_low does
  * so when more than half of the key's allowance is spent.

@@ -9,6 +9,7 @@
 #include "base/number.h"
 #include "cluster/codec/batch.h"
 #include "cluster/spend/decide.h"
+#include "cluster/spend/grant.h"
 #include "cluster/spend/outbox.h"
 #include "cluster/spend/record.h"
 #include "cluster/spend/reserve.h"
@@ -55,6 +56,23 @@ static uint64_t whole_tokens(const struct limit *limit, int64_t units)
 }
 
 /*
+ * What this node spent of the key for its clients, and did not give back. Where it has spent some on behalf of
+ * others lately, unsettled tokens may be of those: what was given back of tokens that have not settled is taken
+ * off once more.
+ */
+static uint64_t own_tokens(struct node *node, const struct entry *entry)
+{
+    uint64_t granted = 0, unsettled = whole_tokens(&node->limits.limit[entry->limit], entry->bucket.unsettled);
+    if (!grants_concern(node, entry->id, &granted))
+        return unsettled + refundable_tokens(&node->refundable, entry->id);
+    int64_t balance = refundable_balance(&node->refundable, entry->id);
+    unsettled -= number_least(granted, unsettled);
+    if (balance < 0)
+        return unsettled - number_least((uint64_t)-balance, unsettled);
+    return unsettled + (uint64_t)balance;
+}
+
+/*
  * The tokens of the key that this node spent and did not give back, without those that reservations
  * hold. A node that is alone counts all taken tokens as its own: any other spender is gone. A LOG
  * notes by itself which spends are own.
@@ -66,11 +84,26 @@ static uint64_t refundable_here(struct node *node, const struct entry *entry)
     if (kind_lists(limit->kind))
         return UINT64_MAX;
     uint64_t held = reserved_tokens(node, entry->id);
-    uint64_t tokens =
-        node->sharing.alone
-            ? whole_tokens(limit, limit->capacity_units - bucket->settled + bucket->unsettled)
-            : whole_tokens(limit, bucket->unsettled) + refundable_tokens(&node->refundable, entry->id);
+    uint64_t tokens = node->sharing.alone
+                          ? whole_tokens(limit, limit->capacity_units - bucket->settled + bucket->unsettled)
+                          : own_tokens(node, entry);
     return tokens > held ? tokens - held : 0;
+}
+
+/*
+ * Of a bucket, tokens in vouchers count as spent though nobody has used them yet. They make no room for
+ * a return: the truth has none there.
+ */
+static uint64_t least_taken(const struct node *node, const struct entry *entry, uint64_t tokens, uint64_t now_ns)
+{
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    bool shared = node->options.grants && kind_refills(limit->kind) && is_told_under(node, limit);
+    uint64_t granted = shared ? granted_tokens(node, entry->id, now_ns) : 0;
+    if (granted == 0)
+        return tokens;
+    int64_t units = limit->capacity_units - entry->bucket.settled + entry->bucket.unsettled;
+    uint64_t taken = units > 0 ? (uint64_t)(units / limit->units_per_token) : 0;
+    return number_least(tokens, taken > granted ? taken - granted : 0);
 }
 
 /*
@@ -84,6 +117,7 @@ static uint64_t return_to_bucket(struct node *node, struct entry *entry, const s
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
     const struct budget *budget = &node->by_limit.budget[entry->limit];
+    tokens = least_taken(node, entry, tokens, now_ns);
     if (giver == GIVER_ASKED)
         return bucket_return(&entry->bucket, limit, budget, number_least(tokens, refundable_here(node, entry)),
                              now_ns, credit);

@@ -68,9 +68,10 @@ struct member {
     uint64_t answers_ns;
     uint64_t covered_ns; /* all that it had charged by then is charged here: see deferred_round.c */
     uint64_t round_trip_ns, round_trip_spread_ns;
-    uint64_t demand_tokens;      /* spent there since demands were last averaged */
-    double demand_tokens_per_s;  /* smoothed, over all keys */
-    uint64_t known[ORIGINS_MAX]; /* newest digest, by origin slot */
+    uint64_t demand_tokens;                      /* spent there since demands were last averaged */
+    double demand_tokens_per_s;                  /* smoothed, over all keys */
+    uint64_t answered_ask, answered_incarnation; /* the number of its last ask that was answered, and its maker */
+    uint64_t known[ORIGINS_MAX];                 /* newest digest, by origin slot */
 };
 
 int member_find(const struct node *node, struct bytes name);

@@ -22,6 +22,7 @@
 #include "cluster/state/peaks.h"
 #include "cluster/state/publish_state.h"
 #include "cluster/state/refundable.h"
+#include "cluster/state/rights_state.h"
 #include "cluster/state/round_state.h"
 #include "cluster/state/snapshot_state.h"
 #include "cluster/state/spend_state.h"
@@ -69,6 +70,7 @@ struct node {
     struct forgetting forgetting;
     struct reserving reserving;
     struct retelling retelling;
+    struct rights rights;
 
     /* Batches, from their making to their end: log/ and apply/. */
     struct origin origin[ORIGINS_MAX];

@@ -162,12 +162,18 @@ void refundable_settle(struct refundable *refundable, struct key_id id, uint64_t
 
 uint64_t refundable_tokens(struct refundable *refundable, struct key_id id)
 {
+    int64_t tokens = refundable_balance(refundable, id);
+    return tokens > 0 ? (uint64_t)tokens : 0;
+}
+
+int64_t refundable_balance(struct refundable *refundable, struct key_id id)
+{
     lock(refundable);
     const struct refundable_set *set = set_of(refundable, id);
     unsigned at = find(set, id);
     int64_t tokens = at < SET_ACCOUNTS ? set->account[at].tokens : 0;
     unlock(refundable);
-    return tokens > 0 ? (uint64_t)tokens : 0;
+    return tokens;
 }
 
 void refundable_return(struct refundable *refundable, struct key_id id, uint64_t tokens, uint64_t now_ns)

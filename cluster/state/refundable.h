@@ -44,6 +44,7 @@ void refundable_settle(struct refundable *refundable, struct key_id id, uint64_t
                        uint64_t now_ns);
 /* The balance of the key; 0 if the balance is negative. */
 uint64_t refundable_tokens(struct refundable *refundable, struct key_id id);
+int64_t refundable_balance(struct refundable *refundable, struct key_id id);
 /* This peer gave back `tokens` tokens, unsettled tokens included. */
 void refundable_return(struct refundable *refundable, struct key_id id, uint64_t tokens, uint64_t now_ns);
 /*

@@ -41,7 +41,7 @@ struct thread_state {
     uint64_t spent_ns;              /* the time of the last spend or return */
     /* see node_stats, like the next two */
     uint64_t admitted_requests, refused_requests, admitted_tokens;
-    uint64_t returned_tokens, limit_drops;
+    uint64_t returned_tokens, limit_drops, rights_used_tokens;
     struct changed changed;
 };
 

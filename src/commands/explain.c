@@ -5,6 +5,8 @@
 #include "commands/call.h"
 #include "commands/elsewhere.h"
 
+#include <inttypes.h>
+
 static void print_ms(struct output *output, const char *label, uint64_t ns)
 {
     if (ns == UINT64_MAX)
@@ -84,6 +86,9 @@ static void print_charge(struct call *call, const struct charge *charge, const s
     output_print(output, "unsettled         %.3f tokens spent here that somebody may not know of yet\n",
                  seen.unsettled_tokens);
     output_print(output, "allowance         %.3f tokens may be unsettled here at most\n", seen.allowance_tokens);
+    if (seen.voucher_tokens > 0)
+        output_print(output, "granted by peers  %" PRIu64 " tokens may be admitted beyond that\n",
+                     seen.voucher_tokens);
     print_ms(output, "full again after  ", verdict->reset_after_ns);
     output_print(output, "overshoot         at most %.3f tokens: declared %llu, in flight between peers %.3f\n",
                  seen.overshoot_bound_tokens, (unsigned long long)seen.overshoot_tokens,

@@ -4,6 +4,24 @@
 
 enum { MILLION = 1000000 };
 
+/* Longer than most answers of peers take. */
+#define ANSWER_NS UINT64_C(500000000)
+
+bool reach_jointly(const struct limit_terms *terms, uint32_t floor_millionths)
+{
+    struct limit limit;
+    struct error error;
+    struct budget all;
+    const bool sound = limit_init(&limit, terms, &error);
+    assert(sound);
+    const struct bucket full = {.settled = limit.capacity_units};
+    if (limit.kind != LIMIT_BUCKET || (limit.flags & LIMIT_SPLIT) != 0 || floor_millionths > 0)
+        return false;
+    budget_init(&all, &limit, SHARE_ONE, false);
+    int64_t beyond = bucket_allowance(&full, &all) - limit.units_per_token;
+    return beyond > 0 && limit_refill_ns(&limit, beyond) > ANSWER_NS;
+}
+
 static bool admits(const struct limit *limit, uint64_t share, bool alone, uint64_t floor_tokens)
 {
     struct budget budget;

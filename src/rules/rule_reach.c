@@ -51,6 +51,8 @@ static void ask(struct inquiry *inquiry, const char *what, const struct rule_amo
     struct limit_terms terms;
     rule_terms(rule, amount, scale, &terms);
     const uint32_t floor = rule->priority_floor[priority], can = reach_count(&terms, floor, inquiry->peers);
+    if (can == 0 && reach_jointly(&terms, floor))
+        return; /* nobody has a whole token, and peers grant parts */
     /* Grave is only a lasting denial: a service recovers, and a shadow rule denies nobody. */
     const bool grave = can == 0 && scale == RULE_SCALE_ONE && rule->mode == RULE_ENFORCE;
     const enum rule_reach reach = can == inquiry->peers->count ? RULE_REACHES

@@ -128,7 +128,8 @@ bool world_spend(unsigned i, const char *key, uint64_t cost)
 unsigned world_drain(unsigned i, const char *key)
 {
     unsigned count = 0;
-    while (world_ask(i, key, 0, 1).allowed)
+    while (node_peek(world.host[i].node, key_of(key, 0), 0, 1, world.now_ns).available_tokens > 0 &&
+           world_ask(i, key, 0, 1).allowed)
         count++;
     tell("%s: takes %u of %s, all it may", host_names[i], count, key);
     return count;

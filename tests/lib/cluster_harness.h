@@ -51,7 +51,7 @@ struct verdict world_ask(unsigned i, const char *key, uint16_t limit, uint64_t c
 bool world_spend(unsigned i, const char *key, uint64_t cost);
 
 /*
- * Takes one token of "slow" after the other until the node refuses. Returns the number of tokens.
+ * Takes one token of "slow" after the other, as many as the node may give by its share. Returns their number.
  */
 unsigned world_drain(unsigned i, const char *key);
 

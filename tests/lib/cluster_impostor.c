@@ -46,7 +46,7 @@ void impostor_say(struct batch *batch)
     message_begin(&writer, &effects, &impostor);
     message_begin_batches(&writer, batch != NULL);
     if (batch)
-        message_put_batch(&writer, 0, batch->at_ns, batch, depends, impostor.origin_count, &limits);
+        message_put_batch(&writer, 0, batch->at_ns, batch, depends, impostor.origin_count, NULL, &limits);
     message_end(&writer);
     batch_destroy(&batch);
     impostor_deliver(&effects, &writer, EVENT_MESSAGE);

@@ -116,7 +116,7 @@ struct bytes encode(struct effects *effects, const struct drawn *drawn)
     for (uint32_t b = 0; b < drawn->batch_count; b++) {
         size_t before = message_size(&writer);
         message_put_batch(&writer, drawn->batch_origin[b], 0, drawn->batch[b], drawn->depends[b],
-                          header->origin_count, &limits);
+                          header->origin_count, NULL, &limits);
         assert(message_size(&writer) - before <=
                batch_encoded_max_bytes(drawn->batch[b]->spend_count,
                                        spends_groups(drawn->batch[b]->spend, drawn->batch[b]->spend_count),

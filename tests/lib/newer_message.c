@@ -25,12 +25,18 @@ static struct newer_record newer_spends(const struct newer_path *path)
     }
     if (depth < 2)
         return list;
+    if (at[0] == 7) { /* asks, each with the terms of its key */
+        const struct newer_record ask = {7, 7}, terms = {6, 6};
+        return depth == 2 ? ask : depth == 3 && at[2] == 1 ? terms : list;
+    }
     if (at[0] < 5)
         return depth == 2 ? (struct newer_record){fields[at[0]], fields[at[0]]} : list;
     if (depth == 2)
         return (struct newer_record){BATCH_PART, BATCH_FIELDS}; /* a batch */
     if (at[2] == 7)
         return three;
+    if (at[2] == 8)
+        return depth == 4 ? (struct newer_record){5, 5} : list; /* grants */
     return at[2] == 6 && depth > 3 ? newer_group(depth - 4, at[4]) : list;
 }
 
@@ -60,7 +66,7 @@ static struct newer_record newer_rules(const struct newer_path *path)
 
 struct newer_record newer_record_at(const struct newer_path *path)
 {
-    static const struct newer_record bodies[MESSAGE_KINDS] = {{6, 7}, {6, 7}, {6, 7}, {4, 4}, {2, 2}, {8, 8}};
+    static const struct newer_record bodies[MESSAGE_KINDS] = {{6, 8}, {6, 8}, {6, 8}, {4, 4}, {2, 2}, {8, 8}};
     if (path->depth == 0)
         return (struct newer_record){7, 7};
     if (path->at[0] != 6)

@@ -106,7 +106,7 @@ static double exceeds(struct sim *sim, const struct ask_part *part, uint64_t lef
     case ASK_BUCKET: {
         ask_truth_now(sim, part->rule, part->subject);
         int64_t units = (int64_t)more * limit->units_per_token,
-                floor = -limit->overshoot_units - truth_rounding_units(limit);
+                floor = -limit->overshoot_units - truth_rounding_units(limit) - rights_slack_units(sim, limit);
         sim->asks.late_explains += truth_bucket_high(&truth->bucket, true) - units < floor;
         int64_t high = truth_bucket_high(&truth->bucket, true) - units;
         return high < floor ? (double)(floor - high) / (double)limit->units_per_token : 0;
@@ -248,7 +248,7 @@ static void lost_bucket(struct sim *sim, unsigned i, const struct ask_part *part
     const struct limit *limit = &ask_rule(sim, part->rule)->limit;
     struct truth_bucket *truth = &sim->asks.truth[part->rule][part->subject].bucket;
     struct charge charge = ask_charge_of(sim, i, part);
-    uint64_t tokens = sim->asks.life_tokens[i][part->rule][part->subject];
+    uint64_t tokens = sim->asks.life_tokens[i][part->rule][part->subject] + sim->rights.was[i].granted;
     ask_truth_now(sim, part->rule, part->subject);
     truth_bucket_lose(truth, limit,
                       ask_view(sim, i, &charge).unsettled + world_paid_off_units(sim, i, limit, tokens, share));
@@ -335,6 +335,8 @@ static void check_reach(struct sim *sim, unsigned r, unsigned s)
         windows[i] = part.window;
         if (node_check(sim->node[i].node, &charge, 1, false, world_local_ns(sim, i), &verdict))
             remaining[i] = verdict.available_tokens;
+        remaining[i] +=
+            (uint64_t)(rights_units(sim, i, charge.id, charge.limit, &rule->limit) / rule->limit.units_per_token);
         uint64_t left_ns = charge.window_end_ns - world_local_ns(sim, i);
         if (charge.window_end_ns > 0 && left_ns < least_left_ns)
             least_left_ns = left_ns;

@@ -49,7 +49,8 @@ void laws_after_admit(struct sim *sim, unsigned i, unsigned key)
     const struct limit *limit = sim_limit(sim, key);
     if (laws_are_off(sim))
         return;
-    if (sim->truth[key].high < -limit->overshoot_units - truth_rounding_units(limit))
+    if (sim->truth[key].high <
+        -limit->overshoot_units - truth_rounding_units(limit) - rights_slack_units(sim, limit))
         sim_fail(sim,
                  "overshoot: %s admitted key %u to %.3f tokens below zero, declared %" PRIu64 " (C %" PRIu64 ")",
                  sim->node[i].name, key, -truth_tokens(limit, sim->truth[key].high), limit->overshoot,
@@ -72,10 +73,11 @@ static void check_reach(struct sim *sim, unsigned key)
                      verdict.available_tokens, limit->capacity);
         else if (verdict.allowed || verdict.reason == VERDICT_ALLOWED)
             reach += (int64_t)verdict.available_tokens * limit->units_per_token;
+        reach += rights_units(sim, i, plan_key->id, plan_key->limit, limit);
     }
     truth_now(sim, key);
     int64_t below = sim->truth[key].high - reach;
-    if (below < -limit->overshoot_units - truth_rounding_units(limit))
+    if (below < -limit->overshoot_units - truth_rounding_units(limit) - rights_slack_units(sim, limit))
         sim_fail(
             sim,
             "reach: together the nodes would admit %.0f of key %u now, to %.3f tokens below zero, declared %" PRIu64
@@ -128,6 +130,7 @@ static struct step_figures figures(struct sim *sim, unsigned i)
         .step_keys_max = stats.step_keys_max,
         .doubted_tokens = stats.doubted_tokens,
         .reservations = (uint32_t)stats.open_reservations,
+        .grants = stats.rights_granted,
     };
 }
 
@@ -138,9 +141,9 @@ void laws_before_step(struct sim *sim, unsigned i, bool serves)
 }
 
 /*
- * Slices, and what a step does however much it is: it tells what is urgent, which was untold before, or held by
- * reservations that end now; and looks at a part of its table that is asked for, which holds as much as others on the
- * average, since ids are hashes.
+ * Slices, and what a step does however much it is: it tells what is urgent, which was untold before, held by
+ * reservations that end now, or granted to others in this step; and looks at a part of its table that is asked for,
+ * which holds as much as others on the average, since ids are hashes.
  */
 static void check_work(struct sim *sim, unsigned i, const struct step_figures *before,
                        const struct step_figures *now, uint64_t untold)
@@ -195,7 +198,7 @@ static void check_step(struct sim *sim, unsigned i)
     struct sim_node *n = &sim->node[i];
     const struct step_figures now = figures(sim, i);
     uint64_t ended = n->before.reservations - now.reservations;
-    uint64_t untold = n->before.open_keys + ended * ASK_CHARGES_MAX;
+    uint64_t untold = n->before.open_keys + ended * ASK_CHARGES_MAX + now.grants - n->before.grants;
     check_work(sim, i, &n->before, &now, untold);
     check_log(sim, i, &n->before, &now, untold);
     if (now.doubted_tokens > n->before.doubted_tokens)
@@ -270,6 +273,7 @@ void laws_after_step(struct sim *sim, unsigned i)
     if (!laws_are_off(sim))
         check_reach(sim, (unsigned)(sim->steps % sim->plan.keys));
     ask_laws_after_step(sim, i);
+    rights_after_step(sim, i);
     check_step(sim, i);
 }
 

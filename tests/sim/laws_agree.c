@@ -220,13 +220,15 @@ static uint64_t waits_ns(const struct sim *sim, const struct limit *limit)
  * A bucket that was full when it heard of a spend lost the refill of the time between. Who took a part of a snapshot
  * that may contain more than its donor had told charges that once more when it comes as batches, and counts it. Whoever
  * takes a snapshot of him is too low by as much, and by what he counts himself: by no more than what all have counted.
+ * Of what peers spent on behalf of others, some may never have been used.
  */
 static double late_units(const struct sim *sim, unsigned key, uint64_t lateness_ns)
 {
     const struct limit *limit = sim_limit(sim, key);
     return (double)(lateness_ns + waits_ns(sim, limit)) / (double)limit->tick_ns * (double)limit->units_per_tick *
                1.001 +
-           (double)truth_rounding_units(limit) + (double)sim->doubted_tokens[key] * (double)limit->units_per_token;
+           (double)truth_rounding_units(limit) +
+           (double)(sim->doubted_tokens[key] + sim->rights.granted) * (double)limit->units_per_token;
 }
 
 /* Whatever was lost: in the end all have heard of the same spends, unless somebody went on alone and knew none. */

@@ -7,6 +7,7 @@
  *       --known FILE     first the seeds listed there, which once broke a law
  *       --keep-going     report every failing seed, not only the first of each job; --tap: for prove
  *       --only LETTERS   rules of these kinds only: b buckets, f fixed and s sliding windows, l logs, c leases; - none
+ *       --grants         nodes ask each other for rights: see rights.c
  *       --early          without what is drawn late: see plan_draw_late()
  *       --edits          operators change rules meanwhile, in several places
  *       --odd            one node of three or more has another config, and must not decide
@@ -38,7 +39,7 @@ struct arguments {
     uint64_t from, count;
     double seconds;
     unsigned jobs;
-    bool one, verbose, trace, hash, tap, keep_going, edits, disks, odd, newer, early, woven;
+    bool one, verbose, trace, hash, tap, keep_going, edits, disks, odd, newer, early, woven, grants;
     unsigned scenario_seeds, healing_seeds, pair_seeds;
     struct search_options search;
 };
@@ -71,6 +72,7 @@ static bool run_seed(const struct arguments *arguments, uint64_t seed)
         disks_draw(&sim->plan);
     if (!arguments->early)
         plan_draw_late(&sim->plan);
+    sim->plan.grants = arguments->grants;
     if (arguments->odd)
         plan_draw_odd(&sim->plan);
     sim->verbose = arguments->verbose || arguments->trace;
@@ -80,8 +82,8 @@ static bool run_seed(const struct arguments *arguments, uint64_t seed)
 
 static void print_failure(const struct arguments *arguments, uint64_t seed, const char *what)
 {
-    printf("%sseed %" PRIu64 ": %s    (%s%s%s --seed %" PRIu64 " --verbose)\n", arguments->tap ? "# " : "", seed,
-           what, arguments->program, arguments->early ? " --early" : "",
+    printf("%sseed %" PRIu64 ": %s    (%s%s%s%s --seed %" PRIu64 " --verbose)\n", arguments->tap ? "# " : "", seed,
+           what, arguments->program, arguments->early ? " --early" : "", arguments->grants ? " --grants" : "",
            arguments->edits   ? " --edits"
            : arguments->disks ? " --disks"
            : arguments->odd   ? " --odd"
@@ -282,7 +284,7 @@ static int usage(const char *program)
         stderr,
         "usage: %s --seed N [--verbose] [--trace] [--hash]\n"
         "       %s (--seeds COUNT | --seconds S) [--from N] [--jobs J] [--known FILE] [--keep-going] [--tap]\n"
-        "          [--only LETTERS of bfslc, or -] [--early] [--edits | --disks | --odd | --newer]\n"
+        "          [--only LETTERS of bfslc, or -] [--early] [--grants] [--edits | --disks | --odd | --newer]\n"
         "       %s (--scenarios | --healing) SEEDS [--tap]; %s --woven [--tap]\n"
         "       %s (--search TRIALS | --search-seconds S) [--refill] [--from N] [--tap]\n",
         program, program, program, program, program);
@@ -305,6 +307,7 @@ static bool flag(struct arguments *arguments, const char *word)
         {"--odd", &arguments->odd},
         {"--newer", &arguments->newer},
         {"--early", &arguments->early},
+        {"--grants", &arguments->grants},
         {"--woven", &arguments->woven},
         {"--refill", &arguments->search.refill},
     };

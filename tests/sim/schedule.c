@@ -140,6 +140,7 @@ static void start(struct schedule *schedule, unsigned i, const uint64_t *weights
     options.incarnation = 1;
     options.seed = i;
     options.limits = &schedule->limits.named;
+    options.grants = true;
     schedule->node[i] = node_create(&options, &error);
     if (schedule->node[i] == NULL) {
         printf("node_create: %s\n", error.text);
@@ -222,4 +223,17 @@ void schedule_close(struct schedule *schedule)
             schedule_lose(schedule, i, j);
     }
     effects_close(&schedule->effects);
+}
+
+uint64_t schedule_voucher_tokens(const struct schedule *schedule, unsigned i, unsigned key)
+{
+    struct explanation explanation;
+    node_explain(schedule->node[i], schedule_key(key), 0, schedule->now_ns, &explanation);
+    return explanation.voucher_tokens;
+}
+
+uint64_t schedule_may_take(const struct schedule *schedule, unsigned i, unsigned key)
+{
+    return schedule_voucher_tokens(schedule, i, key) +
+           node_peek(schedule->node[i], schedule_key(key), 0, 1, schedule->now_ns).available_tokens;
 }

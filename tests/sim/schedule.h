@@ -39,6 +39,9 @@ void schedule_init(struct schedule *schedule, uint64_t seed);
 bool schedule_start(struct schedule *schedule, unsigned nodes);
 /* The same under these weights, in 1/SHARE_ONE. */
 bool schedule_start_with(struct schedule *schedule, unsigned nodes, const uint64_t *weights);
+/* The tokens that it may take from vouchers, and all that it may take. */
+uint64_t schedule_voucher_tokens(const struct schedule *schedule, unsigned i, unsigned key);
+uint64_t schedule_may_take(const struct schedule *schedule, unsigned i, unsigned key);
 void schedule_close(struct schedule *schedule);
 
 void schedule_wake(struct schedule *schedule, unsigned i);

@@ -39,7 +39,9 @@ static void spend(struct attack *attack)
     unsigned i = (unsigned)random_below(&schedule->random, schedule->nodes);
     unsigned key = (unsigned)random_below(&schedule->random, KEYS);
     struct node *node = schedule->node[i];
-    uint64_t tokens = node_peek(node, schedule_key(key), 0, 1, schedule->now_ns).available_tokens;
+    uint64_t tokens = schedule_may_take(schedule, i, key);
+    if (draw_one_in(&schedule->random, 6)) /* more than it may: it asks others */
+        tokens = 1 + random_below(&schedule->random, CAPACITY);
     if (tokens > 0 && draw_one_in(&schedule->random, 3))
         tokens = 1 + random_below(&schedule->random, tokens);
     if (tokens > 0 && node_admit(node, schedule_key(key), 0, tokens, schedule->now_ns).allowed)
@@ -69,7 +71,7 @@ static uint64_t reach(const struct attack *attack, unsigned key)
     const struct schedule *schedule = attack->schedule;
     uint64_t sum = attack->total[key];
     for (unsigned i = 0; i < schedule->nodes; i++)
-        sum += node_peek(schedule->node[i], schedule_key(key), 0, 1, schedule->now_ns).available_tokens;
+        sum += schedule_may_take(schedule, i, key);
     return sum;
 }
 

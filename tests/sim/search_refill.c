@@ -54,8 +54,7 @@ static int64_t reach_units(const struct attack *attack, unsigned key)
     const struct schedule *schedule = attack->schedule;
     int64_t units = 0;
     for (unsigned i = 0; i < schedule->nodes; i++)
-        units += (int64_t)node_peek(schedule->node[i], schedule_key(key), 0, 1, schedule->now_ns).available_tokens *
-                 attack->limit->units_per_token;
+        units += (int64_t)schedule_may_take(schedule, i, key) * attack->limit->units_per_token;
     return units;
 }
 
@@ -80,6 +79,7 @@ static void check_views(struct attack *attack, unsigned key)
     for (unsigned i = 0; i < schedule->nodes; i++) {
         struct bucket bucket = node_bucket(schedule->node[i], schedule_key(key), 0, schedule->now_ns);
         seen += attack->share[i] * (double)bucket.settled - (double)bucket.unsettled;
+        seen += (double)schedule_voucher_tokens(schedule, i, key) * (double)attack->limit->units_per_token;
     }
     double above =
         seen - (double)attack->truth[key].high - (double)truth_rounding_units(attack->limit) * schedule->nodes;
@@ -101,8 +101,7 @@ static void admit(struct attack *attack, unsigned i, unsigned key, uint64_t toke
 
 static uint64_t remaining(const struct attack *attack, unsigned i, unsigned key)
 {
-    const struct schedule *schedule = attack->schedule;
-    return node_peek(schedule->node[i], schedule_key(key), 0, 1, schedule->now_ns).available_tokens;
+    return schedule_may_take(attack->schedule, i, key);
 }
 
 /*
@@ -144,6 +143,8 @@ static void serve(struct attack *attack, unsigned i, unsigned key)
         break;
     case TAKES_ALL:
         admit(attack, i, key, remaining(attack, i, key));
+        if (one_in(attack, 8)) /* is refused, and asks others */
+            admit(attack, i, key, drawn(attack, 1, attack->limit->capacity));
         break;
     }
 }

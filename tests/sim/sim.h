@@ -39,7 +39,7 @@ enum life { LIFE_DOWN, LIFE_UP, LIFE_LEAVING, LIFE_FORGOTTEN };
 
 /* The figures of a node at the end of a step, or before a step. */
 struct step_figures {
-    uint64_t log_keys, ghost_keys, open_keys, batches_closed, step_keys_max, doubted_tokens;
+    uint64_t log_keys, ghost_keys, open_keys, batches_closed, step_keys_max, doubted_tokens, grants;
     uint32_t reservations;
     bool serves; /* the step must serve a part of the table */
 };
@@ -90,6 +90,11 @@ struct healing {
     uint64_t asked[HEALING_WINDOWS], refused[HEALING_WINDOWS];
 };
 
+/* Of vouchers, in tokens, besides `asks` and `grants`. */
+struct rights_figures {
+    uint64_t asks, asked, grants, granted, received, used;
+};
+
 struct sim {
     struct plan plan;
     struct random network_random, fault_random, load_random, thread_random, apart_random, newer_random;
@@ -111,6 +116,10 @@ struct sim {
     double measured_debt[SIM_KEYS_MAX];     /* tokens that the truth owed then: refill repays them first */
     uint64_t measured_from_ns;
     uint64_t measured_admissions, measured_snapshots; /* that there were before the measuring began */
+    struct {
+        struct rights_figures all, was[SIM_NODES_MAX]; /* of all lives; of the present lives */
+        uint64_t granted;                              /* tokens */
+    } rights;
     struct asks asks;
     struct edits edits;
     bool knowledge_lost; /* a crash or a lonely start made some peer forget spends */
@@ -234,6 +243,15 @@ void laws_knowledge_lost(struct sim *sim);
 uint64_t laws_sum_of_shares(const struct sim *sim);
 /* Notes whether the node's table was too small. */
 void laws_note_evictions(struct sim *sim, unsigned i);
+
+/* ---- rights.c ---- */
+/* What the node may admit of the key from vouchers. */
+int64_t rights_units(struct sim *sim, unsigned i, struct key_id id, uint16_t limit, const struct limit *of);
+/* How far below the overshoot a bucket's truth may be, since clocks differ. */
+int64_t rights_slack_units(const struct sim *sim, const struct limit *limit);
+bool rights_clocks_differ(const struct sim *sim);
+void rights_node_starts(struct sim *sim, unsigned i);
+void rights_after_step(struct sim *sim, unsigned i);
 
 /* ---- laws_agree.c ---- */
 /*

@@ -126,6 +126,7 @@ static void fill_options(struct node_options *options, const struct sim *sim, un
     options->tell_pace = plan->tell_pace;
     options->untold_max = plan->untold_max;
     options->threads = plan->threads;
+    options->grants = plan->grants;
     options->step_keys = plan->step_keys;
     options->message_max_bytes = plan->message_max_bytes;
     options->reservations_max = plan->asks.rules > 0 ? ASK_HELD_MAX : 0;
@@ -166,6 +167,7 @@ void world_start(struct sim *sim, unsigned i)
     memset(n->hears, 0, sizeof n->hears);
     memset(n->life_tokens, 0, sizeof n->life_tokens);
     n->was = (struct step_figures){0};
+    rights_node_starts(sim, i);
     ask_node_starts(sim, i);
     edit_restore(sim, i);
     disks_restore(sim, i);
@@ -202,8 +204,10 @@ static void refund_unsettled(struct sim *sim, unsigned i)
     for (unsigned k = 0; k < sim->plan.keys; k++) {
         const struct plan_key *key = &sim->plan.key[k];
         const struct limit *limit = &sim->plan.limits.limit[key->limit];
-        int64_t units = node_bucket(sim->node[i].node, key->id, key->limit, world_local_ns(sim, i)).unsettled +
-                        world_paid_off_units(sim, i, limit, sim->node[i].life_tokens[k], status.share);
+        int64_t units =
+            node_bucket(sim->node[i].node, key->id, key->limit, world_local_ns(sim, i)).unsettled +
+            world_paid_off_units(sim, i, limit, sim->node[i].life_tokens[k] + sim->rights.was[i].granted,
+                                 status.share);
         if (units <= 0)
             continue;
         truth_now(sim, k);

@@ -112,6 +112,7 @@ const struct settings_key settings_keys[] = {
     {"grpc.limit_headers", CHOICE(grpc.limit_fields, &limit_fields)},
     {"grpc.memory", SIZE(grpc.memory_bytes, GRPC_MEMORY_LEAST_BYTES, GRPC_MEMORY_MOST_BYTES)},
     {"unknown_service", CHOICE(node.unknown_service_open, &unknown_services)},
+    {"grants", CHOICE(node.grants, &reader_booleans)},
     {"reservations", COUNT(node.reservations_max, 0, RESERVATIONS_MOST)},
     {"address_reservations", COUNT(node.address_reservations_max, 0, 0)},
     {"reservation_ttl_max", DURATION(reservation_ttl_max_ns, SECOND, DAY)},

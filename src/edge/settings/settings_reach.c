@@ -46,7 +46,7 @@ bool settings_check_reach(struct settings *settings, const struct settings_reade
         const uint32_t can = reach_count(&limit->terms, 0, &peers);
         char sentence[SENTENCE_BYTES];
         struct settings_reader entry;
-        if (can == peers.count)
+        if (can == peers.count || (can == 0 && reach_jointly(&limit->terms, 0)))
             continue;
         reach_sentence(&limit->terms, 0, &peers, can, sentence, sizeof sentence);
         if (can == 0)

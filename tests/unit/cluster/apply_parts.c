@@ -102,9 +102,9 @@ static void say(struct batch *batch, struct batch *other, const struct spend *nu
     message_begin(&writer, &effects, &impostor);
     message_begin_batches(&writer, other ? 2 : batch ? 1 : 0);
     if (batch)
-        message_put_batch(&writer, 0, 0, batch, depends, impostor.origin_count, &limits);
+        message_put_batch(&writer, 0, 0, batch, depends, impostor.origin_count, NULL, &limits);
     if (other)
-        message_put_batch(&writer, 0, 0, other, depends, impostor.origin_count, &limits);
+        message_put_batch(&writer, 0, 0, other, depends, impostor.origin_count, NULL, &limits);
     batch_destroy(&batch);
     batch_destroy(&other);
     if (impostor.kind == MESSAGE_REQUEST) {

@@ -47,7 +47,8 @@ static const struct mistake mistakes[] = {
      "f:4: colour is not a known key: expected one of node, region, listen, tls, advertise, regions, peers, "
      "limits, "
      "interval, silent_after, join_timeout, leave_timeout, forget_after, table, rules, clients, "
-     "http, grpc, unknown_service, reservations, address_reservations, reservation_ttl_max, unlisted_peers, "
+     "http, grpc, unknown_service, grants, reservations, address_reservations, reservation_ttl_max, "
+     "unlisted_peers, "
      "gossip_pace, "
      "log_keys, "
      "message_max, "
@@ -68,7 +69,8 @@ static const struct mistake mistakes[] = {
      "peers, "
      "limits, "
      "interval, silent_after, join_timeout, leave_timeout, forget_after, table, rules, clients, http, grpc, "
-     "unknown_service, reservations, address_reservations, reservation_ttl_max, unlisted_peers, gossip_pace, "
+     "unknown_service, grants, reservations, address_reservations, reservation_ttl_max, unlisted_peers, "
+     "gossip_pace, "
      "log_keys, message_max, "
      "max_connections, threads, state_dir, state_sync, secret, password, users, log_level, log_format, "
      "refusal_log, remember_names, debug"},
@@ -396,7 +398,7 @@ static const char full[] =
     "3\n"
     "secret: \"it's: a #secret\"\npassword: '12345'\nlog_level: warning\ndebug: true\n"
     "state_dir: /srv/headgate\nstate_sync: full\nreservations: 0\nunlisted_peers: 3\n"
-    "unknown_service: open\n"
+    "unknown_service: open\ngrants: true\n"
     "rules: {services: 7, rules: 70, service_rules: 60, service_keys: 1000}\n";
 
 static void accepts(void)
@@ -415,7 +417,7 @@ static void accepts(void)
     OK(settings.node.limits == &settings.limits && settings.limits.by_default == 0,
        "the only limit is the default");
 
-    OK(!settings.node.unknown_service_open, "a service without rules is an error, by default");
+    OK(!settings.node.unknown_service_open && !settings.node.grants, "an unknown service is an error; no grants");
     OK(settings.secret[0] == '\0' && !settings.secret_is_none, "alone, it needs no secret");
     OK_U64(settings.node.unlisted_max, 0, "nor takes strangers in");
     OK(parse(&settings, LEAST "secret: s\n", &error) && settings.node.unlisted_max == 8,
@@ -464,6 +466,7 @@ static void accepts(void)
            settings.node.rules.service_rules_max == 60 && settings.service_keys_max == 1000 &&
            settings.node.reservations_max == 0 && settings.node.unlisted_max == 3,
        "what a service may have");
+    OK(settings.node.grants, "peers grant");
     OK(settings.node.unknown_service_open, "services without rules are open");
     OK(settings.max_connections == 77 && settings.threads == 3, "connections and threads");
     OK(settings.request_timeout_ns == 3000000000u && settings.auth_timeout_ns == 4000000000u &&

@@ -41,9 +41,12 @@ static void on_three_regions(void)
          "refused: rule default/a: under rate (1/h) a request of cost 1 is ever admitted at none of 3 "
          "daemons" SINCE "overshoot: 3, or a capacity or burst of 2"},
         {"{id: a, rate: 1/h, burst: 3}", ""},
-        {"{id: a, rate: 1/h, burst: 3, overshoot: 0}",
-         "refused: rule default/a: under rate (1/h burst 3) a request of cost 1 is ever admitted at none of 3 "
-         "daemons" SINCE "overshoot: 1, or a capacity or burst of 4"},
+        {"{id: a, rate: 1/h, burst: 3, overshoot: 0}", ""}, /* peers grant parts of a token */
+        {"{id: a, rate: 3/m, overshoot: 0}", ""},
+        {"{id: a, rate: 3/m, overshoot: 0, priority_floor: {low: 99%}}",
+         "refused: rule default/a: under rate (3/m) with priority low a request of cost 1 is ever admitted at none "
+         "of "
+         "3 daemons" SINCE "overshoot: 3, or a capacity or burst of 601"},
         {"{id: a, algorithm: concurrency, limit: 1, window: 1m}",
          "refused: rule default/a: under limit (1) a request of cost 1 is ever admitted at none of 3 daemons" SINCE
          "overshoot: 4, or a limit of 4"},

@@ -1,0 +1,70 @@
+/*
+ * message_rights reads what messages say of rights: the asks of a message, and the grants of its batches. It judges
+ * no values: grant.c and receive.c decide what to believe.
+ */
+#include "cluster/codec/message_rights.h"
+
+#include "cluster/codec/pack.h"
+#include "limit/bucket.h"
+
+#include <string.h>
+
+static bool read_id(const msgpack_object *object, struct key_id *id)
+{
+    if (object->type != MSGPACK_OBJECT_BIN || object->via.bin.size != sizeof *id)
+        return false;
+    memcpy(id, object->via.bin.ptr, sizeof *id);
+    return true;
+}
+
+enum { GRANT_HOLDER, GRANT_ID, GRANT_ASK, GRANT_TOKENS, GRANT_SPARE, GRANT_FIELDS };
+
+static bool read_grant(const msgpack_object *object, uint32_t origin_count, struct grant_record *grant)
+{
+    msgpack_object_array a;
+    return read_record(object, GRANT_FIELDS, GRANT_FIELDS, &a) &&
+           read_u32_below(&a.ptr[GRANT_HOLDER], origin_count, &grant->holder) &&
+           read_id(&a.ptr[GRANT_ID], &grant->id) && read_u64(&a.ptr[GRANT_ASK], &grant->ask) &&
+           read_u64(&a.ptr[GRANT_TOKENS], &grant->tokens) && grant->tokens >= 1 &&
+           read_u32_below(&a.ptr[GRANT_SPARE], (uint64_t)1 << SPARE_BITS, &grant->spare);
+}
+
+bool message_check_grants(const msgpack_object *object, uint32_t origin_count, struct batch_record *record)
+{
+    msgpack_object_array a;
+    struct grant_record grant;
+    if (!object)
+        return true;
+    if (!read_array(object, 0, BATCH_GRANTS_MAX, &a))
+        return false;
+    for (uint32_t i = 0; i < a.size; i++)
+        if (!read_grant(&a.ptr[i], origin_count, &grant))
+            return false;
+    record->grants = *object;
+    record->grant_count = a.size;
+    return true;
+}
+
+struct grant_record message_grant(const struct batch_record *record, uint32_t index)
+{
+    struct grant_record grant = {0};
+    (void)read_grant(&record->grants.via.array.ptr[index], ORIGINS_MAX, &grant);
+    return grant;
+}
+
+enum { ASK_ID, ASK_TERMS, ASK_NUMBER, ASK_TOKENS, ASK_PARTS, ASK_AMONG, ASK_LIVES, ASK_FIELDS };
+
+bool message_ask(const struct message *message, uint32_t index, struct ask_record *ask)
+{
+    msgpack_object_array a;
+    uint64_t steps;
+    if (!read_record(&message->asks.via.array.ptr[index], ASK_FIELDS, ASK_FIELDS, &a) ||
+        !read_id(&a.ptr[ASK_ID], &ask->id) || !message_terms(&a.ptr[ASK_TERMS], &ask->terms) ||
+        !read_u64(&a.ptr[ASK_NUMBER], &ask->number) || !read_u64(&a.ptr[ASK_TOKENS], &ask->tokens) ||
+        !read_u32_below(&a.ptr[ASK_PARTS], (uint64_t)1 << SPARE_BITS, &ask->parts) ||
+        !read_u64(&a.ptr[ASK_AMONG], &ask->among) || !read_u64(&a.ptr[ASK_LIVES], &steps) || ask->among == 0 ||
+        ask->among > SHARE_ONE || steps > CELL_STEPS_MAX)
+        return false;
+    ask->live_ns = steps * CELL_STEP_NS;
+    return true;
+}

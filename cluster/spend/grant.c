@@ -1,0 +1,299 @@
+/*
+ * grant answers asks of peers out of this node's own allowance, and keeps the figures that grants need:
+ * which of them have not settled, and which keys had any lately. A peer that asks for a key itself, or
+ * whose own clients use it, keeps half of its rights or all of them.
+ */
+#include "cluster/spend/grant.h"
+
+#include "base/number.h"
+#include "cluster/codec/batch.h"
+#include "cluster/codec/message.h"
+#include "cluster/spend/outbox.h"
+#include "cluster/spend/record.h"
+#include "cluster/spend/thread.h"
+#include "cluster/spend/voucher.h"
+#include "cluster/state/origin.h"
+#include "cluster/state/step.h"
+#include "limit/kind.h"
+
+#include <string.h>
+
+enum {
+    WHOLE_TOKENS = 8,                           /* a grant of so many is rounded to whole ones */
+    GRANT_TOKENS_MAX = UINT32_MAX / GRANTS_MAX, /* so that all grants fit spend.granted */
+    GRANTED_PROBES = 8,
+    /* others count the life of a voucher from when they heard of it, and their clocks may be fast */
+    GRANTED_LIFE_PART = 16,
+};
+
+__extension__ typedef unsigned __int128 wide;
+
+/* ---- what may be granted ---- */
+
+static struct grant *free_grant(struct node *node)
+{
+    for (uint32_t i = 0; i < GRANTS_MAX; i++)
+        if (node->rights.grant[i].tokens == 0)
+            return &node->rights.grant[i];
+    return NULL;
+}
+
+bool grants_concern(const struct node *node, struct key_id id, uint64_t *tokens)
+{
+    bool some = false;
+    *tokens = 0;
+    for (uint32_t i = 0; i < node->rights.grants_end; i++) {
+        const struct grant *grant = &node->rights.grant[i];
+        if (grant->tokens == 0 || !key_id_equal(grant->id, id))
+            continue;
+        some = true;
+        *tokens += grant->settled ? 0 : grant->tokens;
+    }
+    return some;
+}
+
+/* What is asked of this node: the asker's wish, divided by shares, and rounded up. */
+static int64_t wanted_units(const struct ask_record *ask, const struct limit *limit, uint64_t share)
+{
+    uint64_t token = (uint64_t)limit->units_per_token;
+    wide units =
+        (wide)number_least(ask->tokens, limit->capacity) * token + ((wide)token * ask->parts >> SPARE_BITS);
+    wide part = units * share / ask->among + 1;
+    return part < (wide)limit->capacity_units ? (int64_t)part : limit->capacity_units;
+}
+
+/* Units that this node may spend of the key for somebody else: half of them, if its own clients use it. */
+static int64_t spare_units(const struct node *node, const struct entry *entry)
+{
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    const struct bucket *bucket = &entry->bucket;
+    int64_t units = bucket_allowance(bucket, &node->by_limit.budget[entry->limit]) - bucket->unsettled;
+    uint64_t tokens;
+    (void)grants_concern(node, entry->id, &tokens);
+    int64_t granted = (int64_t)tokens * limit->units_per_token;
+    /* the parts of a token are rounded up below */
+    units -= (limit->units_per_token >> SPARE_BITS) + 2;
+    return bucket->unsettled > granted ? units / 2 : units;
+}
+
+/*
+ * Of two who are both short of a key, the one whose name comes first has the right of way: else all would spend on
+ * their own behalf, and nobody would have enough.
+ */
+static bool yields(struct node *node, const struct member *asker, struct key_id id)
+{
+    if (strcmp(asker->name, node->options.name) > 0)
+        return !voucher_asked_lately(node, id);
+    voucher_yield(node, id);
+    return true;
+}
+
+static bool may_answer(struct node *node, uint32_t index, const struct ask_record *ask, const struct limit *limit)
+{
+    struct member *member = &node->member[index];
+    if (member->answered_incarnation != member->incarnation) {
+        member->answered_incarnation = member->incarnation;
+        member->answered_ask = 0;
+    }
+    if (ask->number <= member->answered_ask)
+        return false;
+    member->answered_ask = ask->number;
+    return may_decide(node) && member->state == PEER_ACTIVE && !node->sharing.alone && !kind_lists(limit->kind) &&
+           (limit->flags & LIMIT_SPLIT) == 0 && ask->live_ns >= (kind_expires(limit->kind) ? CELL_STEP_NS : 0) &&
+           step_has_time(node, 1) && yields(node, member, ask->id) && outbox_has_room(node, 1) && !node->log.full;
+}
+
+/* Whole tokens and the parts that are missing to them, so that the grant is at least so much. */
+static void split_units(int64_t units, const struct limit *limit, struct grant *grant)
+{
+    uint64_t token = (uint64_t)limit->units_per_token;
+    grant->tokens = ((uint64_t)units - 1) / token + 1;
+    uint64_t missing = grant->tokens * token - (uint64_t)units;
+    grant->spare = (uint32_t)(((wide)missing << SPARE_BITS) / token);
+}
+
+/* Returns the units that were granted, at least `units`, which are above 0; 0: there is no room. */
+static int64_t make_grant(struct node *node, struct entry *entry, int64_t units, uint32_t holder_slot, uint64_t ask)
+{
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    struct grant *grant = free_grant(node);
+    if (!grant || !can_record(node, entry) || !outbox_has_room(node, 1))
+        return 0;
+    *grant = (struct grant){.id = entry->id,
+                            .limit = entry->limit,
+                            .holder_uid = node->origin[holder_slot].uid,
+                            .ask = ask};
+    split_units(units, limit, grant);
+    uint32_t end = (uint32_t)(grant - node->rights.grant) + 1;
+    node->rights.grants_end = end > node->rights.grants_end ? end : node->rights.grants_end;
+    node->rights.grants_untold++;
+    units = grant_units(limit, grant->tokens, grant->spare);
+    note_open(own_thread(node), node->now_ns);
+    entry->bucket.unsettled += units;
+    record_granted(node, entry, grant->tokens, grant->spare);
+    node->stats.rights_granted++;
+    node->stats.rights_granted_tokens += grant->tokens;
+    return units;
+}
+
+/* Few units stay as they are; of many, whole tokens, rounded up if there are as many to spare. */
+static int64_t rounded_units(int64_t units, int64_t spare, const struct limit *limit)
+{
+    int64_t token = limit->units_per_token;
+    int64_t most = (int64_t)number_least(limit->capacity, GRANT_TOKENS_MAX) * token;
+    units = units < spare ? units : spare;
+    units = units < most ? units : most;
+    if (units < WHOLE_TOKENS * token)
+        return units;
+    return (units / token + (units % token > 0 && units / token < spare / token)) * token;
+}
+
+void grant_answer(struct node *node, uint32_t member, const struct ask_record *ask, uint16_t index)
+{
+    const struct limit *limit = &node->limits.limit[index];
+    const struct budget *budget = &node->by_limit.budget[index];
+    int holder = origin_find(node, member, node->member[member].incarnation);
+    if (!node->options.grants || !may_answer(node, member, ask, limit) || holder < 0)
+        return;
+    uint64_t expires_ns = kind_expires(limit->kind) ? node->now_ns + ask->live_ns : 0;
+    struct entry *entry = table_obtain_nobodys(node->table, ask->id, index, expires_ns, node->now_ns);
+    if (entry->limit != index)
+        return;
+    if (kind_expires(limit->kind) && entry->bucket.expires_ns < expires_ns)
+        entry->bucket.expires_ns = expires_ns;
+    bucket_refill(&entry->bucket, limit, budget, node->now_ns);
+    step_works(node, 1);
+    int64_t units = rounded_units(wanted_units(ask, limit, budget->share), spare_units(node, entry), limit);
+    if (units > 0 && make_grant(node, entry, units, (uint32_t)holder, ask->number) > 0)
+        todo_add(&node->todo, DO_ANSWER); /* somebody waits for it */
+}
+
+int64_t grant_own(struct node *node, struct entry *entry, int64_t units, uint64_t ask)
+{
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    int64_t spare = bucket_allowance(&entry->bucket, &node->by_limit.budget[entry->limit]) -
+                    entry->bucket.unsettled - (limit->units_per_token >> SPARE_BITS) - 2;
+    units = rounded_units(units, spare, limit);
+    return units > 0 ? make_grant(node, entry, units, node->my_slot, ask) : 0;
+}
+
+/* ---- how grants are told ---- */
+
+static uint64_t tokens_in(const struct batch_grant *grants, uint32_t count, struct key_id id)
+{
+    uint64_t tokens = 0;
+    for (uint32_t i = 0; i < count; i++)
+        tokens += key_id_equal(grants[i].id, id) ? grants[i].tokens : 0;
+    return tokens;
+}
+
+uint32_t grants_tell(struct node *node, const struct spend *spends, uint32_t count, uint64_t sequence,
+                     struct batch_grant *grants)
+{
+    struct batch some = {.spend_count = count};
+    uint32_t told = 0;
+    if (node->rights.grants_untold == 0)
+        return 0;
+    /* batch_find only reads the spends. NOLINTNEXTLINE(bugprone-sizeof-expression): the pointer is copied */
+    memcpy(&some.spend, &spends, sizeof some.spend);
+    for (uint32_t i = 0; i < node->rights.grants_end && node->rights.grants_untold > 0; i++) {
+        struct grant *grant = &node->rights.grant[i];
+        const struct spend *spend =
+            grant->tokens == 0 || grant->maker_uid != 0 ? NULL : batch_find(&some, grant->limit, grant->id);
+        if (!spend || tokens_in(grants, told, grant->id) + grant->tokens > spend->granted)
+            continue; /* a spend of the key that was made before the grant */
+        grant->maker_uid = node->origin[node->my_slot].uid;
+        grant->sequence = sequence;
+        node->rights.grants_untold--;
+        if (told < BATCH_GRANTS_MAX)
+            grants[told++] = (struct batch_grant){.id = grant->id,
+                                                  .holder_uid = grant->holder_uid,
+                                                  .spare = grant->spare,
+                                                  .ask = grant->ask,
+                                                  .tokens = grant->tokens};
+    }
+    return told;
+}
+
+static bool has_settled(const struct node *node, const struct grant *grant)
+{
+    int slot = grant->maker_uid != 0 ? origin_find_uid(node, grant->maker_uid) : -1;
+    if (slot < 0)
+        return grant->maker_uid != 0;
+    const struct list *log = &node->origin[slot].log;
+    return list_empty(log) || LIST_OWNER(log->next, const struct batch, link)->first > grant->sequence;
+}
+
+/* Nothing of the key is unsettled any more: see own_tokens in return.c. */
+static bool is_forgotten(const struct node *node, const struct grant *grant)
+{
+    const struct entry *entry = table_find(node->table, grant->id);
+    return !entry || entry->bucket.unsettled == 0;
+}
+
+void grants_sweep(struct node *node)
+{
+    uint32_t end = 0;
+    for (uint32_t i = 0; i < node->rights.grants_end; i++) {
+        struct grant *grant = &node->rights.grant[i];
+        grant->settled |= grant->tokens > 0 && has_settled(node, grant);
+        if (grant->settled && is_forgotten(node, grant))
+            *grant = (struct grant){0};
+        end = grant->tokens > 0 ? i + 1 : end;
+    }
+    node->rights.grants_end = end;
+}
+
+/* ---- which keys have had grants ---- */
+
+static uint64_t granted_until_ns(const struct node *node)
+{
+    return node->now_ns + VOUCHER_LIFE_NS + VOUCHER_LIFE_NS / GRANTED_LIFE_PART;
+}
+
+static struct granted_key *granted_place(struct rights *rights, struct key_id id, uint32_t probe)
+{
+    return &rights->granted[(id.high + probe) % GRANTED_KEYS_MAX];
+}
+
+static void note_granted(struct node *node, const struct batch_grant *grant)
+{
+    struct granted_key *place = NULL;
+    for (uint32_t i = 0; i < GRANTED_PROBES; i++) {
+        struct granted_key *key = granted_place(&node->rights, grant->id, i);
+        if (key->until_ns > node->now_ns && key_id_equal(key->id, grant->id)) {
+            key->tokens = number_sum(key->tokens, grant->tokens);
+            key->until_ns = granted_until_ns(node);
+            return;
+        }
+        if (!place && key->until_ns <= node->now_ns)
+            place = key;
+    }
+    if (place)
+        *place = (struct granted_key){grant->id, grant->tokens, granted_until_ns(node)};
+    else
+        granted_unknown(node);
+}
+
+void granted_note(struct node *node, const struct batch *batch)
+{
+    for (uint32_t i = 0; i < batch->grant_count; i++)
+        note_granted(node, &batch->grant[i]);
+}
+
+void granted_unknown(struct node *node)
+{
+    node->rights.blind_until_ns = granted_until_ns(node);
+}
+
+uint64_t granted_tokens(const struct node *node, struct key_id id, uint64_t now_ns)
+{
+    if (now_ns < node->rights.blind_until_ns)
+        return UINT64_MAX;
+    for (uint32_t i = 0; i < GRANTED_PROBES; i++) {
+        const struct granted_key *key = &node->rights.granted[(id.high + i) % GRANTED_KEYS_MAX];
+        if (key->until_ns > now_ns && key_id_equal(key->id, id))
+            return key->tokens;
+    }
+    return 0;
+}

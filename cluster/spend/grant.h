@@ -1,0 +1,53 @@
+/*
+ * grant: tokens that this node spends on behalf of a peer, who asked for them (voucher.h).
+ *
+ * The one idea: a grant is an ordinary spend, within this node's own allowance, told in an ordinary batch
+ * that also says whom it is for. So all that holds of spends holds of it. An ask is answered once.
+ * Granted tokens are nobody's to give back: not this node's, whose clients did not spend them, nor, as far
+ * as a bucket seems to have room because of them, any other's. This file closes no batches.
+ */
+#ifndef HEADGATE_CLUSTER_SPEND_GRANT_H
+#define HEADGATE_CLUSTER_SPEND_GRANT_H
+
+#include "base/hash.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ask_record;
+struct batch;
+struct batch_grant;
+struct entry;
+struct limit;
+struct node;
+struct spend;
+
+/* Answers the ask of a member, as far as this node's rights go. `index`: the limit of its terms. In a step. */
+void grant_answer(struct node *node, uint32_t member, const struct ask_record *ask, uint16_t index);
+/*
+ * Grants at most so many units of the key to this node itself, as a part of what its ask brings. Returns how
+ * many. In a step.
+ */
+int64_t grant_own(struct node *node, struct entry *entry, int64_t units, uint64_t ask);
+/*
+ * The grants that no batch tells yet and whose keys are among these spends, which are sorted: writes at
+ * most BATCH_GRANTS_MAX and returns their number. Batch `sequence` of this node tells them.
+ */
+uint32_t grants_tell(struct node *node, const struct spend *spends, uint32_t count, uint64_t sequence,
+                     struct batch_grant *grants);
+/* Frees the places of grants that have settled. In a step. */
+void grants_sweep(struct node *node);
+/*
+ * True: among the key's unsettled tokens there were granted ones, which no client of this node spent. Adds up
+ * those that are not settled.
+ */
+bool grants_concern(const struct node *node, struct key_id id, uint64_t *tokens);
+
+/* The batch, of any origin, is applied or made here: remembers the keys of its grants. */
+void granted_note(struct node *node, const struct batch *batch);
+/* From now on any key may have had grants that this node does not know of. */
+void granted_unknown(struct node *node);
+/* Tokens of the key that may be in vouchers; UINT64_MAX: nobody knows how many. */
+uint64_t granted_tokens(const struct node *node, struct key_id id, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,95 @@
+/*
+ * voucher: rights of other peers that this node holds. A request that is refused for this node's share
+ * alone makes it ask; peers spend on its behalf, in their batches (grant.h); what they have spent so
+ * may be admitted here once those batches are applied.
+ *
+ * The one idea: tokens of a voucher are charged everywhere when they are granted, so using them is told
+ * to nobody. What the truth may have lost meanwhile because it was full is taken off: a voucher decays at
+ * the rate of its limit, from the moment of the ask, and ends after VOUCHER_LIFE_NS. docs/accounting.md,
+ * "Vouchers", has the argument. This file spends from no bucket and sends nothing.
+ */
+#ifndef HEADGATE_CLUSTER_SPEND_VOUCHER_H
+#define HEADGATE_CLUSTER_SPEND_VOUCHER_H
+
+#include "cluster/state/node_state.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ask_record;
+struct batch;
+struct charge;
+
+#define VOUCHER_LIFE_NS UINT64_C(4000000000)
+
+/* What a grant of so many tokens, less so many parts of one, is in units. `tokens` is at least 1. */
+static inline int64_t grant_units(const struct limit *limit, uint64_t tokens, uint32_t spare)
+{
+    __extension__ typedef unsigned __int128 wide;
+    wide off = (wide)(uint64_t)limit->units_per_token * spare >> SPARE_BITS;
+    return (int64_t)tokens * limit->units_per_token - (int64_t)off;
+}
+
+/* A bit for the key in rights.held. */
+static inline uint64_t voucher_bit(struct key_id id)
+{
+    return (uint64_t)1 << (id.low & 63);
+}
+
+/*
+ * False: a voucher of the key cannot help a charge that was refused, and there is nothing to ask for.
+ * `bucket` is refilled.
+ */
+static inline bool voucher_may_help(const struct node *node, struct key_id id, const struct bucket *bucket,
+                                    const struct limit *limit, uint64_t cost)
+{
+    if (!node->options.grants)
+        return false;
+    if ((atomic_load_explicit(&node->rights.held, memory_order_relaxed) & voucher_bit(id)) != 0)
+        return true;
+    int64_t left = bucket->settled - bucket->unsettled;
+    return left >= (int64_t)cost * limit->units_per_token && left >= limit->capacity_units >> 4 &&
+           (limit->flags & LIMIT_SPLIT) == 0;
+}
+
+/*
+ * The budget does not allow the charge. How many of its tokens a voucher must pay for it, which has as
+ * many; 0: it cannot be paid so. `take`: notes what is missing, to be asked for. The caller has locked
+ * the key; `bucket` is refilled.
+ */
+uint64_t voucher_pays(struct node *node, const struct charge *charge, const struct bucket *bucket, bool take,
+                      uint64_t now_ns);
+/* The tokens that a voucher paid, by ask. */
+struct voucher_payment {
+    int64_t units[VOUCHER_ASKS];
+};
+/* Uses tokens of the key's voucher. False: there are not as many. voucher_put_back undoes it at once. */
+bool voucher_use(struct node *node, const struct charge *charge, uint64_t tokens, uint64_t now_ns,
+                 struct voucher_payment *payment);
+void voucher_put_back(struct node *node, const struct charge *charge, const struct voucher_payment *payment);
+/* Counts tokens that were paid so. */
+void voucher_note_used(struct node *node, uint64_t tokens);
+/* Whole tokens of the key that may be used now. */
+uint64_t voucher_tokens(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns);
+/*
+ * How long until a charge that is refused for this node's share alone may be paid by others' shares;
+ * UINT64_MAX: never.
+ */
+uint64_t voucher_wait_ns(const struct node *node, const struct charge *charge, const struct bucket *bucket);
+
+/* ---- steps ---- */
+
+/* Writes the asks that are due, at most `room`, and counts them as made. */
+uint32_t voucher_ask_due(struct node *node, struct ask_record *asks, uint32_t room);
+/* All of the batch is applied: takes its grants to this node. `member`: its maker. */
+void voucher_take(struct node *node, const struct batch *batch, uint32_t member);
+/* True if this node has asked for tokens of the key lately: it has none to spare. */
+bool voucher_asked_lately(const struct node *node, struct key_id id);
+/* Asks for no tokens of the key for a while: a peer that has the right of way does. */
+void voucher_yield(struct node *node, struct key_id id);
+/* Frees the places of vouchers that have ended. */
+void voucher_sweep(struct node *node);
+/* This node has another incarnation from now on: grants to the one before are not its own. */
+void voucher_forget(struct node *node);
+
+#endif

@@ -1,0 +1,72 @@
+/*
+ * rights_state: the memory of voucher.h and grant.h: vouchers that this node holds, grants that it has
+ * made, and which keys had grants lately.
+ *
+ * The one idea: fixed places, found by hash. Where none is free, nothing is asked for, granted, or
+ * given back: the safe side. Requests change vouchers, under the lock; only steps change the rest.
+ */
+#ifndef HEADGATE_CLUSTER_STATE_RIGHTS_STATE_H
+#define HEADGATE_CLUSTER_STATE_RIGHTS_STATE_H
+
+#include "base/hash.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    VOUCHERS_MAX = 256,     /* keys of which this node holds vouchers, or asks for them */
+    VOUCHER_ASKS = 2,       /* asks of one key that may still be answered */
+    GRANTS_MAX = 256,       /* own grants that have not settled */
+    GRANTED_KEYS_MAX = 1024 /* keys with grants of anybody */
+};
+
+/* What an ask of this node has brought. */
+struct voucher_ask {
+    uint64_t number;     /* 0: none */
+    uint64_t asked_ns;   /* the tokens decay from here on */
+    uint64_t granted_by; /* bit i: member i */
+    int64_t units;       /* granted, less used */
+};
+
+struct voucher {
+    struct key_id id;
+    uint16_t limit;
+    uint64_t touched_ns;      /* 0: a free place */
+    uint64_t wanted;          /* tokens refused for this node's share alone since the last ask */
+    uint64_t expires_ns;      /* of a cell: see bucket.h */
+    uint64_t yields_until_ns; /* asks for nothing before: see voucher_yield */
+    struct voucher_ask ask[VOUCHER_ASKS];
+};
+
+/* Tokens of this node that are spent on behalf of a holder. */
+struct grant {
+    struct key_id id;
+    uint16_t limit;
+    uint32_t holder_uid, spare; /* see struct batch_grant */
+    uint64_t ask, tokens;       /* tokens 0: a free place */
+    uint32_t maker_uid;         /* this node's origin; 0: no batch tells the grant yet */
+    uint64_t sequence;          /* of the batch that tells it */
+    bool settled;
+};
+
+/* Tokens of the key that may be in vouchers, as this node heard. */
+struct granted_key {
+    struct key_id id;
+    uint64_t tokens, until_ns;
+};
+
+struct rights {
+    /* bit n: there may be a voucher of a key whose hash has n; 0: there is none */
+    _Atomic uint64_t held;
+    atomic_bool wants; /* some voucher has wanted tokens */
+    atomic_bool locked;
+    uint64_t asks_count;                /* the number of the last ask */
+    uint32_t grants_untold, grants_end; /* places from grants_end on are free */
+    uint64_t blind_until_ns;            /* until then any key may have had grants */
+    struct voucher voucher[VOUCHERS_MAX];
+    struct grant grant[GRANTS_MAX];
+    struct granted_key granted[GRANTED_KEYS_MAX];
+};
+
+#endif
