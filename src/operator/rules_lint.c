@@ -21,7 +21,6 @@ enum {
 };
 
 struct lint {
-    const struct rules_invocation *invocation;
     struct reach_peers peers;
     uint64_t shares[RULES_DAEMONS_MAX];
     struct json *json; /* NULL: sentences */
@@ -133,7 +132,7 @@ static void lint_rule(struct lint *lint, const struct rule *rule)
 
 int rules_lint(struct rules_invocation *invocation)
 {
-    struct lint lint = {.invocation = invocation, .peers = {.count = invocation->daemons, .shares = lint.shares}};
+    struct lint lint = {.peers = {.count = invocation->daemons, .shares = lint.shares}};
     struct rule_list list = {0};
     struct json json;
     const int status = rules_read_files(invocation, &list);
