@@ -123,14 +123,16 @@ void take_excess_off(struct bucket *bucket, const struct limit *limit, const str
 }
 
 /* Debt stops where the charge of the spend alone would have stopped. */
-void give_spare_back(struct entry *entry, const struct limit *limit, const struct spend *spend, int64_t before)
+void give_spare_back(struct entry *entry, const struct limit *limit, const struct budget *budget,
+                     const struct spend *spend, struct bucket before, uint64_t at_ns)
 {
     __extension__ typedef unsigned __int128 wide;
     struct bucket *bucket = &entry->bucket;
     if (spend->spare == 0 || spend->returned > 0 || spend->credit > 0 || kind_lists(limit->kind))
         return;
+    bucket_refill(&before, limit, budget, at_ns);
     int64_t spare = (int64_t)((wide)(uint64_t)limit->units_per_token * spend->spare >> SPARE_BITS);
-    int64_t exact = before - units_of_tokens(limit, spend->tokens) + spare;
+    int64_t exact = before.settled - units_of_tokens(limit, spend->tokens) + spare;
     if (exact > bucket->settled)
         bucket->settled = exact;
 }
@@ -175,12 +177,10 @@ static void apply_spend(struct node *node, struct entry *entry, uint32_t member,
     const uint64_t least_credit = credit.tokens - (credit.excess_units > 0);
     note_peak(node, entry);
     const struct bucket before = entry->bucket;
-    bucket_refill(&entry->bucket, limit, budget, batch->at_ns);
-    const int64_t level = entry->bucket.settled;
     bucket_apply(&entry->bucket, limit, budget, spend->tokens, credit.tokens, batch->at_ns,
                  returned_since_ns(node, spend));
     take_excess_off(&entry->bucket, limit, &credit);
-    give_spare_back(entry, limit, spend, level);
+    give_spare_back(entry, limit, budget, spend, before, batch->at_ns);
     if (spend->tokens > least_credit)
         aside_spare(node, entry, &before, member, spend->tokens - least_credit, batch->at_ns);
     int64_t left = entry->bucket.settled - entry->bucket.unsettled;

@@ -12,6 +12,7 @@
 
 struct batch;
 struct bucket;
+struct budget;
 struct entry;
 struct limit;
 struct node;
@@ -53,10 +54,11 @@ void take_excess_off(struct bucket *bucket, const struct limit *limit, const str
 void note_doubted(struct node *node, const struct entry *entry, uint64_t tokens);
 /* To be called before the key is charged: see peaks.h. */
 /*
- * The spend was charged to the entry's bucket, whose settled units were `before`: gives back what it is less
- * than its tokens.
+ * The spend, which was made at `at_ns`, was charged to the entry's bucket, which was `before`: gives back what the
+ * spend is less than its tokens. Only spends with grants are less.
  */
-void give_spare_back(struct entry *entry, const struct limit *limit, const struct spend *spend, int64_t before);
+void give_spare_back(struct entry *entry, const struct limit *limit, const struct budget *budget,
+                     const struct spend *spend, struct bucket before, uint64_t at_ns);
 void note_peak(struct node *node, const struct entry *entry);
 
 #endif

@@ -130,6 +130,7 @@ static void settle_spend(struct node *node, struct entry *entry, const struct ba
                          const struct spend *spend, uint64_t later)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
+    const struct budget *budget = &node->by_limit.budget[entry->limit];
     const uint64_t excess_tokens = spend->credit > spend->tokens ? spend->credit - spend->tokens : 0;
     const struct credit credit = credit_of(node, entry, excess_tokens, batch);
     const struct settlement settlement = {.tokens = spend->tokens,
@@ -138,10 +139,8 @@ static void settle_spend(struct node *node, struct entry *entry, const struct ba
                                           .at_ns = batch->at_ns};
     note_peak(node, entry);
     const struct bucket before = entry->bucket;
-    bucket_refill(&entry->bucket, limit, &node->by_limit.budget[entry->limit], batch->at_ns);
-    const int64_t level = entry->bucket.settled;
-    bucket_settle(&entry->bucket, limit, &node->by_limit.budget[entry->limit], &settlement);
-    give_spare_back(entry, limit, spend, level);
+    bucket_settle(&entry->bucket, limit, budget, &settlement);
+    give_spare_back(entry, limit, budget, spend, before, batch->at_ns);
     take_excess_off(&entry->bucket, limit, &credit);
     if (spend->tokens > spend->credit)
         aside_spare(node, entry, &before, node->me, spend->tokens - spend->credit, batch->at_ns);
