@@ -285,12 +285,24 @@ uint64_t faults_longest_way_ns(const struct sim *sim)
     return ns + ns / 65536 * sim->plan.jitter;
 }
 
-/*
- * Whoever was told before may have crashed before it could tell others: the operator looks, and says it again. The last
- * words of who is gone may still be on their way: whoever hears of its last start takes it for back. So the operator
- * looks once more when they have come.
- */
-void faults_look(struct sim *sim)
+static bool somebody_leaves(const struct sim *sim)
+{
+    for (unsigned i = 0; i < sim->plan.nodes; i++)
+        if (sim->node[i].life == LIFE_LEAVING)
+            return true;
+    return false;
+}
+
+/* All that is said by now has come when the operator looks. */
+static void post_look(struct sim *sim, uint64_t in_ns)
+{
+    (void)queue_post(&sim->queue, (struct happening){.kind = HAPPENS_LOOK,
+                                                     .at_ns = sim->now_ns + faults_longest_way_ns(sim) + 1 + in_ns,
+                                                     .value = somebody_leaves(sim)});
+}
+
+/* Whoever was told before may have crashed before it could tell others: the operator looks, and says it again. */
+static void look(struct sim *sim)
 {
     for (unsigned gone = 0; gone < sim->plan.nodes; gone++) {
         if (sim->node[gone].life != LIFE_FORGOTTEN)
@@ -301,6 +313,19 @@ void faults_look(struct sim *sim)
                 break;
             }
     }
+}
+
+/*
+ * The last words of who is gone may still be on their way when faults are over: whoever hears of its last start takes
+ * it for back. And who was cut off, and leaves now, may be the only one that knows of it, as active: the others were
+ * told to forget a peer that their configs do not name any more, could not, and hear of it only now. So the operator
+ * looks once more when such words have come, until nobody leaves.
+ */
+void faults_look(struct sim *sim, const struct happening *happening)
+{
+    look(sim);
+    if (happening->value > 0 || somebody_leaves(sim))
+        post_look(sim, sim->plan.interval_ns);
 }
 
 void faults_heal(struct sim *sim)
@@ -314,8 +339,7 @@ void faults_heal(struct sim *sim)
         if (sim->node[i].life == LIFE_DOWN)
             world_start(sim, i);
     }
-    faults_look(sim);
+    look(sim);
     if ((sim->plan.faults & (1u << FAULT_FORGET | 1u << FAULT_LEAVE)) != 0)
-        (void)queue_post(&sim->queue, (struct happening){.kind = HAPPENS_LOOK,
-                                                         .at_ns = sim->now_ns + faults_longest_way_ns(sim)});
+        post_look(sim, 0);
 }

@@ -227,7 +227,7 @@ static void happen(struct sim *sim, struct happening *happening)
         faults_forget(sim, happening);
         break;
     case HAPPENS_LOOK:
-        faults_look(sim);
+        faults_look(sim, happening);
         break;
     case HAPPENS_START:
         world_start(sim, happening->node);

@@ -214,7 +214,7 @@ void faults_forget(struct sim *sim, const struct happening *happening);
  */
 void faults_crash(struct sim *sim, unsigned i);
 void faults_heal(struct sim *sim);
-void faults_look(struct sim *sim);
+void faults_look(struct sim *sim, const struct happening *happening);
 /* The longest time that a message from before the healing may still be on its way. */
 uint64_t faults_longest_way_ns(const struct sim *sim);
 
