@@ -342,21 +342,6 @@ static bool waits_for_room(const struct node *node, uint32_t slot)
     return compact_comes_first(node) && origin_is_ghost(node, origin) && origin->next_part == 0;
 }
 
-/*
- * The batches before this one were lost in the crash of their maker: no peer has them or can make
- * them.
- */
-static bool is_orphan(const struct node *node, uint32_t slot, const struct batch *batch)
-{
-    const struct origin *origin = &node->origin[slot];
-    if (!origin_is_ghost(node, origin) || origin_has_begun(origin, batch) || !inbox_waited_long(node, batch))
-        return false;
-    for (uint32_t i = 0; i < node->member_end; i++)
-        if (member_needed(&node->member[i]) && node->member[i].known[slot] > origin->applied)
-            return false;
-    return true;
-}
-
 /* Applies batches in one pass over the inbox while the step has time; true: one was applied. */
 static bool inbox_pass(struct node *node)
 {
@@ -366,7 +351,7 @@ static bool inbox_pass(struct node *node)
         next = at->next;
         struct batch *batch = LIST_OWNER(at, struct batch, link);
         int slot = origin_find_uid(node, batch->origin_uid);
-        if (slot < 0 || batch->last <= node->origin[slot].applied || is_orphan(node, (uint32_t)slot, batch)) {
+        if (slot < 0 || batch->last <= node->origin[slot].applied || inbox_is_orphan(node, (uint32_t)slot, batch)) {
             inbox_take(node, batch);
             batch_destroy(&batch);
         } else if (is_next(node, &node->origin[slot], batch) && is_its_turn(node, (uint32_t)slot, batch)) {

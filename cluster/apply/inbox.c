@@ -6,6 +6,7 @@
  */
 #include "cluster/apply/inbox.h"
 
+#include "cluster/apply/apply.h"
 #include "cluster/codec/batch.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/origin.h"
@@ -187,6 +188,30 @@ bool inbox_make_room(struct node *node, const struct batch *batch)
 bool inbox_waited_long(const struct node *node, const struct batch *batch)
 {
     return node->now_ns - batch->arrived_ns > PATIENCE_INTERVALS * node->options.interval_ns;
+}
+
+/* True if a batch of that origin waits for nothing but to be applied: those behind it have their turns then. */
+static bool next_is_here(const struct node *node, const struct origin *origin)
+{
+    for (struct list *at = node->inbox.list.next; at != &node->inbox.list; at = at->next) {
+        const struct batch *batch = LIST_OWNER(at, const struct batch, link);
+        bool whole = batch->parts == 0 || inbox_has_all(node, batch);
+        if (batch->origin_uid == origin->uid && batch->first <= origin->applied + 1 &&
+            batch->last > origin->applied && whole && depends_are_met(node, batch))
+            return true;
+    }
+    return false;
+}
+
+bool inbox_is_orphan(const struct node *node, uint32_t slot, const struct batch *batch)
+{
+    const struct origin *origin = &node->origin[slot];
+    if (!origin_is_ghost(node, origin) || origin_has_begun(origin, batch) || !inbox_waited_long(node, batch))
+        return false;
+    for (uint32_t i = 0; i < node->member_end; i++)
+        if (member_needed(&node->member[i]) && node->member[i].known[slot] > origin->applied)
+            return false;
+    return !next_is_here(node, origin);
 }
 
 /*

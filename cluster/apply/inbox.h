@@ -36,6 +36,12 @@ bool inbox_make_room(struct node *node, const struct batch *batch);
 /* True if the batch has waited longer than the batches before it take to arrive. */
 bool inbox_waited_long(const struct node *node, const struct batch *batch);
 /*
+ * True if the batches before this one were lost in the crash of their maker: no peer has them or can make them. (A node
+ * that joined meanwhile has only gathered batches. They may be all there is of them, and those that follow each other
+ * are no orphans.)
+ */
+bool inbox_is_orphan(const struct node *node, uint32_t slot, const struct batch *batch);
+/*
  * Merged batches of several origins may depend on each other, so that none can be the first. A
  * snapshot has all of them. A snapshot cannot be taken if batches that were to be charged on top of
  * it are not kept any more. Then true: this batch goes first.

@@ -154,8 +154,54 @@ static void parts_of_many(void)
     world_close();
 }
 
+/* For so long no snapshot reaches that host, nor does it give one. */
+static void run_without_snapshots(unsigned host, unsigned ms)
+{
+    for (; ms > 0; ms--) {
+        world_run(1);
+        for (unsigned p = world.packet_count; p-- > 0;) {
+            struct world_packet *packet = &world.packet[p];
+            if (packet->kind == EVENT_MESSAGE || (packet->to != host && packet->from != host))
+                continue;
+            free(packet->data);
+            *packet = world.packet[--world.packet_count];
+        }
+    }
+}
+
+/* Ann joins, and hears what cat spends. Cat crashes before ann has a snapshot. Bob, who gives one, has not heard it. */
+static void heard_while_joining(void)
+{
+    world_init(3);
+    world_name_all();
+    for (unsigned i = ANN; i <= CAT; i++)
+        world.host[i].options.join_timeout_ns = 0;
+    world_start_all();
+    world_run(1000);
+    host_down(ANN);
+    world_links(BOB, LINK_CUT);
+    world_start(ANN);
+    run_without_snapshots(ANN, 500);
+    uint64_t spent = 0;
+    for (unsigned i = 0; i < 3; i++) {
+        spent += world_ask(CAT, "key 0", 0, 10).allowed ? 10 : 0;
+        run_without_snapshots(ANN, 300);
+    }
+    OK(spent == 30 && world_stats(ANN).batches_waiting >= 3, "ann, who joins, hears of what cat spends");
+    host_down(CAT);
+    run_without_snapshots(ANN, 3000);
+    world_links(BOB, LINK_FINE);
+    world_start(CAT);
+    world_run(3000);
+    for (unsigned i = ANN; i <= CAT; i++)
+        OK_U64(spent_as_seen_by(i), spent, "%s knows all that cat had spent before it crashed",
+               world.host[i].options.name);
+    world_close();
+}
+
 int main(void)
 {
+    heard_while_joining();
     ring();
     taken_from_two();
     parts_of_many();
