@@ -95,6 +95,7 @@ static void take_row(struct node *node, const struct message *message, const str
         return;
     member->number = row->number;
     member->refuses = message->members[row->member].refuses;
+    member->grants = message->members[row->member].grants;
     member->heard_ns = node->now_ns;
     member->heard_awake_ns = awake_ns(node);
     member->hears = 0;

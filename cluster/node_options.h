@@ -82,6 +82,11 @@ struct node_options {
     struct rule_caps rules;
     bool unknown_service_open; /* requests of unknown services pass; else MATCH_UNKNOWN_SERVICE */
     bool grants;               /* asks peers for rights of keys, and grants rights: see spend/voucher.h */
+    /*
+     * A clock that runs at the rate of events' now_ns, and also while the machine sleeps or a request is worked on;
+     * any thread may call it. NULL: vouchers age by now_ns alone.
+     */
+    uint64_t (*sleepless_ns)(void);
 };
 
 #endif

@@ -9,6 +9,7 @@
 #include "cluster/members/shares.h"
 #include "cluster/members/silence.h"
 #include "cluster/plane/plane_reach.h"
+#include "cluster/spend/voucher.h"
 #include "cluster/state/node_state.h"
 
 void view_refresh(struct node *node, struct effects *effects)
@@ -16,6 +17,7 @@ void view_refresh(struct node *node, struct effects *effects)
     const uint64_t share = node->sharing.share;
     const bool alone = node->sharing.alone;
     silence_refresh(node, effects);
+    voucher_look_around(node);
     accord_refresh(node, effects);
     shares_refresh(node);
     if (node->sharing.share != share || node->sharing.alone != alone)

@@ -168,6 +168,7 @@ static bool run(struct settings *settings, const struct request *request, struct
     /* other users must not read the files that this process keeps */
     (void)umask(umask(0) | (S_IWGRP | S_IRWXO));
     settings->node.incarnation = clock_wall_ns();
+    settings->node.sleepless_ns = clock_sleepless_ns;
     randombytes_buf(&settings->node.seed, sizeof settings->node.seed);
     return server_run(settings, request->config, error);
 }

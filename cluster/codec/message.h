@@ -43,7 +43,7 @@ enum {
 #define INCARNATION_MAX (UINT64_MAX / 2)
 
 /* Flags of a member on the wire. A newer peer may set more flags. */
-enum { MEMBER_RESERVED = 1, MEMBER_FORGOTTEN = 2, MEMBER_STORED = 4, MEMBER_REFUSES = 8 };
+enum { MEMBER_RESERVED = 1, MEMBER_FORGOTTEN = 2, MEMBER_STORED = 4, MEMBER_REFUSES = 8, MEMBER_GRANTS = 16 };
 
 struct member_record {
     struct bytes name, region, gossip_address, snapshot_address;
@@ -65,6 +65,8 @@ struct member_record {
      * what that member's store had.
      */
     bool stored;
+    /* the member answers asks, and tells in its batches whom its grants are for; as of that message, too */
+    bool grants;
 };
 
 struct origin_record {

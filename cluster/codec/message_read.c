@@ -48,6 +48,7 @@ static bool read_member(const msgpack_object *object, const struct envelope *env
     member->forgotten = (flags & MEMBER_FORGOTTEN) != 0;
     member->stored = (flags & MEMBER_STORED) != 0;
     member->refuses = (flags & MEMBER_REFUSES) != 0;
+    member->grants = (flags & MEMBER_GRANTS) != 0;
     return true;
 }
 

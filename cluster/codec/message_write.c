@@ -43,7 +43,8 @@ static void pack_members(msgpack_packer *packer, const struct message *header)
         msgpack_pack_uint64(packer, (member->reserved ? MEMBER_RESERVED : 0u) |
                                         (member->forgotten ? MEMBER_FORGOTTEN : 0u) |
                                         (member->stored ? MEMBER_STORED : 0u) |
-                                        (member->refuses ? MEMBER_REFUSES : 0u));
+                                        (member->refuses ? MEMBER_REFUSES : 0u) |
+                                        (member->grants ? MEMBER_GRANTS : 0u));
         msgpack_pack_uint64(packer, member->config);
     }
 }

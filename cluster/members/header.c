@@ -86,6 +86,7 @@ static void put_member(const struct node *node, struct message *header, const st
         .forgotten = member->forgotten,
         .config = member->self ? node->options.config_digest : member->config,
         .refuses = member->self ? !node->accord.decides : member->refuses,
+        .grants = member->self ? node->options.grants : member->grants,
         .stored = member->self ? node->stores.had_some : member_store_is_known(member),
     };
 }

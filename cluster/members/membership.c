@@ -144,7 +144,7 @@ static void adopt_incarnation(struct node *node, uint32_t index, const struct me
     member->forgotten = false;
     member->incarnation = record->incarnation;
     member->state = PEER_JOINING;
-    member->share_freed = member->knows_me = member->refuses = false;
+    member->share_freed = member->knows_me = member->refuses = member->grants = false;
     member->config = 0;
     member->number = member->echo = member->echo_number = 0;
     member->hears = 0;

@@ -140,7 +140,7 @@ static bool put(struct node *node, struct plane_work *work, const struct rule_re
 static bool reaches(struct node *node, struct plane_work *work, const struct rule *rule)
 {
     uint64_t shares[NODE_PEERS_MAX];
-    const struct reach_peers peers = {shares_of_all(node, shares), shares};
+    const struct reach_peers peers = {shares_of_all(node, shares), shares, node->options.grants};
     struct error sentence;
     switch (rule_reach(rule, &peers, &sentence)) {
     case RULE_REACHES:

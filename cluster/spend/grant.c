@@ -30,6 +30,12 @@ __extension__ typedef unsigned __int128 wide;
 
 /* ---- what may be granted ---- */
 
+/* By so much more a grant may be than what was wanted, where a token has parts. */
+static int64_t rounding_units(const struct limit *limit)
+{
+    return limit->units_per_token > 1 ? (limit->units_per_token >> SPARE_BITS) + 2 : 0;
+}
+
 static struct grant *free_grant(struct node *node)
 {
     for (uint32_t i = 0; i < GRANTS_MAX; i++)
@@ -71,8 +77,7 @@ static int64_t spare_units(const struct node *node, const struct entry *entry)
     uint64_t tokens;
     (void)grants_concern(node, entry->id, &tokens);
     int64_t granted = (int64_t)tokens * limit->units_per_token;
-    /* the parts of a token are rounded up below */
-    units -= (limit->units_per_token >> SPARE_BITS) + 2;
+    units -= rounding_units(limit);
     return bucket->unsettled > granted ? units / 2 : units;
 }
 
@@ -153,7 +158,7 @@ void grant_answer(struct node *node, uint32_t member, const struct ask_record *a
     const struct limit *limit = &node->limits.limit[index];
     const struct budget *budget = &node->by_limit.budget[index];
     int holder = origin_find(node, member, node->member[member].incarnation);
-    if (!node->options.grants || !may_answer(node, member, ask, limit) || holder < 0)
+    if (!node->rights.shared || !may_answer(node, member, ask, limit) || holder < 0)
         return;
     uint64_t expires_ns = kind_expires(limit->kind) ? node->now_ns + ask->live_ns : 0;
     struct entry *entry = table_obtain_nobodys(node->table, ask->id, index, expires_ns, node->now_ns);
@@ -172,7 +177,7 @@ int64_t grant_own(struct node *node, struct entry *entry, int64_t units, uint64_
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
     int64_t spare = bucket_allowance(&entry->bucket, &node->by_limit.budget[entry->limit]) -
-                    entry->bucket.unsettled - (limit->units_per_token >> SPARE_BITS) - 2;
+                    entry->bucket.unsettled - rounding_units(limit);
     units = rounded_units(units, spare, limit);
     return units > 0 ? make_grant(node, entry, units, node->my_slot, ask) : 0;
 }

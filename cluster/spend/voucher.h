@@ -6,7 +6,8 @@
  * The one idea: tokens of a voucher are charged everywhere when they are granted, so using them is told
  * to nobody. What the truth may have lost meanwhile because it was full is taken off: a voucher decays at
  * the rate of its limit, from the moment of the ask, and ends after VOUCHER_LIFE_NS. docs/accounting.md,
- * "Vouchers", has the argument. This file spends from no bucket and sends nothing.
+ * "Vouchers", has the argument. Requests are in voucher.c, steps in voucher_ask.c, and the memory of both in
+ * voucher_places.c. These files spend from no bucket and send nothing.
  */
 #ifndef HEADGATE_CLUSTER_SPEND_VOUCHER_H
 #define HEADGATE_CLUSTER_SPEND_VOUCHER_H
@@ -43,10 +44,10 @@ static inline uint64_t voucher_bit(struct key_id id)
 static inline bool voucher_may_help(const struct node *node, struct key_id id, const struct bucket *bucket,
                                     const struct limit *limit, uint64_t cost)
 {
-    if (!node->options.grants)
-        return false;
     if ((atomic_load_explicit(&node->rights.held, memory_order_relaxed) & voucher_bit(id)) != 0)
         return true;
+    if (!node->rights.shared)
+        return false;
     int64_t left = bucket->settled - bucket->unsettled;
     return left >= (int64_t)cost * limit->units_per_token && left >= limit->capacity_units >> 4 &&
            (limit->flags & LIMIT_SPLIT) == 0;
@@ -79,12 +80,14 @@ uint64_t voucher_wait_ns(const struct node *node, const struct charge *charge, c
 
 /* ---- steps ---- */
 
+/* Finds out whether all peers answer asks: while one does not, of an earlier release perhaps, nobody asks. */
+void voucher_look_around(struct node *node);
 /* Writes the asks that are due, at most `room`, and counts them as made. */
 uint32_t voucher_ask_due(struct node *node, struct ask_record *asks, uint32_t room);
 /* All of the batch is applied: takes its grants to this node. `member`: its maker. */
 void voucher_take(struct node *node, const struct batch *batch, uint32_t member);
 /* True if this node has asked for tokens of the key lately: it has none to spare. */
-bool voucher_asked_lately(const struct node *node, struct key_id id);
+bool voucher_asked_lately(struct node *node, struct key_id id);
 /* Asks for no tokens of the key for a while: a peer that has the right of way does. */
 void voucher_yield(struct node *node, struct key_id id);
 /* Frees the places of vouchers that have ended. */

@@ -34,6 +34,7 @@ struct member {
     bool mute_in, mute_out;
     bool config_differs;
     bool refuses;          /* by its newest message it decides nothing: see accord.c */
+    bool grants;           /* by its newest message it answers asks */
     uint64_t config;       /* digest of that incarnation's config; 0: unknown */
     bool forgotten;        /* left by an operator's word or forget_after */
     bool share_freed;      /* left for good, and all its spends are applied here */

@@ -23,10 +23,11 @@ enum {
 
 /* What an ask of this node has brought. */
 struct voucher_ask {
-    uint64_t number;     /* 0: none */
-    uint64_t asked_ns;   /* the tokens decay from here on */
-    uint64_t granted_by; /* bit i: member i */
-    int64_t units;       /* granted, less used */
+    uint64_t number;             /* 0: none */
+    uint64_t asked_ns;           /* the tokens decay from here on */
+    uint64_t asked_sleepless_ns; /* the same by options.sleepless_ns; 0: there is no such clock */
+    uint64_t granted_by;         /* bit i: member i */
+    int64_t units;               /* granted, less used */
 };
 
 struct voucher {
@@ -59,6 +60,7 @@ struct granted_key {
 struct rights {
     /* bit n: there may be a voucher of a key whose hash has n; 0: there is none */
     _Atomic uint64_t held;
+    bool shared;       /* all peers answer asks, and so does this node */
     atomic_bool wants; /* some voucher has wanted tokens */
     atomic_bool locked;
     uint64_t asks_count;                /* the number of the last ask */

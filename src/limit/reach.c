@@ -2,25 +2,10 @@
 
 #include <assert.h>
 
-enum { MILLION = 1000000 };
+enum { MILLION = 1000000, ROUNDED_BITS = 24 };
 
 /* Longer than most answers of peers take. */
 #define ANSWER_NS UINT64_C(500000000)
-
-bool reach_jointly(const struct limit_terms *terms, uint32_t floor_millionths)
-{
-    struct limit limit;
-    struct error error;
-    struct budget all;
-    const bool sound = limit_init(&limit, terms, &error);
-    assert(sound);
-    const struct bucket full = {.settled = limit.capacity_units};
-    if (limit.kind != LIMIT_BUCKET || (limit.flags & LIMIT_SPLIT) != 0 || floor_millionths > 0)
-        return false;
-    budget_init(&all, &limit, SHARE_ONE, false);
-    int64_t beyond = bucket_allowance(&full, &all) - limit.units_per_token;
-    return beyond > 0 && limit_refill_ns(&limit, beyond) > ANSWER_NS;
-}
 
 static bool admits(const struct limit *limit, uint64_t share, bool alone, uint64_t floor_tokens)
 {
@@ -29,6 +14,24 @@ static bool admits(const struct limit *limit, uint64_t share, bool alone, uint64
     const struct bucket full = {.settled = limit->capacity_units};
     budget_init(&budget, limit, share, alone);
     return bucket_allows(&full, limit, &budget, 1, floor_tokens);
+}
+
+/*
+ * True: where peers cannot admit a token by their shares, each can with what others grant it, a round trip later. What
+ * refills meanwhile is lost; of each share, the parts of a token that are rounded are not granted.
+ */
+static bool admit_jointly(const struct limit *limit, const struct reach_peers *peers)
+{
+    const struct bucket full = {.settled = limit->capacity_units};
+    const int64_t token = limit->units_per_token, rounded = token > 1 ? (token >> ROUNDED_BITS) + 2 : 0;
+    int64_t beyond = -token;
+    for (uint32_t i = 0; i < peers->count; i++) {
+        struct budget budget;
+        budget_init(&budget, limit, peers->shares[i], false);
+        const int64_t units = bucket_allowance(&full, &budget) - rounded;
+        beyond += units > 0 ? units : 0;
+    }
+    return limit->kind == LIMIT_CELL ? beyond >= 0 : beyond > 0 && limit_refill_ns(limit, beyond) > ANSWER_NS;
 }
 
 uint32_t reach_count(const struct limit_terms *terms, uint32_t floor_millionths, const struct reach_peers *peers)
@@ -41,6 +44,9 @@ uint32_t reach_count(const struct limit_terms *terms, uint32_t floor_millionths,
     const uint64_t floor_tokens = limit.capacity * floor_millionths / MILLION;
     for (uint32_t i = 0; i < peers->count; i++)
         count += admits(&limit, alone ? SHARE_ONE : peers->shares[i], alone, floor_tokens);
+    const bool granted = peers->grants && limit.kind != LIMIT_LOG && (limit.flags & LIMIT_SPLIT) == 0;
+    if (count < peers->count && granted && floor_millionths == 0 && admit_jointly(&limit, peers))
+        return peers->count;
     return count;
 }
 

@@ -2,7 +2,8 @@
  * reach: whether a peer can ever admit a request under a limit by its share, and which other limit would let it.
  *
  * The one idea: a peer never admits more than it would from a full bucket. So the rule of bucket.h is applied to a full
- * bucket and one token; the overshoot or capacity that is missing is found by a search. Not for the request path.
+ * bucket and one token; the overshoot or capacity that is missing is found by a search. Where peers grant each other
+ * their rights, what all together may spend counts, a round trip later. Not for the request path.
  */
 #ifndef HEADGATE_LIMIT_REACH_H
 #define HEADGATE_LIMIT_REACH_H
@@ -16,6 +17,7 @@
 struct reach_peers {
     uint32_t count;
     const uint64_t *shares;
+    bool grants; /* they grant each other rights, under limits of this kind: not of sliding windows */
 };
 
 /*
@@ -23,12 +25,6 @@ struct reach_peers {
  * limit_init must accept the terms.
  */
 uint32_t reach_count(const struct limit_terms *terms, uint32_t floor_millionths, const struct reach_peers *peers);
-
-/*
- * True: where no peer can admit a token by its share, each can with what the others grant it, a round trip later.
- * Only of buckets: the terms of a cell do not say whether it is a part of a sliding window, which gets no grants.
- */
-bool reach_jointly(const struct limit_terms *terms, uint32_t floor_millionths);
 
 /* The least overshoot, in tokens, with which all peers can; 0: there is none, as for a static split. */
 uint64_t reach_overshoot(const struct limit_terms *terms, uint32_t floor_millionths,

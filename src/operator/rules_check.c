@@ -56,7 +56,8 @@ static int read_config(struct check *check)
         return no_memory(check);
     if (!settings_read(check->settings, path, &error))
         return explain(check, &error);
-    check->peers = (struct reach_peers){settings_shares(&check->settings->node, check->shares), check->shares};
+    check->peers = (struct reach_peers){settings_shares(&check->settings->node, check->shares), check->shares,
+                                        check->settings->node.grants};
     return EX_OK;
 }
 

@@ -51,8 +51,6 @@ static void ask(struct inquiry *inquiry, const char *what, const struct rule_amo
     struct limit_terms terms;
     rule_terms(rule, amount, scale, &terms);
     const uint32_t floor = rule->priority_floor[priority], can = reach_count(&terms, floor, inquiry->peers);
-    if (can == 0 && reach_jointly(&terms, floor))
-        return; /* nobody has a whole token, and peers grant parts */
     /* Grave is only a lasting denial: a service recovers, and a shadow rule denies nobody. */
     const bool grave = can == 0 && scale == RULE_SCALE_ONE && rule->mode == RULE_ENFORCE;
     const enum rule_reach reach = can == inquiry->peers->count ? RULE_REACHES
@@ -86,7 +84,9 @@ static void ask_amount(struct inquiry *inquiry, const char *field, const char *o
 
 enum rule_reach rule_reach(const struct rule *rule, const struct reach_peers *peers, struct error *sentence)
 {
-    struct inquiry inquiry = {.rule = rule, .peers = peers, .reach = RULE_REACHES, .sentence = sentence};
+    struct reach_peers these = *peers;
+    struct inquiry inquiry = {.rule = rule, .peers = &these, .reach = RULE_REACHES, .sentence = sentence};
+    these.grants = peers->grants && rule->algorithm != RULE_SLIDING_WINDOW;
     if (rule->mode == RULE_OFF || peers->count == 0)
         return RULE_REACHES;
     ask_amount(&inquiry, rule_is_bucket(rule->algorithm) ? "rate" : "limit", "", &rule->amount);

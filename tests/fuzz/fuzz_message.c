@@ -215,6 +215,7 @@ static void start(struct story *story, unsigned i)
     options.incarnation = ++story->incarnation[i];
     options.seed = i;
     options.limits = &story->limits.named;
+    options.grants = true;
     story->node[i] = node_create(&options, &error);
     assert(story->node[i]);
     step(story, i, (struct event){.kind = EVENT_START});

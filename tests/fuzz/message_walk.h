@@ -13,7 +13,7 @@
 #include <assert.h>
 
 struct message_walk {
-    uint32_t batches, malformed_batches;
+    uint32_t batches, malformed_batches, grants, asks, malformed_asks;
     uint64_t numbers; /* of batches and pages */
     uint64_t hash;
 };
@@ -83,6 +83,29 @@ static inline void walk_batches(struct message_walk *walk, const struct message 
         walk_hash(walk, record.first ^ record.last ^ record.age_ns);
         uint64_t count = walk_numbers(walk, (struct number_reader){.groups = record.groups});
         assert(count == record.spend_count);
+        for (uint32_t g = 0; g < record.grant_count; g++) {
+            const struct grant_record grant = message_grant(&record, g);
+            assert(grant.holder < message->origin_count && grant.tokens >= 1 && grant.spare >> SPARE_BITS == 0);
+            walk_hash(walk, grant.id.high ^ grant.id.low ^ grant.ask ^ grant.tokens ^ grant.spare);
+        }
+        assert(record.grant_count <= BATCH_GRANTS_MAX);
+        walk->grants += record.grant_count;
+    }
+}
+
+static inline void walk_asks(struct message_walk *walk, const struct message *message)
+{
+    struct ask_record ask;
+    assert(message->ask_count <= MESSAGE_ASKS_MAX);
+    for (uint32_t i = 0; i < message->ask_count; i++) {
+        walk->asks++;
+        if (!message_ask(message, i, &ask)) {
+            walk->malformed_asks++;
+            continue;
+        }
+        assert(ask.terms.kind < LIMIT_KINDS && ask.parts >> SPARE_BITS == 0);
+        assert(ask.among >= 1 && ask.among <= SHARE_ONE && ask.live_ns <= CELL_STEPS_MAX * CELL_STEP_NS);
+        walk_hash(walk, ask.id.high ^ ask.id.low ^ ask.number ^ ask.tokens ^ ask.parts ^ ask.live_ns);
     }
 }
 
@@ -96,6 +119,7 @@ static inline bool message_walk(struct message_walk *walk, struct bytes bytes)
         return false;
     walk_header(&message, bytes);
     walk_batches(walk, &message);
+    walk_asks(walk, &message);
     if (message_page(&message, &reader))
         (void)walk_numbers(walk, reader);
     assert(walk->numbers * (sizeof(struct key_id) + 1) <= bytes.size);

@@ -45,6 +45,7 @@ static void draw_header(struct random *random, struct message *header)
         member->state = states[random_below(random, 3)];
         member->reserved = random_below(random, 2) != 0;
         member->refuses = random_below(random, 2) != 0;
+        member->grants = random_below(random, 2) != 0;
         member->config = draw_u64(random);
     }
     for (uint32_t i = 0; i < header->origin_count; i++) {
@@ -77,22 +78,54 @@ static void draw_spends(struct random *random, struct spend *spends, uint32_t co
     }
 }
 
+/* Only a batch that is no merge has grants. */
+static struct batch *draw_batch(struct random *random)
+{
+    const uint32_t spends = draw_count(random, NUMBERS_MAX), grants = draw_count(random, GRANTS_DRAWN_MAX);
+    const bool merged = random_below(random, 2) != 0;
+    struct batch *batch = batch_create_granting(0, spends, merged ? 0 : grants);
+    assert(batch);
+    draw_spends(random, batch->spend, batch->spend_count);
+    batch->first = 1 + draw_u64(random) / 4;
+    batch->last = batch->first + (merged ? random_below(random, 3) : 0);
+    batch->open_ns = draw_u64(random);
+    batch->parts = merged ? 1 + (uint32_t)random_below(random, PARTS_MAX) : 0;
+    batch->part = batch->parts > 0 ? (uint32_t)random_below(random, batch->parts) : 0;
+    batch->merge = batch->parts > 0 ? random_u64(random) | 1 : 0;
+    for (uint32_t g = 0; g < batch->grant_count; g++)
+        batch->grant[g] = (struct batch_grant){.id = {random_u64(random), random_u64(random)},
+                                               .spare = (uint32_t)(random_u64(random) >> (64 - SPARE_BITS)),
+                                               .ask = draw_u64(random),
+                                               .tokens = 1 + draw_u64(random) / 2};
+    return batch;
+}
+
+static void draw_asks(struct random *random, struct drawn *drawn)
+{
+    drawn->header.ask_count = drawn->header.kind == MESSAGE_GOSSIP ? draw_count(random, MESSAGE_ASKS_MAX) : 0;
+    for (uint32_t i = 0; i < drawn->header.ask_count; i++)
+        drawn->ask[i] = (struct ask_record){
+            .id = {random_u64(random), random_u64(random)},
+            .terms = limit_terms_of(&limits.limit[random_below(random, limits.count)]),
+            .number = draw_u64(random),
+            .tokens = draw_u64(random),
+            .parts = (uint32_t)(random_u64(random) >> (64 - SPARE_BITS)),
+            .among = 1 + random_below(random, SHARE_ONE),
+            .live_ns = random_below(random, CELL_STEPS_MAX) * CELL_STEP_NS,
+        };
+}
+
 void draw_message(struct random *random, struct drawn *drawn)
 {
     draw_header(random, &drawn->header);
     drawn->batch_count = drawn->header.origin_count > 0 ? (uint32_t)random_below(random, BATCHES_MAX + 1) : 0;
     for (uint32_t b = 0; b < drawn->batch_count; b++) {
-        struct batch *batch = batch_create(0, draw_count(random, NUMBERS_MAX));
-        assert(batch);
-        draw_spends(random, batch->spend, batch->spend_count);
-        batch->first = 1 + draw_u64(random) / 4;
-        batch->last = batch->first + random_below(random, 3);
-        drawn->batch[b] = batch;
+        struct batch *batch = drawn->batch[b] = draw_batch(random);
         drawn->batch_origin[b] = (uint32_t)random_below(random, drawn->header.origin_count);
-        batch->open_ns = draw_u64(random);
-        batch->parts = random_below(random, 2) ? 0 : 1 + (uint32_t)random_below(random, PARTS_MAX);
-        batch->part = batch->parts > 0 ? (uint32_t)random_below(random, batch->parts) : 0;
-        batch->merge = batch->parts > 0 ? random_u64(random) | 1 : 0;
+        for (uint32_t g = 0; g < batch->grant_count; g++)
+            drawn->holders[b][g] = random_below(random, 8) == 0
+                                       ? NO_HOLDER
+                                       : (uint32_t)random_below(random, drawn->header.origin_count);
         for (uint32_t o = 0; o < drawn->header.origin_count; o++)
             drawn->depends[b][o] = draw_u64(random);
     }
@@ -102,6 +135,7 @@ void draw_message(struct random *random, struct drawn *drawn)
         drawn->header.page_beyond[o] = drawn->header.page_prefix << o % 32;
     drawn->header.page_split = drawn->header.kind == MESSAGE_REPLY && random_below(random, 4) == 0;
     drawn->header.has_page = drawn->header.kind != MESSAGE_GOSSIP && random_below(random, 3) != 0;
+    draw_asks(random, drawn);
     drawn->number_count = draw_count(random, NUMBERS_MAX);
     draw_spends(random, drawn->number, drawn->number_count);
 }
@@ -116,11 +150,12 @@ struct bytes encode(struct effects *effects, const struct drawn *drawn)
     for (uint32_t b = 0; b < drawn->batch_count; b++) {
         size_t before = message_size(&writer);
         message_put_batch(&writer, drawn->batch_origin[b], 0, drawn->batch[b], drawn->depends[b],
-                          header->origin_count, NULL, &limits);
+                          header->origin_count, drawn->holders[b], &limits);
         assert(message_size(&writer) - before <=
                batch_encoded_max_bytes(drawn->batch[b]->spend_count,
                                        spends_groups(drawn->batch[b]->spend, drawn->batch[b]->spend_count),
-                                       header->origin_count));
+                                       header->origin_count) +
+                   (size_t)drawn->batch[b]->grant_count * GRANT_ENCODED_MAX_BYTES);
     }
     const struct page_content page = {.prefix = header->page_prefix,
                                       .bits = header->page_bits,
@@ -130,7 +165,9 @@ struct bytes encode(struct effects *effects, const struct drawn *drawn)
                                       .number_count = drawn->number_count,
                                       .beyond = header->page_beyond,
                                       .beyond_count = header->page_prefix % 2 == 0 ? 0 : header->origin_count};
-    if (!header->has_page)
+    if (header->ask_count > 0)
+        message_end_with_asks(&writer, drawn->ask, header->ask_count);
+    else if (!header->has_page)
         message_end(&writer);
     else if (header->kind == MESSAGE_REQUEST)
         message_end_with_request(&writer, header->page_prefix, header->page_bits);

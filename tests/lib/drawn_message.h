@@ -13,7 +13,7 @@
 
 #include <assert.h>
 
-enum { NUMBERS_MAX = 400, BATCHES_MAX = 6 };
+enum { NUMBERS_MAX = 400, BATCHES_MAX = 6, GRANTS_DRAWN_MAX = 4 };
 
 /* The drawn values of a message. */
 struct drawn {
@@ -22,6 +22,8 @@ struct drawn {
     struct batch *batch[BATCHES_MAX];
     uint32_t batch_origin[BATCHES_MAX];
     uint64_t depends[BATCHES_MAX][ORIGINS_MAX];
+    uint32_t holders[BATCHES_MAX][GRANTS_DRAWN_MAX]; /* of grants; some are not named */
+    struct ask_record ask[MESSAGE_ASKS_MAX];         /* header.ask_count */
     uint32_t number_count;
     struct spend number[NUMBERS_MAX];
 };

@@ -20,6 +20,7 @@ unsigned known_read(const char *path, struct known_seed *known, unsigned room)
         known[count].seed = strtoull(line, &end, 10);
         known[count].without_rules = strncmp(end, " - ", 3) == 0;
         known[count].early = known[count].without_rules || strncmp(end, " = ", 3) == 0;
+        known[count].mild = strncmp(end, " ~ ", 3) == 0;
         count += end != line;
     }
     (void)fclose(file);

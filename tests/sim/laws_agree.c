@@ -228,7 +228,7 @@ static double late_units(const struct sim *sim, unsigned key, uint64_t lateness_
     return (double)(lateness_ns + waits_ns(sim, limit)) / (double)limit->tick_ns * (double)limit->units_per_tick *
                1.001 +
            (double)truth_rounding_units(limit) +
-           (double)(sim->doubted_tokens[key] + sim->rights.granted) * (double)limit->units_per_token;
+           (double)(sim->doubted_tokens[key] + sim->rights.all.granted) * (double)limit->units_per_token;
 }
 
 /* Whatever was lost: in the end all have heard of the same spends, unless somebody went on alone and knew none. */

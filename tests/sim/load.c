@@ -308,8 +308,8 @@ static void one_client(struct sim *sim, unsigned i, unsigned k)
         take_all(sim, i, k);
     else if (sim->plan.pipelines && draw_one_in(&sim->load_random, 8))
         decide_pipeline(sim, i, k, cost);
-    else
-        (void)load_admit(sim, i, k, cost);
+    else if (!load_admit(sim, i, k, cost) && sim->plan.rushes_one)
+        rights_come_again(sim, i, k, cost);
 }
 
 /* Three times the rate in all, evenly, for the keys whose utilisation is measured. */
@@ -376,7 +376,9 @@ void load_burst(struct sim *sim)
     if (sim->phase != PHASE_SAFETY)
         return;
     unsigned k = draw_key(sim);
-    for (unsigned i = 0; i < sim->plan.nodes; i++)
+    if (sim->plan.rushes_one)
+        rights_burst(sim, k);
+    for (unsigned i = 0; i < sim->plan.nodes && !sim->plan.rushes_one; i++)
         for (unsigned count = 0; count < 16 && sim->failure[0] == '\0'; count++)
             if (sim->node[i].life == LIFE_UP)
                 one_client(sim, i, k);

@@ -7,7 +7,7 @@
  *       --known FILE     first the seeds listed there, which once broke a law
  *       --keep-going     report every failing seed, not only the first of each job; --tap: for prove
  *       --only LETTERS   rules of these kinds only: b buckets, f fixed and s sliding windows, l logs, c leases; - none
- *       --grants         nodes ask each other for rights: see rights.c
+ *       --grants         nodes ask each other for rights: see rights.c; --mild: where that is as rare as elsewhere
  *       --early          without what is drawn late: see plan_draw_late()
  *       --edits          operators change rules meanwhile, in several places
  *       --odd            one node of three or more has another config, and must not decide
@@ -39,7 +39,7 @@ struct arguments {
     uint64_t from, count;
     double seconds;
     unsigned jobs;
-    bool one, verbose, trace, hash, tap, keep_going, edits, disks, odd, newer, early, woven, grants;
+    bool one, verbose, trace, hash, tap, keep_going, edits, disks, odd, newer, early, woven, grants, mild;
     unsigned scenario_seeds, healing_seeds, pair_seeds;
     struct search_options search;
 };
@@ -48,6 +48,7 @@ struct arguments {
 struct job {
     uint64_t seed, next; /* running now, or 0 with next = where to go on */
     uint64_t runs, steps, admissions, messages, failures;
+    struct rights_figures rights;
     double simulated_seconds;
 };
 
@@ -72,7 +73,8 @@ static bool run_seed(const struct arguments *arguments, uint64_t seed)
         disks_draw(&sim->plan);
     if (!arguments->early)
         plan_draw_late(&sim->plan);
-    sim->plan.grants = arguments->grants;
+    if (arguments->grants)
+        rights_draw(&sim->plan, !arguments->mild);
     if (arguments->odd)
         plan_draw_odd(&sim->plan);
     sim->verbose = arguments->verbose || arguments->trace;
@@ -82,8 +84,9 @@ static bool run_seed(const struct arguments *arguments, uint64_t seed)
 
 static void print_failure(const struct arguments *arguments, uint64_t seed, const char *what)
 {
-    printf("%sseed %" PRIu64 ": %s    (%s%s%s%s --seed %" PRIu64 " --verbose)\n", arguments->tap ? "# " : "", seed,
-           what, arguments->program, arguments->early ? " --early" : "", arguments->grants ? " --grants" : "",
+    printf("%sseed %" PRIu64 ": %s    (%s%s%s%s%s --seed %" PRIu64 " --verbose)\n", arguments->tap ? "# " : "",
+           seed, what, arguments->program, arguments->early ? " --early" : "", arguments->grants ? " --grants" : "",
+           arguments->mild ? " --mild" : "",
            arguments->edits   ? " --edits"
            : arguments->disks ? " --disks"
            : arguments->odd   ? " --odd"
@@ -104,6 +107,9 @@ static bool run_and_report(const struct arguments *arguments, uint64_t seed, str
     job->admissions += sim->admissions;
     job->messages += sim->messages;
     job->simulated_seconds += (double)sim->now_ns / 1e9;
+    job->rights.asks += sim->rights.all.asks;
+    job->rights.granted += sim->rights.all.granted;
+    job->rights.used += sim->rights.all.used;
     memcpy(failure, sim->failure, sizeof failure);
     if (held && seed % TWICE_EVERY == 0) {
         held = run_seed(arguments, seed) && sim->hash == hash;
@@ -188,11 +194,17 @@ static void print_sum(const struct arguments *arguments, const struct job *jobs,
         sum.messages += jobs[j].messages;
         sum.failures += jobs[j].failures;
         sum.simulated_seconds += jobs[j].simulated_seconds;
+        sum.rights.asks += jobs[j].rights.asks;
+        sum.rights.granted += jobs[j].rights.granted;
+        sum.rights.used += jobs[j].rights.used;
     }
     printf("%s%" PRIu64 " seeds from %" PRIu64 ", %" PRIu64 " failed; %.0f s of clusters' lives, %" PRIu64
            " steps, %" PRIu64 " messages, %" PRIu64 " admissions in %.1f s\n",
            arguments->tap ? "# " : "", sum.runs, arguments->from, sum.failures, sum.simulated_seconds, sum.steps,
            sum.messages, sum.admissions, took);
+    if (arguments->grants)
+        printf("# rights: %" PRIu64 " asks, %" PRIu64 " tokens granted, %" PRIu64 " used\n", sum.rights.asks,
+               sum.rights.granted, sum.rights.used);
 }
 
 static bool run_range(const struct arguments *arguments)
@@ -225,6 +237,7 @@ static bool run_known(const struct arguments *arguments, unsigned *count)
         one.from = known[i].seed;
         one.only = known[i].without_rules ? "-" : arguments->only;
         one.early |= known[i].early;
+        one.mild |= known[i].mild;
         one.count = one.jobs = 1;
         one.seconds = 0;
         one.keep_going = true;
@@ -284,7 +297,8 @@ static int usage(const char *program)
         stderr,
         "usage: %s --seed N [--verbose] [--trace] [--hash]\n"
         "       %s (--seeds COUNT | --seconds S) [--from N] [--jobs J] [--known FILE] [--keep-going] [--tap]\n"
-        "          [--only LETTERS of bfslc, or -] [--early] [--grants] [--edits | --disks | --odd | --newer]\n"
+        "          [--only LETTERS of bfslc, or -] [--early] [--grants [--mild]] [--edits | --disks | --odd | "
+        "--newer]\n"
         "       %s (--scenarios | --healing) SEEDS [--tap]; %s --woven [--tap]\n"
         "       %s (--search TRIALS | --search-seconds S) [--refill] [--from N] [--tap]\n",
         program, program, program, program, program);
@@ -308,6 +322,7 @@ static bool flag(struct arguments *arguments, const char *word)
         {"--newer", &arguments->newer},
         {"--early", &arguments->early},
         {"--grants", &arguments->grants},
+        {"--mild", &arguments->mild},
         {"--woven", &arguments->woven},
         {"--refill", &arguments->search.refill},
     };

@@ -120,6 +120,7 @@ struct plan {
     enum load_shape shape;
     bool bursts, gaps, greedy; /* greedy: clients take all that a node gives */
     bool pipelines;            /* some requests arrive together, and are decided in runs */
+    bool rushes_one;           /* bursts: one node is asked for a whole limit; see rights_load.c */
     uint64_t arrival_gap_ns;   /* mean between two clients at the busiest node */
     uint64_t demand_percent;   /* of the rate */
     struct plan_asks asks;     /* rules beside the limits of the config */

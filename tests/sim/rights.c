@@ -4,12 +4,21 @@
  *   rights  peers grant no more than was asked for, but for rounding; a node receives no more than was granted,
  *           and uses no more than it has received.
  *
- * A voucher decays by the clock of its holder. Where clocks jump or stand still, the truth, which the fastest clock
- * refills, may have lost more at the capacity than the holder knows: at most what is in vouchers.
+ * A voucher decays by the clock of its holder, or by one that does not stand still. When another clock jumps ahead, the
+ * truth, which the fastest clock refills, may lose more at the capacity than the holder knows: at most what is in
+ * vouchers then. From then on as much may be missing; until it happens, nothing may.
  */
 #include "tests/sim/sim.h"
 
 #include <inttypes.h>
+
+#define LIFE_NS UINT64_C(4000000000) /* of a voucher */
+#define SLEEPLESS_ORIGIN_NS UINT64_C(5000000000)
+
+enum {
+    DRIFT_PART = 500, /* clocks that are not wrong run apart by no more than this part */
+    DRIFT_LEAST_NS = 1000,
+};
 
 int64_t rights_units(struct sim *sim, unsigned i, struct key_id id, uint16_t limit, const struct limit *of)
 {
@@ -22,20 +31,38 @@ int64_t rights_units(struct sim *sim, unsigned i, struct key_id id, uint16_t lim
     return (int64_t)explanation.voucher_tokens * of->units_per_token;
 }
 
-bool rights_clocks_differ(const struct sim *sim)
+static const struct sim *sleepless;
+
+uint64_t rights_sleepless_ns(void)
 {
-    return (sim->plan.faults & (1u << FAULT_JUMP | 1u << FAULT_STALL)) != 0;
+    return SLEEPLESS_ORIGIN_NS + sleepless->now_ns;
 }
 
-int64_t rights_slack_units(const struct sim *sim, const struct limit *limit)
+/* Vouchers that were out when a clock was wrong, or soon after, may be worth too much. */
+static void note_clocks(struct sim *sim)
 {
-    uint64_t granted = sim->rights.granted < limit->capacity ? sim->rights.granted : limit->capacity;
-    return rights_clocks_differ(sim) && limit->kind == LIMIT_BUCKET ? (int64_t)granted * limit->units_per_token : 0;
+    uint64_t fast_ns = clock_read(&sim->fast, sim->now_ns);
+    uint64_t apart_ns = fast_ns > sim->now_ns ? fast_ns - sim->now_ns : 0;
+    uint64_t drifted_ns = (sim->now_ns - sim->rights.looked_ns) / DRIFT_PART + DRIFT_LEAST_NS;
+    if (apart_ns > sim->rights.apart_ns + drifted_ns)
+        sim->rights.wrong_until_ns = sim->now_ns + 2 * LIFE_NS;
+    if (sim->now_ns < sim->rights.wrong_until_ns)
+        sim->rights.doubtful = sim->rights.all.granted;
+    sim->rights.apart_ns = apart_ns;
+    sim->rights.looked_ns = sim->now_ns;
+}
+
+int64_t rights_slack_units(struct sim *sim, const struct limit *limit)
+{
+    note_clocks(sim);
+    uint64_t tokens = sim->rights.doubtful < limit->capacity ? sim->rights.doubtful : limit->capacity;
+    return limit->kind == LIMIT_BUCKET ? (int64_t)tokens * limit->units_per_token : 0;
 }
 
 void rights_node_starts(struct sim *sim, unsigned i)
 {
     sim->rights.was[i] = (struct rights_figures){0};
+    sleepless = sim;
 }
 
 void rights_after_step(struct sim *sim, unsigned i)
@@ -57,7 +84,7 @@ void rights_after_step(struct sim *sim, unsigned i)
         .received = stats.rights_received_tokens,
         .used = stats.rights_used_tokens,
     };
-    sim->rights.granted = all->granted;
+    note_clocks(sim);
     if (laws_are_off(sim))
         return;
     if (stats.rights_used_tokens > stats.rights_received_tokens)

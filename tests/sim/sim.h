@@ -118,7 +118,8 @@ struct sim {
     uint64_t measured_admissions, measured_snapshots; /* that there were before the measuring began */
     struct {
         struct rights_figures all, was[SIM_NODES_MAX]; /* of all lives; of the present lives */
-        uint64_t granted;                              /* tokens */
+        uint64_t apart_ns, looked_ns, wrong_until_ns;  /* of clocks: see rights.c */
+        uint64_t doubtful;                             /* tokens granted up to then */
     } rights;
     struct asks asks;
     struct edits edits;
@@ -244,12 +245,20 @@ uint64_t laws_sum_of_shares(const struct sim *sim);
 /* Notes whether the node's table was too small. */
 void laws_note_evictions(struct sim *sim, unsigned i);
 
+/* ---- rights_load.c ---- */
+/* Nodes grant each other rights. `demand`: in most worlds there is more demand than shares allow. */
+void rights_draw(struct plan *plan, bool demand);
+/* One node is asked for the whole limit of key k. Clients that are refused come again. */
+void rights_burst(struct sim *sim, unsigned k);
+void rights_come_again(struct sim *sim, unsigned i, unsigned k, uint64_t cost);
+
 /* ---- rights.c ---- */
 /* What the node may admit of the key from vouchers. */
 int64_t rights_units(struct sim *sim, unsigned i, struct key_id id, uint16_t limit, const struct limit *of);
 /* How far below the overshoot a bucket's truth may be, since clocks differ. */
-int64_t rights_slack_units(const struct sim *sim, const struct limit *limit);
-bool rights_clocks_differ(const struct sim *sim);
+int64_t rights_slack_units(struct sim *sim, const struct limit *limit);
+/* True time: a machine that sleeps, whose clock stands still, knows afterwards for how long. */
+uint64_t rights_sleepless_ns(void);
 void rights_node_starts(struct sim *sim, unsigned i);
 void rights_after_step(struct sim *sim, unsigned i);
 
@@ -328,10 +337,11 @@ int pairs_run(unsigned seeds, bool tap);
 /* ---- known.c ---- */
 struct known_seed {
     uint64_t seed;
-    bool without_rules, early;
+    bool without_rules, early, mild;
 };
 /*
- * Lines "seed reason", "seed - reason" for one without rules, "seed = reason" for one without what is drawn late;
+ * Lines "seed reason", "seed - reason" for one without rules, "seed = reason" for one without what is drawn late,
+ * "seed ~ reason" for one without the demand of rights_draw;
  * others are skipped. To be read before any job is forked: they would share the file's position.
  */
 unsigned known_read(const char *path, struct known_seed *known, unsigned room);

@@ -14,6 +14,8 @@
 
 /* Never runs backwards. Its origin means nothing, and it stands still while the machine sleeps. */
 uint64_t clock_monotonic_ns(void);
+/* The same, but it goes on while the machine sleeps. */
+uint64_t clock_sleepless_ns(void);
 /*
  * Nanoseconds since 1970. It jumps when somebody sets the time, so it may only be used for
  * incarnations, log lines, histories and calendars.

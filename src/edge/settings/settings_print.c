@@ -287,8 +287,6 @@ uint64_t settings_digest(const struct settings *settings)
     uint64_t sum = 0;
     int size = snprintf(line, sizeof line, "interval %llu ns", (unsigned long long)settings->node.interval_ns);
     sum += hash_64(key, line, (size_t)size);
-    if (settings->node.grants)
-        sum += hash_64(key, "grants", sizeof "grants" - 1);
     for (uint32_t i = 0; i < settings->node.region_count; i++) {
         const struct region_weight *region = &settings->node.regions[i];
         size = snprintf(line, sizeof line, "region %s weight %llu", region->region,

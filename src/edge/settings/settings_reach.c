@@ -40,13 +40,13 @@ bool settings_check_reach(struct settings *settings, const struct settings_reade
 {
     const struct node_options *node = &settings->node;
     uint64_t shares[NODE_PEERS_MAX + 1];
-    const struct reach_peers peers = {settings_shares(node, shares), shares};
+    const struct reach_peers peers = {settings_shares(node, shares), shares, node->grants};
     for (uint16_t i = 0; i < settings->limits.count; i++) {
         const struct named_limit *limit = &settings->limits.limit[i];
         const uint32_t can = reach_count(&limit->terms, 0, &peers);
         char sentence[SENTENCE_BYTES];
         struct settings_reader entry;
-        if (can == peers.count || (can == 0 && reach_jointly(&limit->terms, 0)))
+        if (can == peers.count)
             continue;
         reach_sentence(&limit->terms, 0, &peers, can, sentence, sizeof sentence);
         if (can == 0)

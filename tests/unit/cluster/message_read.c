@@ -23,6 +23,15 @@ static bool walks(const char *data, size_t size)
     return sound;
 }
 
+/* A message with an ask, and with a grant to a holder that it names. */
+static bool tells_of_rights(const struct drawn *drawn)
+{
+    bool granted = false;
+    for (uint32_t b = 0; b < drawn->batch_count; b++)
+        granted |= drawn->batch[b]->grant_count > 0 && drawn->holders[b][0] != NO_HOLDER;
+    return granted && drawn->header.ask_count > 0;
+}
+
 /* A message of a few hundred bytes with something of everything. */
 static struct bytes small_message(struct effects *effects, enum message_kind kind)
 {
@@ -35,8 +44,9 @@ static struct bytes small_message(struct effects *effects, enum message_kind kin
         draw_message(&random, &drawn);
         (void)encode(effects, &drawn);
     } while (drawn.header.kind != kind || drawn.header.member_count < 2 || drawn.header.row_count < 1 ||
-             drawn.batch_count < 2 || drawn.header.has_page != (kind != MESSAGE_GOSSIP) ||
-             effects->arena_size > 3000 || drawn.number_count < 2);
+             drawn.batch_count < 2 || (kind == MESSAGE_GOSSIP && !tells_of_rights(&drawn)) ||
+             drawn.header.has_page != (kind != MESSAGE_GOSSIP) || effects->arena_size > 3000 ||
+             drawn.number_count < 2);
     forget(&drawn);
     return (struct bytes){(const char *)effects->arena + 6, effects->arena_size - 6};
 }
@@ -81,15 +91,16 @@ struct rewriting {
 };
 
 /*
- * Members, origins, rows and batches, and groups of numbers, may be more or fewer, names of the muted fewer; returns
- * and lives may be absent.
+ * Members, origins, rows, batches and asks, groups of numbers, and grants may be more or fewer, names of the muted
+ * fewer; returns and lives may be absent.
  */
 static bool list_may_vary(const struct newer_path *path, enum change change)
 {
     const uint32_t *at = path->at;
     return (path->depth == 1 && at[0] == 5 && change == ONE_LESS) ||
-           (path->depth == 2 && at[1] >= 2 && at[1] <= 5) || (path->depth == 3 && at[1] == 6 && at[2] == 4) ||
-           (path->depth == 4 && at[1] == 5 && at[3] == 6) ||
+           (path->depth == 2 && at[1] >= 2 && (at[1] <= 5 || at[1] == 7)) ||
+           (path->depth == 3 && at[1] == 6 && at[2] == 4) ||
+           (path->depth == 4 && at[1] == 5 && (at[3] == 6 || at[3] == 8)) ||
            (path->depth == 5 && at[1] == 6 && at[2] == 4 && at[4] >= 3) ||
            (path->depth == 6 && at[1] == 5 && at[3] == 6 && at[5] >= 3);
 }
@@ -150,7 +161,7 @@ static bool is_sound(const char *data, size_t size)
 {
     struct message_walk walk;
     struct number_reader reader;
-    if (!message_walk(&walk, (struct bytes){data, size}) || walk.malformed_batches > 0)
+    if (!message_walk(&walk, (struct bytes){data, size}) || walk.malformed_batches + walk.malformed_asks > 0)
         return false;
     bool sound = message_open(&opened, (struct bytes){data, size});
     sound = sound && (!opened.has_page || opened.kind != MESSAGE_REPLY || message_page(&opened, &reader));

@@ -17,7 +17,8 @@ static bool same_members(const struct message *a, const struct message *b)
                bytes_equal(x->gossip_address, y->gossip_address) &&
                bytes_equal(x->snapshot_address, y->snapshot_address) && x->incarnation == y->incarnation &&
                x->retired_incarnation == y->retired_incarnation && x->state == y->state &&
-               x->reserved == y->reserved && x->refuses == y->refuses && x->config == y->config;
+               x->reserved == y->reserved && x->refuses == y->refuses && x->grants == y->grants &&
+               x->config == y->config;
     }
     return same;
 }
@@ -60,6 +61,36 @@ static bool same_numbers(struct number_reader reader, const struct spend *spends
     return !number_next(&reader, &record);
 }
 
+static bool same_grants(const struct batch_record *record, const struct batch *batch, const uint32_t *holders)
+{
+    uint32_t count = 0;
+    for (uint32_t g = 0; g < batch->grant_count; g++) {
+        if (holders[g] == NO_HOLDER)
+            continue;
+        if (count == record->grant_count)
+            return false;
+        const struct grant_record grant = message_grant(record, count++);
+        const struct batch_grant *of = &batch->grant[g];
+        if (grant.holder != holders[g] || !key_id_equal(grant.id, of->id) || grant.ask != of->ask ||
+            grant.tokens != of->tokens || grant.spare != of->spare)
+            return false;
+    }
+    return count == record->grant_count;
+}
+
+static bool same_asks(const struct drawn *drawn)
+{
+    struct ask_record ask;
+    bool same = opened.ask_count == drawn->header.ask_count;
+    for (uint32_t i = 0; same && i < opened.ask_count; i++) {
+        const struct ask_record *of = &drawn->ask[i];
+        same = message_ask(&opened, i, &ask) && key_id_equal(ask.id, of->id) &&
+               limit_terms_equal(&ask.terms, &of->terms) && ask.number == of->number && ask.tokens == of->tokens &&
+               ask.parts == of->parts && ask.among == of->among && ask.live_ns == of->live_ns;
+    }
+    return same;
+}
+
 static bool same_batches(const struct drawn *drawn)
 {
     static struct batch_record record;
@@ -72,7 +103,8 @@ static bool same_batches(const struct drawn *drawn)
             record.open_ns == batch->open_ns && record.merge == batch->merge && record.part == batch->part &&
             record.parts == batch->parts && record.spend_count == batch->spend_count &&
             memcmp(record.depends, drawn->depends[b], drawn->header.origin_count * sizeof *record.depends) == 0 &&
-            same_numbers((struct number_reader){.groups = record.groups}, batch->spend, batch->spend_count);
+            same_numbers((struct number_reader){.groups = record.groups}, batch->spend, batch->spend_count) &&
+            same_grants(&record, batch, drawn->holders[b]);
     }
     return same;
 }
@@ -133,12 +165,13 @@ static void check_round_trips(const char *how, uint32_t later_fields)
         changed += opened.kind != header->kind || opened.number != header->number ||
                    opened.floor != header->floor || opened.muted != muted_by_name(header) ||
                    opened.sender != header->sender || !same_members(&opened, header) ||
-                   !same_digests(&opened, header) || !same_batches(&drawn) || !same_page(&drawn);
+                   !same_digests(&opened, header) || !same_batches(&drawn) || !same_asks(&drawn) ||
+                   !same_page(&drawn);
         message_close(&opened);
         forget(&drawn);
     }
     OK_U64(refused, 0, "2,000 random messages%s are understood", how);
-    OK_U64(changed, 0, "and say what they said: headers, digests, batches, pages");
+    OK_U64(changed, 0, "and say what they said: headers, digests, batches with grants, asks, pages");
     effects_close(&effects);
 }
 

@@ -2,60 +2,14 @@
  * Rights go where demand is: what a burst in one of three even regions gets at once and after round trips, costs
  * beyond a share, and small limits. Nodes are 40 ms apart.
  */
-#include "tests/lib/cluster_harness.h"
-
-enum { WAY_MS = 40, TURN_MS = 2 * WAY_MS + 20 };
-
-static void three_even(void)
-{
-    world_init(3);
-    world_name_all();
-    for (unsigned i = 0; i < 3; i++)
-        world.host[i].options.grants = true;
-    for (unsigned i = 0; i < 3; i++)
-        for (unsigned j = 0; j < 3; j++) {
-            world.host[i].options.regions[j].weight = SHARE_ONE / 3;
-            world.link[i][j].delay_ns = WAY_MS * MS;
-        }
-    world_start_all();
-    world_run(2000);
-    skip_text();
-}
-
-static unsigned takes(unsigned host, const char *key, const struct limit_terms *terms, unsigned count)
-{
-    unsigned given = 0;
-    for (unsigned i = 0; i < count; i++) {
-        struct charge charge = charge_at(host, key, terms, 1);
-        given += node_takes(world.host[host].node, &charge, world.now_ns);
-    }
-    world_push(host);
-    return given;
-}
-
-static struct explanation world_explain(const char *key, const struct limit_terms *terms)
-{
-    struct explanation explanation;
-    const struct charge charge = charge_at(ANN, key, terms, 1);
-    node_explain(world.host[ANN].node, charge.id, charge.limit, world.now_ns, &explanation);
-    return explanation;
-}
-
-static struct verdict takes_at_once(unsigned host, const char *key, const struct limit_terms *terms, uint64_t cost)
-{
-    struct verdict verdict;
-    struct charge charge = charge_at(host, key, terms, cost);
-    (void)node_check_each(world.host[host].node, &charge, 1, &charge.id, 1, world.now_ns, &verdict);
-    world_push(host);
-    return verdict;
-}
+#include "tests/lib/rights_world.h"
 
 /* What one host has got of a full key of 100 at once, and after each of three round trips. */
 static void burst(const char *key, const struct limit_terms *terms, const unsigned *least)
 {
     unsigned sum = 0;
     for (unsigned i = 0; i < 4; i++) {
-        sum += takes(ANN, key, terms, 100 - sum);
+        sum += rights_take(ANN, key, terms, 100 - sum);
         OK(sum >= least[i] && sum <= 100, "%s: %u of 100 after %u round trips, at least %u", key, sum, i, least[i]);
         world_run(TURN_MS);
     }
@@ -63,26 +17,27 @@ static void burst(const char *key, const struct limit_terms *terms, const unsign
 
 static void cost_beyond_a_share(const struct limit_terms *terms)
 {
-    struct verdict verdict = takes_at_once(ANN, "ninety", terms, 90);
+    struct verdict verdict = rights_take_at_once(ANN, "ninety", terms, 90);
     OK(!verdict.allowed && verdict.reason == VERDICT_NO_SHARE, "a cost of 90 is refused for the share alone");
     OK(verdict.retry_after_ns >= 2 * WAY_MS * MS && verdict.retry_after_ns <= TURN_MS * MS,
        "and may come again after a round trip");
     world_run(TURN_MS);
-    OK(takes_at_once(ANN, "ninety", terms, 90).allowed, "when it is admitted");
+    OK(rights_take_at_once(ANN, "ninety", terms, 90).allowed, "when it is admitted");
     world_run(TURN_MS);
-    OK(takes_at_once(BOB, "ninety", terms, 1).reason != VERDICT_ALLOWED || takes(BOB, "ninety", terms, 100) < 10,
+    OK(rights_take_at_once(BOB, "ninety", terms, 1).reason != VERDICT_ALLOWED ||
+           rights_take(BOB, "ninety", terms, 100) < 10,
        "others have no more than the rest");
 }
 
 static void small_limit(const struct limit_terms *terms)
 {
-    struct verdict verdict = takes_at_once(BOB, "small", terms, 1);
+    struct verdict verdict = rights_take_at_once(BOB, "small", terms, 1);
     OK(!verdict.allowed && verdict.retry_after_ns < TURN_MS * MS, "3 a minute: nobody has a whole token");
     world_run(TURN_MS);
-    OK(takes_at_once(BOB, "small", terms, 1).allowed, "but one after a round trip");
+    OK(rights_take_at_once(BOB, "small", terms, 1).allowed, "but one after a round trip");
     unsigned given = 1;
     for (unsigned i = 0; i < 600; i++) { /* a minute */
-        given += takes_at_once(BOB, "small", terms, 1).allowed;
+        given += rights_take_at_once(BOB, "small", terms, 1).allowed;
         world_run(TURN_MS);
     }
     OK(given >= 3 && given <= 6, "%u in a minute that began with a full key of 3", given);
@@ -93,9 +48,9 @@ static void returns(const struct limit_terms *terms)
 {
     struct charge charge = charge_at(BOB, "returns", terms, 90);
     const uint64_t used = world_stats(ANN).rights_used_tokens;
-    unsigned own = takes(ANN, "returns", terms, 80);
+    unsigned own = rights_take(ANN, "returns", terms, 80);
     world_run(TURN_MS);
-    own += takes(ANN, "returns", terms, 20);
+    own += rights_take(ANN, "returns", terms, 20);
     OK(own > 41, "peers have spent tokens for a burst: %u", own);
     own -= (unsigned)(world_stats(ANN).rights_used_tokens - used);
     OK_U64(node_return(world.host[BOB].node, &charge, 1, 90, world.now_ns), 0, "and give none of them back");
@@ -108,19 +63,20 @@ static void returns(const struct limit_terms *terms)
 
 static void voucher_ends(const struct limit_terms *fast, const struct limit_terms *slow)
 {
-    const unsigned first = takes(ANN, "ends", fast, 60);
+    const unsigned first = rights_take(ANN, "ends", fast, 60);
     world_run(TURN_MS);
-    const struct explanation explained = world_explain("ends", fast);
+    const struct explanation explained = rights_explain(ANN, "ends", fast);
     OK(explained.voucher_tokens > 10, "%u at once; %" PRIu64 " in a voucher", first, explained.voucher_tokens);
     world_run(500);
-    const struct explanation later = world_explain("ends", fast);
+    const struct explanation later = rights_explain(ANN, "ends", fast);
     OK(later.voucher_tokens + 40 <= explained.voucher_tokens || later.voucher_tokens == 0,
        "half a second later as many fewer as were refilled: %" PRIu64, later.voucher_tokens);
-    (void)takes(ANN, "life", slow, 60);
+    (void)rights_take(ANN, "life", slow, 60);
     world_run(TURN_MS);
-    OK(world_explain("life", slow).voucher_tokens > 10, "of a limit that hardly refills, a voucher does not decay");
+    OK(rights_explain(ANN, "life", slow).voucher_tokens > 10,
+       "of a limit that hardly refills, a voucher does not decay");
     world_run(4000);
-    OK_U64(world_explain("life", slow).voucher_tokens, 0, "and ends after four seconds");
+    OK_U64(rights_explain(ANN, "life", slow).voucher_tokens, 0, "and ends after four seconds");
 }
 
 int main(void)
@@ -129,10 +85,11 @@ int main(void)
                              fast = {.kind = LIMIT_BUCKET, .capacity = 100, .rate = 100, .period_ns = 1000 * MS},
                              window = {.kind = LIMIT_CELL, .capacity = 100},
                              small = {.kind = LIMIT_BUCKET, .capacity = 3, .rate = 3, .period_ns = 60000 * MS};
-    three_even();
+    rights_world_init(3);
+    rights_world_start();
     burst("slow", &slow, (const unsigned[]){31, 93, 95, 97});
     burst("fast", &fast, (const unsigned[]){31, 83, 85, 88});
-    burst("window", &window, (const unsigned[]){31, 89, 90, 91});
+    burst("window", &window, (const unsigned[]){31, 91, 93, 94});
     cost_beyond_a_share(&slow);
     small_limit(&small);
     returns(&slow);

@@ -10,7 +10,8 @@
 /* Three even regions, as config/us-east.yaml has them; one that is small; one node alone. */
 static const uint64_t even[] = {SHARE_ONE * 34 / 100, SHARE_ONE * 33 / 100, SHARE_ONE * 33 / 100};
 static const uint64_t uneven[] = {SHARE_ONE * 90 / 100, SHARE_ONE * 10 / 100};
-static const struct reach_peers three = {3, even}, two = {2, uneven}, one = {1, even};
+static const struct reach_peers three = {3, even, false}, two = {2, uneven, false}, one = {1, even, true};
+static const struct reach_peers granting = {3, even, true}, two_granting = {2, uneven, true};
 
 static const char *said_of(const char *yaml, const struct reach_peers *peers)
 {
@@ -41,12 +42,9 @@ static void on_three_regions(void)
          "refused: rule default/a: under rate (1/h) a request of cost 1 is ever admitted at none of 3 "
          "daemons" SINCE "overshoot: 3, or a capacity or burst of 2"},
         {"{id: a, rate: 1/h, burst: 3}", ""},
-        {"{id: a, rate: 1/h, burst: 3, overshoot: 0}", ""}, /* peers grant parts of a token */
-        {"{id: a, rate: 3/m, overshoot: 0}", ""},
-        {"{id: a, rate: 3/m, overshoot: 0, priority_floor: {low: 99%}}",
-         "refused: rule default/a: under rate (3/m) with priority low a request of cost 1 is ever admitted at none "
-         "of "
-         "3 daemons" SINCE "overshoot: 3, or a capacity or burst of 601"},
+        {"{id: a, rate: 1/h, burst: 3, overshoot: 0}",
+         "refused: rule default/a: under rate (1/h burst 3) a request of cost 1 is ever admitted at none of 3 "
+         "daemons" SINCE "overshoot: 1, or a capacity or burst of 4"},
         {"{id: a, algorithm: concurrency, limit: 1, window: 1m}",
          "refused: rule default/a: under limit (1) a request of cost 1 is ever admitted at none of 3 daemons" SINCE
          "overshoot: 4, or a limit of 4"},
@@ -81,6 +79,38 @@ static void on_three_regions(void)
         OK_STRING(said_of(cases[i][0], &three), cases[i][1], "%s", cases[i][0]);
 }
 
+/* What no share has, all shares together may have, a round trip later. */
+static void where_peers_grant(void)
+{
+    static const char *const cases[][2] = {
+        {"{id: a, rate: 1/h, burst: 3, overshoot: 0}", ""}, /* each has 0.94 of a token */
+        {"{id: a, rate: 3/m, overshoot: 0}", ""},
+        {"{id: a, rate: 2/h, overshoot: 0}", ""},
+        {"{id: a, rate: 1/h, overshoot: 0}",
+         "refused: rule default/a: under rate (1/h) a request of cost 1 is ever admitted at none of 3 "
+         "daemons" SINCE "overshoot: 1, or a capacity or burst of 2"},
+        {"{id: a, rate: 3/m, overshoot: 0, priority_floor: {low: 99%}}",
+         "refused: rule default/a: under rate (3/m) with priority low a request of cost 1 is ever admitted at none "
+         "of 3 daemons" SINCE "overshoot: 3, or a capacity or burst of 601"},
+        {"{id: a, algorithm: fixed_window, limit: 6, window: 1m, overshoot: 0}", ""},
+        {"{id: a, algorithm: fixed_window, limit: 3, window: 1m, overshoot: 0}", /* windows count whole tokens */
+         "refused: rule default/a: under limit (3) a request of cost 1 is ever admitted at none of 3 daemons" SINCE
+         "overshoot: 3, or a limit of 4"},
+        {"{id: a, algorithm: sliding_window, limit: 3, window: 1m, overshoot: 0}",
+         "refused: rule default/a: under limit (3) a request of cost 1 is ever admitted at none of 3 daemons" SINCE
+         "overshoot: 4, or a limit of 4"},
+        {"{id: a, algorithm: concurrency, limit: 1, window: 1m}",
+         "refused: rule default/a: under limit (1) a request of cost 1 is ever admitted at none of 3 daemons" SINCE
+         "overshoot: 4, or a limit of 4"},
+        {"{id: a, algorithm: fixed_window, limit: 2, window: 1m, sync: budget}",
+         "refused: rule default/a: under limit (2) a request of cost 1 is ever admitted at none of 3 daemons" SINCE
+         "a limit of 4, or no sync: budget"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        OK_STRING(said_of(cases[i][0], &granting), cases[i][1], "granting: %s", cases[i][0]);
+    OK_STRING(said_of("{id: a, rate: 2/h}", &two_granting), "", "a small region asks the large one");
+}
+
 static void elsewhere(void)
 {
     OK_STRING(
@@ -89,7 +119,7 @@ static void elsewhere(void)
         "overshoot: 9, or a capacity or burst of 9",
         "a small region has nothing: a warning");
     OK_STRING(said_of("{id: a, rate: 1/h, overshoot: 0}", &one), "", "a node alone has all of it");
-    OK_STRING(said_of("{id: a, rate: 1/h, overshoot: 0}", &(struct reach_peers){0, even}), "",
+    OK_STRING(said_of("{id: a, rate: 1/h, overshoot: 0}", &(struct reach_peers){0, even, false}), "",
               "nobody misses nothing");
 }
 
@@ -122,6 +152,7 @@ static void advice_is_exact(void)
 int main(void)
 {
     on_three_regions();
+    where_peers_grant();
     elsewhere();
     advice_is_exact();
     return tap_done();

@@ -1,0 +1,174 @@
+/*
+ * voucher_places keeps vouchers in fixed places, found by the hash of their keys, and computes what is left of them:
+ * a voucher loses what its limit refills, from the moment of the ask.
+ */
+#include "cluster/spend/voucher_places.h"
+
+#include "base/number.h"
+#include "base/spin.h"
+#include "cluster/spend/voucher.h"
+#include "cluster/state/member.h"
+#include "limit/kind.h"
+
+#include <string.h>
+
+enum {
+    PROBES = 8,      /* places in which a key's voucher may stand */
+    DRIFT_PART = 64, /* clocks run apart by no more than this part */
+    WAIT_PART = 8,   /* of an interval: the answer waits for so long, about */
+};
+
+/* more than what may be granted of a key, the overshoot included; sums of three fit 64 bits */
+#define UNITS_MAX (INT64_C(1) << 61)
+
+void vouchers_lock(struct node *node)
+{
+    if (node->thread_count > 1)
+        spin_lock(&node->rights.locked);
+}
+
+void vouchers_unlock(struct node *node)
+{
+    if (node->thread_count > 1)
+        spin_unlock(&node->rights.locked);
+}
+
+/* ---- times and units ---- */
+
+int64_t voucher_refilled_units(const struct limit *limit, uint64_t ns)
+{
+    uint64_t ticks = number_sum(ns, ns / DRIFT_PART) / limit->tick_ns + 1, units;
+    if (!kind_refills(limit->kind))
+        return 0;
+    if (__builtin_mul_overflow(ticks, (uint64_t)limit->units_per_tick, &units) || units > UNITS_MAX)
+        return UNITS_MAX;
+    return (int64_t)units;
+}
+
+uint64_t voucher_answer_ns(const struct node *node)
+{
+    uint64_t longest_ns = 0;
+    for (uint32_t i = 0; i < node->member_end; i++)
+        if (member_needed(&node->member[i]) && !node->member[i].silent)
+            longest_ns = node->member[i].round_trip_ns > longest_ns ? node->member[i].round_trip_ns : longest_ns;
+    return (longest_ns > 0 ? longest_ns : node->options.interval_ns) + node->options.interval_ns / WAIT_PART;
+}
+
+uint64_t voucher_since_ns(uint64_t then_ns, uint64_t now_ns)
+{
+    return now_ns > then_ns ? now_ns - then_ns : 0;
+}
+
+uint64_t voucher_sleepless_ns(const struct node *node)
+{
+    return node->options.sleepless_ns ? node->options.sleepless_ns() : 0;
+}
+
+/* now_ns stands still while the machine sleeps, and may be older than a process that was stopped knows. */
+static uint64_t age_of(const struct node *node, const struct voucher_ask *ask, uint64_t now_ns)
+{
+    uint64_t age_ns = voucher_since_ns(ask->asked_ns, now_ns);
+    uint64_t sleepless_ns = voucher_since_ns(ask->asked_sleepless_ns, voucher_sleepless_ns(node));
+    return sleepless_ns > age_ns ? sleepless_ns : age_ns;
+}
+
+int64_t voucher_ask_units(const struct node *node, const struct voucher_ask *ask, const struct limit *limit,
+                          uint64_t now_ns)
+{
+    uint64_t age_ns = age_of(node, ask, now_ns);
+    if (ask->number == 0 || (kind_refills(limit->kind) && age_ns >= VOUCHER_LIFE_NS) || ask->units <= 0)
+        return 0;
+    int64_t left = ask->units - voucher_refilled_units(limit, age_ns);
+    return left > 0 ? left : 0;
+}
+
+int64_t voucher_units(const struct node *node, const struct voucher *voucher, uint64_t now_ns)
+{
+    int64_t units = 0;
+    for (unsigned i = 0; i < VOUCHER_ASKS; i++)
+        units += voucher_ask_units(node, &voucher->ask[i], &node->limits.limit[voucher->limit], now_ns);
+    return units;
+}
+
+int64_t voucher_others_units(const struct limit *limit, const struct bucket *bucket, uint64_t share)
+{
+    struct budget others;
+    budget_init(&others, limit, SHARE_ONE - share, false);
+    int64_t units = bucket_allowance(bucket, &others), left = bucket->settled - bucket->unsettled;
+    return units < left ? units : left;
+}
+
+/* ---- places ---- */
+
+/* A voucher of a cell ends with it. */
+static bool has_ended(const struct voucher *voucher, uint64_t now_ns)
+{
+    return voucher_since_ns(voucher->touched_ns, now_ns) >= VOUCHER_LIFE_NS && voucher->expires_ns <= now_ns;
+}
+
+static struct voucher *place_of(struct node *node, struct key_id id, uint32_t probe)
+{
+    return &node->rights.voucher[(id.high + probe) % VOUCHERS_MAX];
+}
+
+static bool is_of(const struct voucher *voucher, struct key_id id)
+{
+    return voucher->touched_ns > 0 && key_id_equal(voucher->id, id);
+}
+
+struct voucher *voucher_of_key(struct node *node, struct key_id id)
+{
+    for (uint32_t i = 0; i < PROBES; i++)
+        if (is_of(place_of(node, id, i), id))
+            return place_of(node, id, i);
+    return NULL;
+}
+
+struct voucher *voucher_find(struct node *node, struct key_id id, uint16_t limit)
+{
+    struct voucher *voucher = voucher_of_key(node, id);
+    return voucher && voucher->limit == limit ? voucher : NULL;
+}
+
+struct voucher *voucher_obtain(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns)
+{
+    struct voucher *place = voucher_of_key(node, id);
+    if (place && place->limit == limit)
+        return place;
+    for (uint32_t i = 0; i < PROBES && !place; i++) {
+        struct voucher *voucher = place_of(node, id, i);
+        if (voucher->touched_ns == 0 || has_ended(voucher, now_ns))
+            place = voucher;
+    }
+    if (!place)
+        return NULL;
+    *place = (struct voucher){.id = id, .limit = limit, .touched_ns = now_ns};
+    atomic_fetch_or_explicit(&node->rights.held, voucher_bit(id), memory_order_relaxed);
+    return place;
+}
+
+void voucher_sweep(struct node *node)
+{
+    uint64_t held = 0;
+    if (atomic_load_explicit(&node->rights.held, memory_order_relaxed) == 0)
+        return;
+    for (uint32_t i = 0; i < VOUCHERS_MAX; i++) {
+        struct voucher *voucher = &node->rights.voucher[i];
+        if (voucher->touched_ns > 0 && has_ended(voucher, node->now_ns)) {
+            for (unsigned a = 0; a < VOUCHER_ASKS; a++)
+                if (voucher->ask[a].units > 0)
+                    node->stats.rights_decayed_tokens +=
+                        (uint64_t)(voucher->ask[a].units / node->limits.limit[voucher->limit].units_per_token);
+            *voucher = (struct voucher){0};
+        }
+        held |= voucher->touched_ns > 0 ? voucher_bit(voucher->id) : 0;
+    }
+    atomic_store_explicit(&node->rights.held, held, memory_order_relaxed);
+}
+
+void voucher_forget(struct node *node)
+{
+    memset(node->rights.voucher, 0, sizeof node->rights.voucher);
+    atomic_store_explicit(&node->rights.held, 0, memory_order_relaxed);
+    atomic_store_explicit(&node->rights.wants, false, memory_order_relaxed);
+}

@@ -1,0 +1,42 @@
+/*
+ * voucher_places: where the vouchers of a node stand, and what is left of them.
+ *
+ * The one idea: fixed places, found by the hash of the key; one place for each key. What is left is computed from
+ * what was granted, less what was used, less what may have been lost since the ask. For voucher.c and voucher_ask.c
+ * only; where requests and steps may run side by side, requests hold vouchers_lock().
+ */
+#ifndef HEADGATE_CLUSTER_SPEND_VOUCHER_PLACES_H
+#define HEADGATE_CLUSTER_SPEND_VOUCHER_PLACES_H
+
+#include "cluster/state/node_state.h"
+
+#include <stdint.h>
+
+void vouchers_lock(struct node *node);
+void vouchers_unlock(struct node *node);
+
+/* What refills in that time, at the rate of the fastest clock; 0 where nothing refills. Below 2^61. */
+int64_t voucher_refilled_units(const struct limit *limit, uint64_t ns);
+/* The time until an ask is answered: the longest round trip, and the waits of messages. */
+uint64_t voucher_answer_ns(const struct node *node);
+/* 0 if `then_ns` is later. */
+uint64_t voucher_since_ns(uint64_t then_ns, uint64_t now_ns);
+
+/* The time by options.sleepless_ns; 0: there is no such clock. */
+uint64_t voucher_sleepless_ns(const struct node *node);
+/* The units of one ask, or of both asks of a voucher, that may be used now. */
+int64_t voucher_ask_units(const struct node *node, const struct voucher_ask *ask, const struct limit *limit,
+                          uint64_t now_ns);
+int64_t voucher_units(const struct node *node, const struct voucher *voucher, uint64_t now_ns);
+
+/* What all others may spend together of a refilled bucket, as seen here. `share`: this node's. */
+int64_t voucher_others_units(const struct limit *limit, const struct bucket *bucket, uint64_t share);
+
+/* The place of the key's voucher, whatever its limit; NULL: it has none. */
+struct voucher *voucher_of_key(struct node *node, struct key_id id);
+/* The same; NULL as well if the voucher is of another limit. */
+struct voucher *voucher_find(struct node *node, struct key_id id, uint16_t limit);
+/* The same, or a new one. NULL: there is no room. */
+struct voucher *voucher_obtain(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns);
+
+#endif
