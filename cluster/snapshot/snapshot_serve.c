@@ -170,7 +170,10 @@ static void collect(void *context, const struct entry *visited)
     put_number(collection, entry->id, entry->limit, &bucket);
 }
 
-/* Own keys that were full and are not in the table any more. */
+/*
+ * Own keys that are not in the table any more: they were full, or were evicted. Whoever takes the part holds what was
+ * evicted against keys that it does not list, so a listed one starts from there.
+ */
 static void collect_absent(struct collection *collection)
 {
     const struct node *node = collection->node;
@@ -179,11 +182,12 @@ static void collect_absent(struct collection *collection)
         const struct spend *own = own_of(collection, collection->own[i].id, &count);
         if (table_find(node->table, own->id))
             continue;
-        struct entry full = {.id = own->id, .limit = own->limit & (unsigned)LIMITS_MAX};
-        full.bucket = (struct bucket){.settled = node->limits.limit[own->limit].capacity_units,
-                                      .last_refill_ns = node->now_ns};
-        full.bucket.unsettled = own_units(node, &full, own, count);
-        put_number(collection, own->id, own->limit, &full.bucket);
+        struct entry absent = {.id = own->id, .limit = own->limit & (unsigned)LIMITS_MAX};
+        table_start(node->table, own->id, own->limit, 0, node->now_ns, &absent.bucket);
+        int64_t units = own_units(node, &absent, own, count);
+        if (units > absent.bucket.unsettled)
+            absent.bucket.unsettled = units;
+        put_number(collection, own->id, own->limit, &absent.bucket);
     }
 }
 
