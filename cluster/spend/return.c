@@ -56,14 +56,14 @@ static uint64_t whole_tokens(const struct limit *limit, int64_t units)
 }
 
 /*
- * What this node spent of the key for its clients, and did not give back. Where it has spent some on behalf of
- * others lately, unsettled tokens may be of those: what was given back of tokens that have not settled is taken
- * off once more.
+ * What this node spent of the key for its clients, and did not give back. Where peers grant each other rights,
+ * unsettled tokens may have been spent on behalf of others, or be those of a reservation that ended while vouchers
+ * left no room for them (least_taken). So what was given back of tokens that have not settled is taken off once more.
  */
 static uint64_t own_tokens(struct node *node, const struct entry *entry)
 {
     uint64_t granted = 0, unsettled = whole_tokens(&node->limits.limit[entry->limit], entry->bucket.unsettled);
-    if (!grants_concern(node, entry->id, &granted))
+    if (!grants_concern(node, entry->id, &granted) && !node->options.grants)
         return unsettled + refundable_tokens(&node->refundable, entry->id);
     int64_t balance = refundable_balance(&node->refundable, entry->id);
     unsettled -= number_least(granted, unsettled);
