@@ -20,6 +20,8 @@ void view_refresh(struct node *node, struct effects *effects)
     voucher_look_around(node);
     accord_refresh(node, effects);
     shares_refresh(node);
+    if (node->sharing.alone && !alone)
+        voucher_forget(node);
     if (node->sharing.share != share || node->sharing.alone != alone)
         plane_warn_of_reach(node, effects);
 }

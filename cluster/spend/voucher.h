@@ -92,7 +92,10 @@ bool voucher_asked_lately(struct node *node, struct key_id id);
 void voucher_yield(struct node *node, struct key_id id);
 /* Frees the places of vouchers that have ended. */
 void voucher_sweep(struct node *node);
-/* This node has another incarnation from now on: grants to the one before are not its own. */
+/*
+ * This node has another incarnation from now on: grants to the one before are not its own. Or it is alone, and its
+ * returns do not look at vouchers.
+ */
 void voucher_forget(struct node *node);
 
 #endif
