@@ -76,6 +76,24 @@ static void take(struct node *node, const struct envelope *envelope, enum event_
     }
 }
 
+/* While secrets are rotated, some peers seal with another one than the first. */
+static bool unseal(struct node *node, struct bytes *bytes)
+{
+    const struct node_seals *seals = &node->options.seals;
+    for (uint32_t i = 0; i < seals->count; i++)
+        if (message_unseal(bytes, &seals->key[i])) {
+            node->stats.messages_former_secret += i > 0;
+            return true;
+        }
+    return false;
+}
+
+void node_set_seals(struct node *node, const struct node_seals *seals)
+{
+    assert(seals->count > 0 && seals->count <= NODE_SEALS_MAX);
+    node->options.seals = *seals;
+}
+
 void hear_message(struct node *node, const struct event *event, struct effects *effects)
 {
     struct envelope envelope;
@@ -87,7 +105,7 @@ void hear_message(struct node *node, const struct event *event, struct effects *
         node->stats.messages_invalid++;
         return;
     }
-    if (!message_unseal(&bytes, &node->options.hash_key)) {
+    if (!unseal(node, &bytes)) {
         note_unsealed(node, effects);
         return;
     }

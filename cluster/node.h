@@ -229,6 +229,8 @@ const struct limit *node_limit(const struct node *node, uint16_t index);
  * rules; otherwise it may fill the table. 0: no bound.
  */
 void node_set_tenant_keys_max(struct node *node, uint64_t keys);
+/* Messages of peers are sealed with the first of these keys from now on, and those with any of them are read. */
+void node_set_seals(struct node *node, const struct node_seals *seals);
 
 /* ---- requests ---- */
 

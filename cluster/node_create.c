@@ -48,6 +48,9 @@ static bool options_are_valid(const struct node_options *options, struct error *
     if (options->threads > NODE_THREADS_MAX)
         return error_set(error, EX_CONFIG, "threads is %u: expected at most %d", options->threads,
                          NODE_THREADS_MAX);
+    if (options->seals.count > NODE_SEALS_MAX)
+        return error_set(error, EX_CONFIG, "secrets are %u: expected at most %d", options->seals.count,
+                         NODE_SEALS_MAX);
     if (options->log_keys_max == 0)
         return error_set(error, EX_CONFIG, "log_keys must be above 0");
     return true;
@@ -116,6 +119,8 @@ struct node *node_create(const struct node_options *options, struct error *error
         return NULL;
     }
     node->options = *options;
+    if (options->seals.count == 0)
+        node->options.seals = (struct node_seals){.count = 1, .key = {options->hash_key}};
     node->life.incarnation = options->incarnation;
     node->life.state = PEER_JOINING;
     node->step.keys = options->step_keys > 0 ? options->step_keys : STEP_KEYS_DEFAULT;

@@ -40,6 +40,14 @@ struct node_peer_options {
     char snapshot_address[NODE_ADDRESS_BYTES]; /* where the peer answers requests */
 };
 
+enum { NODE_SEALS_MAX = 4 };
+
+/* The keys that messages of peers are sealed with. */
+struct node_seals {
+    uint32_t count;
+    struct hash_key key[NODE_SEALS_MAX]; /* the first one seals, and each of them is accepted */
+};
+
 /* Bounds on the cost of one mistake in rules. 0: the default. */
 struct rule_caps {
     uint32_t services_max;      /* default and most: NODE_SERVICES_MAX */
@@ -74,7 +82,8 @@ struct node_options {
     /* above 0, larger at every start of the same name (e.g. the wall clock in ns) */
     uint64_t incarnation;
     uint64_t seed;
-    struct hash_key hash_key;
+    struct hash_key hash_key;          /* of ids: all peers have the same, for as long as counters count */
+    struct node_seals seals;           /* count 0: the hash key is the only one */
     const struct named_limits *limits; /* of the config, in order; only node_create reads them */
     uint32_t limits_max;               /* limits at once, these included; 0: NODE_LIMITS_DEFAULT */
     uint32_t events_max;               /* spends in logs and leases; 0: NODE_EVENTS_DEFAULT */

@@ -56,7 +56,7 @@ size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *
     X(admitted_tokens, "tokens handed out here")                                                                   \
     X(returned_tokens, "tokens given back here: refunds, and what reservations did not use")                       \
     X(open_reservations, "reservations that have not ended (now)")                                                 \
-    X(rights_asked, "times that peers were asked for rights of a key, since the own share was used up")             \
+    X(rights_asked, "times that peers were asked for rights of a key, since the own share was used up")            \
     X(rights_asked_tokens, "tokens that peers were asked for")                                                     \
     X(rights_received_tokens, "tokens that peers spent on behalf of this node")                                    \
     X(rights_used_tokens, "tokens admitted here that peers had spent on behalf of this node")                      \
@@ -76,6 +76,7 @@ size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *
     X(messages_received, "messages received and understood")                                                       \
     X(messages_invalid, "messages dropped as nonsense")                                                            \
     X(messages_unsealed, "messages dropped because damaged or of another secret")                                  \
+    X(messages_former_secret, "messages of peers that seal with another one of secrets than the first here")       \
     X(messages_unreadable, "messages dropped since this daemon cannot read their version")                         \
     X(messages_unknown_kind, "messages of a kind that this daemon does not know, dropped")                         \
     X(messages_muted, "messages dropped by DEBUG DROP")                                                            \

@@ -43,7 +43,8 @@ static const char usage[] =
     "  -h, --help          print this, and end\n"
     "\n"
     "SIGTERM and SIGINT: leave the cluster and end; a second one ends at once.\n"
-    "SIGHUP and SIGUSR1: open the log of refusals again. SIGUSR2: a line in the log.\n"
+    "SIGHUP: read the config, secrets and certificates again. SIGHUP and SIGUSR1: open the log of refusals\n"
+    "again. SIGUSR2: a line in the log.\n"
     "Exit status: 0, or of sysexits(3): 64 wrong usage, 66 the config cannot be read, 68 unknown host,\n"
     "69 a port is in use, 71 the system has not enough of something, 73 the state directory cannot be used,\n"
     "77 a port needs root, 78 a mistake in the config; 130 or 143 after a second SIGINT or SIGTERM.\n";
@@ -131,6 +132,7 @@ static bool make_room_for_files(struct settings *settings, struct error *error)
                   "going on with %u connections\n",
                   settings->max_connections, (unsigned long long)limit.rlim_cur, possible);
     settings->max_connections = possible;
+    settings->connections_cut = true;
     return true;
 }
 
@@ -165,6 +167,7 @@ static bool run(struct settings *settings, const struct request *request, struct
     }
     if (!make_room_for_files(settings, error))
         return false;
+    settings->connections_room = settings->max_connections;
     /* other users must not read the files that this process keeps */
     (void)umask(umask(0) | (S_IWGRP | S_IRWXO));
     settings->node.incarnation = clock_wall_ns();

@@ -15,8 +15,8 @@
  * Runs a daemon until SIGTERM or SIGINT; the daemon then leaves the cluster within leave_timeout,
  * and true is returned. A second signal ends the process at once. False: the daemon could not
  * start, and `error` has the exit status. `settings` must have its incarnation and seed, and must
- * outlive the call. Clients can ask for `config_path`.
+ * outlive the call, which changes them when the config is read again. Clients can ask for `config_path`.
  */
-bool server_run(const struct settings *settings, const char *config_path, struct error *error);
+bool server_run(struct settings *settings, const char *config_path, struct error *error);
 
 #endif

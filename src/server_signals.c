@@ -1,10 +1,9 @@
 /*
  * server_signals decides what signals do. SIGTERM and SIGINT ask the daemon to leave; a second one
- * ends the process at once. SIGHUP and SIGUSR1 open the log of refusals again, if there is one.
- * Otherwise they and SIGUSR2, by which other daemons read their config or open their log again, only
- * write a line into the log: by default they would end the process without a goodbye. SIGQUIT keeps
- * its default for a daemon that is stuck: the process ends at once, and leaves a core if the system
- * keeps cores.
+ * ends the process at once. SIGHUP and SIGUSR1 open the log of refusals again, if there is one, and
+ * SIGHUP reads the config again. SIGUSR2, which other daemons take for some such wish, only writes a
+ * line into the log: by default it would end the process without a goodbye. SIGQUIT keeps its default
+ * for a daemon that is stuck: the process ends at once, and leaves a core if the system keeps cores.
  */
 #include "server_state.h"
 
@@ -15,12 +14,13 @@ static const struct {
     const char *said; /* the line for the log; NULL: the signal asks the daemon to leave */
     int number;
     bool reopens; /* opens the log of refusals again, if there is one */
+    bool reloads; /* reads the config again, which writes its own line */
 } signals[SERVER_SIGNALS] = {
-    {"SIGTERM", NULL, SIGTERM, false},
-    {"SIGINT", NULL, SIGINT, false},
-    {"SIGHUP", "nothing is read again: a changed config needs a restart", SIGHUP, true},
-    {"SIGUSR1", "nothing is opened again: the log is the standard error stream", SIGUSR1, true},
-    {"SIGUSR2", "it asks for nothing here", SIGUSR2, false},
+    {"SIGTERM", NULL, SIGTERM, false, false},
+    {"SIGINT", NULL, SIGINT, false, false},
+    {"SIGHUP", "the config is read again", SIGHUP, true, true},
+    {"SIGUSR1", "nothing is opened again: the log is the standard error stream", SIGUSR1, true, false},
+    {"SIGUSR2", "it asks for nothing here", SIGUSR2, false, false},
 };
 
 static void leave(struct server *server, int number, const char *name)
@@ -37,20 +37,29 @@ static void leave(struct server *server, int number, const char *name)
     worker_threads_stop(&server->worker_threads);
 }
 
+static void reload(struct server *server, const char *name)
+{
+    struct reload_report report;
+    struct error error;
+    (void)server_reload(server, name, &report, &error); /* it has written what came of it */
+}
+
 static void on_signal(uv_signal_t *handle, int number)
 {
     struct server *server = handle->data;
     for (size_t i = 0; i < SERVER_SIGNALS; i++) {
         if (signals[i].number != number)
             continue;
+        const char *name = signals[i].name;
+        if (!signals[i].said)
+            leave(server, number, name);
         if (signals[i].reopens && server->journal != NULL) {
             journal_reopen(server->journal);
-            log_write(&server->log, LOG_LEVEL_INFO, "%s: %s is opened again; a changed config needs a restart",
-                      signals[i].name, server->settings->refusal_log);
-        } else if (signals[i].said)
-            log_write(&server->log, LOG_LEVEL_INFO, "%s: %s", signals[i].name, signals[i].said);
-        else
-            leave(server, number, signals[i].name);
+            log_write(&server->log, LOG_LEVEL_INFO, "%s: %s is opened again", name, server->settings->refusal_log);
+        } else if (signals[i].said && !signals[i].reloads)
+            log_write(&server->log, LOG_LEVEL_INFO, "%s: %s", name, signals[i].said);
+        if (signals[i].reloads)
+            reload(server, name);
     }
 }
 

@@ -19,9 +19,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-#define SECOND_NS ((uint64_t)1000000000)
-
-enum { REQUEST_TIMEOUT_MS = 2000, CERTIFICATE_WARNING_DAYS = 14, DAY_S = 24 * 3600 };
+enum { REQUEST_TIMEOUT_MS = 2000 };
 
 /* Restores rules and counters from the store before the node asks or tells any peer. */
 static bool open_store(struct server *server, struct error *error)
@@ -119,7 +117,7 @@ static bool watch(struct server *server, struct error *error)
 
 static bool open_users(struct server *server, struct error *error)
 {
-    if (server->settings->users.count == 0)
+    if (!settings_have_passwords(server->settings))
         return true;
     server->users = users_create(&server->settings->users);
     return server->users != NULL || error_set(error, EX_OSERR, "not enough memory for users");
@@ -156,6 +154,7 @@ static void set_commands(struct server *server, const char *config_path)
         .store = server->persist.store,
         .observer.refusals = server->refusals,
         .transport = server->transport,
+        .tls = server->tls,
         .replays = server->replays,
     };
     worker_set_commands(&server->worker, &like, &server->log);
@@ -166,20 +165,6 @@ static void set_commands(struct server *server, const char *config_path)
     serving->member[0] = &server->worker.commands;
     for (uint32_t i = 0; i < server->worker_threads.count; i++)
         serving->member[i + 1] = &server->worker_threads.worker_thread[i].worker.commands;
-}
-
-/* Clients refuse a certificate that has ended; it is no reason not to serve those at ports in clear. */
-static void tell_certificate(struct server *server)
-{
-    if (server->tls == NULL)
-        return;
-    const int64_t left_s = (int64_t)tls_ends_s(server->tls) - (int64_t)(clock_wall_ns() / SECOND_NS);
-    if (left_s <= 0)
-        log_write(&server->log, LOG_LEVEL_WARNING, "tls.certificate %s has ended: clients will refuse it",
-                  server->settings->tls_certificate);
-    else if (left_s < (int64_t)CERTIFICATE_WARNING_DAYS * DAY_S)
-        log_write(&server->log, LOG_LEVEL_WARNING, "tls.certificate %s ends in %lld days: renew it, and restart",
-                  server->settings->tls_certificate, (long long)(left_s / DAY_S));
 }
 
 static void introduce(struct server *server)
@@ -208,7 +193,7 @@ static void introduce(struct server *server)
         log_write(&server->log, LOG_LEVEL_INFO, "listening on %s for gRPC", settings->grpc_address);
     if (settings->grpc_tls_address[0])
         log_write(&server->log, LOG_LEVEL_INFO, "listening on %s for gRPC over TLS", settings->grpc_tls_address);
-    tell_certificate(server);
+    server_tell_certificate(server);
     if (settings->secret_is_none)
         log_write(
             &server->log, LOG_LEVEL_WARNING,
@@ -216,7 +201,10 @@ static void introduce(struct server *server)
     if (settings->warning[0])
         log_write(&server->log, LOG_LEVEL_WARNING, "%s", settings->warning);
     if (settings->debug)
-        log_write(&server->log, LOG_LEVEL_WARNING, "debug is true: any client may cut this node off (DEBUG DROP)");
+        log_write(&server->log, LOG_LEVEL_WARNING, "debug is true: %s may cut this node off (DEBUG DROP)",
+                  settings->users.count > 0 ? "users with the role admin"
+                  : settings->password[0]   ? "any client with the password"
+                                            : "any client");
 }
 
 static void back_memory(void *context, void *memory, size_t bytes)
@@ -282,28 +270,30 @@ static bool prepare(struct server *server, struct error *error)
     server->store_wakes.data = server;
     server_signals_init(server);
     supervisor_init(&server->supervisor, loop);
-    struct worker_threads_owner owner = {server, server_on_submit, server_on_wanted, server_on_ended};
+    struct worker_threads_owner owner = {server, server_on_submit, server_on_reload, server_on_wanted,
+                                         server_on_ended};
     return worker_threads_init(&server->worker_threads, threads - 1, loop, gate, &owner, error);
 }
 
-static struct server *create(const struct settings *settings)
+static struct server *create(struct settings *settings, const char *config_path)
 {
     struct server *server = calloc(1, sizeof *server);
     if (!server)
         return NULL;
-    struct worker_owner owner = {server, server_on_decided, server_on_polled, server_on_submit};
+    struct worker_owner owner = {server, server_on_decided, server_on_polled, server_on_submit, server_on_reload};
     struct gate *gate = settings->threads > 1 ? &server->gate : NULL;
     server->settings = settings;
+    server->config_path = config_path;
     if (gate_init(&server->gate, settings->threads) && worker_init(&server->worker, &owner, gate, 0))
         return server;
     free(server);
     return NULL;
 }
 
-bool server_run(const struct settings *settings, const char *config_path, struct error *error)
+bool server_run(struct settings *settings, const char *config_path, struct error *error)
 {
     server_signals_ignore(); /* until the loop runs and handles signals */
-    struct server *server = create(settings);
+    struct server *server = create(settings, config_path);
     if (!server)
         return error_set(error, EX_OSERR, "cannot make an event loop: out of memory or file descriptors");
     log_init(&server->log, settings->log_level, settings->log_format, 2);

@@ -14,6 +14,7 @@
 #include "edge/process/populate.h"
 #include "edge/process/supervisor.h"
 #include "edge/settings/settings.h"
+#include "edge/settings/settings_changes.h"
 #include "persist.h"
 #include "worker.h"
 #include "worker_threads.h"
@@ -26,7 +27,9 @@ enum { SERVER_SIGNALS = 5 };
 
 struct server {
     struct gate gate; /* unused if there is one worker only */
-    const struct settings *settings;
+    /* server_reload changes some while it is alone: other threads read those inside the gate only */
+    struct settings *settings;
+    const char *config_path;
     struct log log;
     struct journal *journal;   /* of refusals; NULL: none is written, as the next */
     struct refusals *refusals; /* what the workers share of it */
@@ -101,6 +104,18 @@ void server_on_ended(void *context);
 /* ---- callbacks of the loop ---- */
 void server_on_wake(uv_timer_t *timer);
 void server_on_awake(uv_idle_t *handle);
+
+/* ---- server_reload.c ---- */
+
+/*
+ * Reads the config again, with the files that it names, and takes over what a running daemon can take. False: nothing
+ * has changed, and `error` says why. The log tells either. `why`: who asks, for the log.
+ */
+bool server_reload(struct server *server, const char *why, struct reload_report *report, struct error *error);
+/* The hook of the workers. */
+bool server_on_reload(void *context, struct reload_report *report, struct error *error);
+/* Says so if the certificate of the daemon ends soon. */
+void server_tell_certificate(struct server *server);
 
 /* ---- server_signals.c ---- */
 

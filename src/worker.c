@@ -106,6 +106,12 @@ static void on_submit(void *context, const struct event *event, struct rules_res
     worker->owner.submit(worker->owner.context, event, result);
 }
 
+static bool on_reload(void *context, struct reload_report *report, struct error *error)
+{
+    struct worker *worker = context;
+    return worker->owner.reload(worker->owner.context, report, error);
+}
+
 static void on_refused(void *context, const char *address, bool barred)
 {
     struct worker *worker = context;
@@ -232,8 +238,16 @@ void worker_set_commands(struct worker *worker, const struct commands *like, con
     worker->commands.alone = worker->gate != NULL ? on_alone : NULL;
     worker->commands.refused = on_refused;
     worker->commands.submit = on_submit;
+    worker->commands.reload = on_reload;
     worker->commands.context = worker;
     commands_init(&worker->commands);
+}
+
+void worker_change(struct worker *worker, const struct worker_changes *changes)
+{
+    worker->log.level = changes->log_level;
+    if (worker->has_listener)
+        listener_change(&worker->listener, &changes->limits);
 }
 
 static void nothing(void *context)

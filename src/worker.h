@@ -36,6 +36,8 @@ struct worker_owner {
     void (*polled)(void *context, bool served);
     /* See the hook `submit` of struct commands. The worker is alone inside. */
     void (*submit)(void *context, const struct event *event, struct rules_result *result);
+    /* See the hook `reload` of struct commands. The worker is alone inside. */
+    bool (*reload)(void *context, struct reload_report *report, struct error *error);
 };
 
 struct worker {
@@ -99,6 +101,13 @@ bool worker_watch(struct worker *worker, bool names, uint64_t seed, struct error
  * before the loop runs.
  */
 void worker_set_commands(struct worker *worker, const struct commands *like, const struct log *log);
+/* What a worker takes over while it runs. */
+struct worker_changes {
+    enum log_level log_level;
+    struct listener_limits limits;
+};
+/* In the worker's own thread. */
+void worker_change(struct worker *worker, const struct worker_changes *changes);
 /* Takes no more requests. The loop goes on until clients have read their answers. */
 void worker_close_listener(struct worker *worker);
 

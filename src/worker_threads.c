@@ -9,31 +9,55 @@
 #include <stdlib.h>
 #include <sysexits.h>
 
-/* An event whose worker waits for it; on the worker's stack. */
+/* An event, or a wish to read the config again, whose worker waits for it; on the worker's stack. */
 struct remote_call {
     struct list link;
-    const struct event *event;
+    const struct event *event; /* NULL: the config is to be read again, */
     struct rules_result *result;
+    struct reload_report *report; /* and the outcome is for these */
+    struct error *error;
+    bool reloaded;
     bool carried_out;
 };
 
 /* ---- in the workers' threads ---- */
 
-static void on_submit(void *context, const struct event *event, struct rules_result *result)
+static void call_first(struct worker_thread *worker_thread, struct remote_call *remote_call)
 {
-    struct worker_thread *worker_thread = context;
     struct worker_threads *worker_threads = worker_thread->worker_threads;
-    struct remote_call remote_call = {.event = event, .result = result};
     worker_pause_alone(&worker_thread->worker);
     uv_mutex_lock(&worker_threads->mutex);
     if (!worker_threads->refuses) {
-        list_insert_before(&worker_threads->remote_calls, &remote_call.link);
+        list_insert_before(&worker_threads->remote_calls, &remote_call->link);
         (void)uv_async_send(&worker_threads->called);
-        while (!remote_call.carried_out)
+        while (!remote_call->carried_out)
             uv_cond_wait(&worker_threads->carried_out, &worker_threads->mutex);
     }
     uv_mutex_unlock(&worker_threads->mutex);
     worker_resume_alone(&worker_thread->worker);
+}
+
+static void on_submit(void *context, const struct event *event, struct rules_result *result)
+{
+    struct remote_call remote_call = {.event = event, .result = result};
+    call_first(context, &remote_call);
+}
+
+static bool on_reload(void *context, struct reload_report *report, struct error *error)
+{
+    struct remote_call remote_call = {.report = report, .error = error};
+    (void)error_set(error, EX_TEMPFAIL, "the daemon is leaving");
+    call_first(context, &remote_call);
+    return remote_call.reloaded;
+}
+
+static void on_told_to_change(uv_async_t *handle)
+{
+    struct worker_thread *worker_thread = handle->data;
+    uv_mutex_lock(&worker_thread->worker_threads->mutex);
+    const struct worker_changes changes = worker_thread->worker_threads->changes;
+    uv_mutex_unlock(&worker_thread->worker_threads->mutex);
+    worker_change(&worker_thread->worker, &changes);
 }
 
 /*
@@ -55,6 +79,7 @@ static void on_told_to_stop(uv_async_t *handle)
     struct worker_thread *worker_thread = handle->data;
     worker_close_listener(&worker_thread->worker);
     uv_close((uv_handle_t *)handle, NULL);
+    uv_close((uv_handle_t *)&worker_thread->told_to_change, NULL);
     /* The worker's last use of worker_threads. */
     uv_mutex_lock(&worker_thread->worker_threads->mutex);
     (void)atomic_fetch_add(&worker_thread->worker_threads->stopped_count, 1);
@@ -87,7 +112,11 @@ static struct remote_call *next_remote_call(struct worker_threads *worker_thread
 static void carry_out(struct worker_threads *worker_threads)
 {
     for (struct remote_call *remote_call; (remote_call = next_remote_call(worker_threads)) != NULL;) {
-        worker_threads->owner.submit(worker_threads->owner.context, remote_call->event, remote_call->result);
+        if (remote_call->event != NULL)
+            worker_threads->owner.submit(worker_threads->owner.context, remote_call->event, remote_call->result);
+        else
+            remote_call->reloaded = worker_threads->owner.reload(worker_threads->owner.context, remote_call->report,
+                                                                 remote_call->error);
         uv_mutex_lock(&worker_threads->mutex);
         remote_call->carried_out = true;
         uv_cond_broadcast(&worker_threads->carried_out);
@@ -120,12 +149,14 @@ bool worker_threads_init(struct worker_threads *worker_threads, uint32_t count, 
     worker_threads->worker_thread = calloc(count, sizeof *worker_threads->worker_thread);
     for (uint32_t i = 0; worker_threads->worker_thread && i < count; i++) {
         struct worker_thread *worker_thread = &worker_threads->worker_thread[i];
-        struct worker_owner worker_owner = {worker_thread, on_decided, NULL, on_submit};
+        struct worker_owner worker_owner = {worker_thread, on_decided, NULL, on_submit, on_reload};
         worker_thread->worker_threads = worker_threads;
         if (!worker_init(&worker_thread->worker, &worker_owner, gate, i + 1))
             break;
         (void)uv_async_init(&worker_thread->worker.loop, &worker_thread->told_to_stop, on_told_to_stop);
         worker_thread->told_to_stop.data = worker_thread;
+        (void)uv_async_init(&worker_thread->worker.loop, &worker_thread->told_to_change, on_told_to_change);
+        worker_thread->told_to_change.data = worker_thread;
         worker_threads->count++;
     }
     return worker_threads->count == count ||
@@ -174,6 +205,17 @@ void worker_threads_stepped(struct worker_threads *worker_threads)
 {
     if (worker_threads->count > 0)
         atomic_store_explicit(&worker_threads->wants_step, false, memory_order_relaxed);
+}
+
+void worker_threads_change(struct worker_threads *worker_threads, const struct worker_changes *changes)
+{
+    if (worker_threads->stops)
+        return;
+    uv_mutex_lock(&worker_threads->mutex);
+    worker_threads->changes = *changes;
+    uv_mutex_unlock(&worker_threads->mutex);
+    for (uint32_t i = 0; i < worker_threads->count; i++)
+        (void)uv_async_send(&worker_threads->worker_thread[i].told_to_change);
 }
 
 void worker_threads_stop(struct worker_threads *worker_threads)

@@ -19,6 +19,8 @@ struct worker_threads_owner {
     void *context;
     /* See the hook `submit` of struct commands; the event comes from another thread. */
     void (*submit)(void *context, const struct event *event, struct rules_result *result);
+    /* See the hook `reload` of struct commands; the call comes from another thread. */
+    bool (*reload)(void *context, struct reload_report *report, struct error *error);
     void (*wanted)(void *context); /* worker_threads_wants_step became true */
     void (*ended)(void *context);  /* after worker_threads_stop: no worker serves any more */
 };
@@ -27,7 +29,7 @@ struct worker_threads_owner {
 struct worker_thread {
     struct worker_threads *worker_threads;
     struct worker worker;
-    uv_async_t told_to_stop;
+    uv_async_t told_to_stop, told_to_change;
     uv_thread_t thread;
     bool has_thread;
 };
@@ -37,11 +39,12 @@ struct worker_threads {
     uint32_t count; /* number of worker threads */
     struct worker_thread *worker_thread;
     uv_async_t called; /* a handle of the first loop */
-    /* covers remote_calls, refuses, and the wait for a remote call */
+    /* covers remote_calls, refuses, changes, and the wait for a remote call */
     uv_mutex_t mutex;
     uv_cond_t carried_out;
     struct list remote_calls;
     bool refuses;
+    struct worker_changes changes; /* the last ones */
     atomic_bool wants_step;
     atomic_uint_least32_t stopped_count;
     bool stops, has_ended;
@@ -71,6 +74,8 @@ bool worker_threads_wants_step(const struct worker_threads *worker_threads);
  */
 void worker_threads_stepped(struct worker_threads *worker_threads);
 
+/* Each worker takes over `changes` soon, in its own thread; the first one (struct worker) is not among them. */
+void worker_threads_change(struct worker_threads *worker_threads, const struct worker_changes *changes);
 /* All workers stop serving; then the first loop calls `ended`. */
 void worker_threads_stop(struct worker_threads *worker_threads);
 /* Events that workers hand over from now on fail, and the handle on the first loop closes. */

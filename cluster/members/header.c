@@ -177,6 +177,6 @@ void header_begin(struct node *node, enum message_kind kind)
 
 void header_emit(struct node *node, const struct message_writer *writer, enum effect_kind kind, const char *address)
 {
-    message_seal(writer->effects, writer->start, &node->options.hash_key);
+    message_seal(writer->effects, writer->start, &node->options.seals.key[0]);
     effects_emit(writer->effects, kind, address, writer->start);
 }

@@ -140,7 +140,7 @@ static size_t begin(const struct node *node, enum message_kind kind, msgpack_pac
 static void end(struct node *node, size_t start, enum effect_kind kind, const char *address,
                 struct effects *effects)
 {
-    message_seal(effects, start, &node->options.hash_key);
+    message_seal(effects, start, &node->options.seals.key[0]);
     effects_emit(effects, kind, address, start);
     if (kind != EFFECT_PUBLISH)
         return;

@@ -161,6 +161,7 @@ const struct rule_version *ask_rule(const struct commands *commands, struct byte
 enum password_verdict {
     PASSWORD_RIGHT,
     PASSWORD_WRONG,
+    PASSWORD_WAITS,  /* it is being compared: the client must be served again, SESSION_CHECK_MS later */
     PASSWORD_BARRED, /* the client's address sent too many wrong passwords: this password was not compared */
 };
 /* What a client says of itself. */
@@ -176,7 +177,7 @@ static inline bool ask_needs_password(const struct commands *commands)
 }
 /*
  * Compares the client's password with that of its user. Counts a wrong one against the address. *user becomes who the
- * client is; *barred_ns the time for which passwords of that address are not compared.
+ * client is, or NULL; *barred_ns the time for which passwords of that address are not compared.
  */
 enum password_verdict ask_password(struct commands *commands, const struct credentials *credentials,
                                    uint64_t now_ns, const struct user **user, uint64_t *barred_ns);

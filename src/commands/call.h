@@ -52,7 +52,7 @@ static inline bool call_may(const struct session *session, enum command_id id)
 /* The last command of the session is not answered yet: nothing that follows may be served before its answer. */
 static inline bool session_waits(const struct session *session)
 {
-    return session->waits_refused || rules_wait_is_open(&session->waits_rules);
+    return session->waits_refused || session->waits_check || rules_wait_is_open(&session->waits_rules);
 }
 
 /* How many bytes of a client's word an error may quote, for "%.*s". */
@@ -142,6 +142,8 @@ struct rule_version *call_rule_version(struct call *call, struct bytes service, 
 
 /* session.c */
 void session_reset(struct session *session, struct commands *commands);
+/* The user of the session is no user any more: the client must say anew who it is. */
+void session_forget_user(struct session *session);
 /* Answers a wrong password whose delay is over. */
 void session_resume_refused(struct session *session, struct answer *answer);
 void call_ping(struct call *call);
@@ -175,6 +177,9 @@ void call_unwatch(struct call *call);
 /* catalog.c */
 void call_command(struct call *call);
 void call_config(struct call *call);
+
+/* reload.c */
+void call_reload(struct call *call);
 
 /* cluster.c */
 void call_nodes(struct call *call);

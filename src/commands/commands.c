@@ -76,7 +76,9 @@ struct serving {
 /* Must be called first, and after each command that may have changed the session or the rules. */
 static void look_anew(struct serving *serving)
 {
-    const struct session *session = serving->session;
+    struct session *session = serving->session;
+    if (session->user->edition != session->user_edition)
+        session_forget_user(session);
     serving->joins = session->authenticated && !session->transaction.open;
     serving->shapes = serving->joins && user_has(session->user, ROLE_CHECK) && session->user->services[0] == '\0';
     serving->commands->caller = session->user;
@@ -102,7 +104,7 @@ static bool execute(struct serving *serving, const struct resp_command *words, s
         output->size = before;
         answer_error(&call.answer, "ERR the answer is longer than %d bytes", OUTPUT_REPLY_MAX_BYTES);
     }
-    commands->stats.total_commands_processed++;
+    commands->stats.total_commands_processed += !serving->session->waits_check;
     if (output->size > before && output->data[before] == '-') {
         commands->stats.total_error_replies++;
         if (serving->session->transaction.runs)
@@ -233,7 +235,7 @@ enum serve_status commands_serve(struct commands *commands, struct session *sess
             break;
         }
         size_t size = serve_front(&serving, (struct bytes){input.data + *consumed, input.size - *consumed});
-        if (size == 0 && !serving.closes)
+        if ((size == 0 && !serving.closes) || session->waits_check)
             break;
         *consumed += size;
         if (session->transaction.runs)
@@ -247,7 +249,7 @@ enum serve_status commands_serve(struct commands *commands, struct session *sess
     if (!session_waits(session))
         decide(&serving);
     else
-        status = session->waits_refused ? SERVE_DELAY : SERVE_WAIT;
+        status = session->waits_refused || session->waits_check ? SERVE_DELAY : SERVE_WAIT;
     commands->worked = work_done(&serving, begun);
     return serving.closes ? SERVE_CLOSE : status;
 }

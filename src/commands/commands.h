@@ -21,6 +21,7 @@
 #include "commands/users.h"
 #include "edge/clients/listener.h"
 #include "edge/process/pool.h"
+#include "edge/settings/settings_changes.h"
 #include "edge/store/store.h"
 #include "limit/named_limit.h"
 #include "rules/match.h"
@@ -35,6 +36,7 @@ enum {
     SESSION_REFUSED_MAX = 5, /* wrong passwords of one connection: the last one closes the connection */
     /* delay of the answer to the first wrong password; each further delay is twice as long */
     SESSION_DELAY_MS = 250,
+    SESSION_CHECK_MS = 50, /* until a client whose secret is being compared is served again */
 };
 
 struct replays;
@@ -96,10 +98,12 @@ struct session {
     uint8_t protocol; /* 2 or 3 */
     bool authenticated;
     const struct user *user; /* who the client is; without a meaning until `authenticated` */
+    uint32_t user_edition;   /* the user's at that time: another one now, and the user is gone */
     uint8_t waits_form;      /* enum change_form: the form in which a change of rules is answered */
     uint8_t refused;         /* wrong passwords since the last right one */
     uint32_t late_count;     /* answers that are put off until commands_answer */
     bool waits_refused;      /* the session waits for the answer to a wrong password */
+    bool waits_check;        /* its secret is being compared: its last command was not taken, and is served again */
     struct rules_wait waits_rules;
     struct transaction transaction;
     char address[LISTENER_ADDRESS_BYTES];
@@ -164,6 +168,7 @@ struct commands {
     struct store *store;                                  /* keeps changes of rules; NULL: nothing is kept */
     struct replays *replays;                              /* of all threads; NULL: idempotency keys are not known */
     struct transport *transport;                          /* for INFO; NULL: there is none */
+    struct tls *tls;                                      /* for INFO; NULL: no port speaks TLS */
     struct observer observer;                             /* its `hot` is the thread's own */
     /*
      * Hands an event to the node and carries out its effects, before it returns. The hook fills in
@@ -171,6 +176,10 @@ struct commands {
      * hook copies the node's result about rules to `result`, unless `result` is NULL.
      */
     void (*submit)(void *context, const struct event *event, struct rules_result *result);
+    /*
+     * Reads the config again. Called while no other thread decides. False: nothing has changed, and `error` says why.
+     */
+    bool (*reload)(void *context, struct reload_report *report, struct error *error);
     /*
      * Called with true before work during which no other thread may decide, and with false after
      * that work. More such pairs, and calls of `submit`, may come in between. The hook answers all
@@ -216,7 +225,7 @@ static inline bool commands_have_late(const struct commands *commands)
     return commands->late.count > 0;
 }
 void commands_answer(struct commands *commands, struct session *session, struct output *output, struct turn turn);
-/* How long the answer to a wrong password must wait. */
+/* For SERVE_DELAY: how long the answer to a wrong password must wait, or until a secret was compared. */
 uint32_t session_delay_ms(const struct session *session);
 /*
  * Implements `knows` of struct service: true once the client has sent the right password, or if

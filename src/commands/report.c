@@ -7,6 +7,7 @@
 #include "commands/call.h"
 #include "commands/figures.h"
 #include "commands/refusals.h"
+#include "edge/clients/tls.h"
 #include "edge/peers/transport.h"
 
 #include <inttypes.h>
@@ -47,6 +48,8 @@ static void print_server(const struct report *report)
     field_number(output, "uptime_in_seconds", up_ns / 1000000000u);
     field_text(output, "config_file", commands->config_path != NULL ? commands->config_path : "");
     field_number(output, "debug", commands->debug);
+    if (commands->tls != NULL)
+        field_number(output, "certificate_ends", tls_ends_s(commands->tls));
 }
 
 /* Writes a line for each thread, and how often threads waited for each other at the gate. */

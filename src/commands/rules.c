@@ -121,6 +121,10 @@ bool commands_resume(struct commands *commands, struct session *session, struct 
     size_t before = output->size;
     bool answered = true;
     assert(session_waits(session));
+    if (session->waits_check) {
+        session->waits_check = false;
+        return true; /* its command is served again */
+    }
     if (session->waits_refused)
         session_resume_refused(session, &answer);
     else

@@ -16,7 +16,15 @@ void session_reset(struct session *session, struct commands *commands)
     session->protocol = 2;
     session->authenticated = !ask_needs_password(commands);
     session->user = &user_default;
+    session->user_edition = user_default.edition;
     session->name[0] = '\0';
+}
+
+void session_forget_user(struct session *session)
+{
+    session->authenticated = false;
+    session->user = &user_default;
+    session->user_edition = user_default.edition;
 }
 
 void call_ping(struct call *call)
@@ -51,11 +59,13 @@ enum password_verdict ask_password(struct commands *commands, const struct crede
         commands->stats.auth_barred++;
         return PASSWORD_BARRED;
     }
-    *user = is_default(commands, credentials->user, credentials->password)
-                ? &user_default
-                : users_find(commands->users, credentials->user, credentials->password);
-    if (*user != NULL)
-        return PASSWORD_RIGHT;
+    enum secret_outcome outcome = users_find(commands->users, credentials->user, credentials->password, user);
+    if (is_default(commands, credentials->user, credentials->password)) {
+        outcome = SECRET_RIGHT;
+        *user = &user_default;
+    }
+    if (outcome != SECRET_WRONG)
+        return outcome == SECRET_RIGHT ? PASSWORD_RIGHT : PASSWORD_WAITS;
     commands->stats.auth_failures++;
     const bool barred = guessers_note(&commands->guessers, guesser, now_ns);
     if (commands->refused != NULL)
@@ -77,6 +87,8 @@ static void refuse(struct call *call)
 
 uint32_t session_delay_ms(const struct session *session)
 {
+    if (session->waits_check)
+        return SESSION_CHECK_MS;
     assert(session->refused > 0 && session->refused < SESSION_REFUSED_MAX);
     return (uint32_t)SESSION_DELAY_MS << (session->refused - 1);
 }
@@ -105,6 +117,9 @@ static const struct user *authenticate(struct call *call, struct bytes name, str
     switch (ask_password(call->commands, &credentials, call->now_ns, &user, &barred_ns)) {
     case PASSWORD_RIGHT:
         return user;
+    case PASSWORD_WAITS:
+        call->session->waits_check = true;
+        return NULL;
     case PASSWORD_WRONG:
         refuse(call);
         return NULL;
@@ -123,6 +138,7 @@ static void let_in(struct session *session, const struct user *user)
 {
     session->authenticated = true;
     session->user = user;
+    session->user_edition = user->edition;
     session->refused = 0;
 }
 

@@ -25,42 +25,95 @@ struct users *users_create(const struct users_settings *settings)
     struct users *users = calloc(1, sizeof *users);
     if (users == NULL)
         return NULL;
+    users->checks = secret_checks_create();
+    if (users->checks == NULL) {
+        free(users);
+        return NULL;
+    }
     randombytes_buf(users->key, sizeof users->key);
+    users_update(users, settings);
+    return users;
+}
+
+static bool is_named(const struct users_settings *settings, const char *name)
+{
+    for (uint32_t i = 0; i < settings->count; i++)
+        if (strcmp(settings->user[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static void forget(struct user *user)
+{
+    const uint32_t edition = user->edition + 1;
+    sodium_memzero(user, sizeof *user);
+    user->edition = edition;
+}
+
+/* The place of the user of that name, or a free one: there are as many places as users may be. */
+static struct user *place_of(struct users *users, const char *name)
+{
+    struct user *free_place = NULL;
+    for (uint32_t i = 0; i < users->count; i++) {
+        struct user *user = &users->user[i];
+        if (strcmp(user->name, name) == 0)
+            return user;
+        if (user->name[0] == '\0' && free_place == NULL)
+            free_place = user;
+    }
+    return free_place != NULL ? free_place : &users->user[users->count++];
+}
+
+void users_update(struct users *users, const struct users_settings *settings)
+{
+    for (uint32_t i = 0; i < users->count; i++)
+        if (users->user[i].name[0] && !is_named(settings, users->user[i].name))
+            forget(&users->user[i]);
     for (uint32_t i = 0; i < settings->count; i++) {
         const struct user_settings *from = &settings->user[i];
-        struct user *user = &users->user[users->count++];
+        struct user *user = place_of(users, from->name);
         memcpy(user->name, from->name, sizeof user->name);
         memcpy(user->services, from->services, sizeof user->services);
         user->roles = from->roles;
+        memcpy(user->password_hash, from->password_hash, sizeof user->password_hash);
         hash(users, bytes_of(from->secret), user->digest);
     }
-    return users;
 }
 
 void users_destroy(struct users **users)
 {
-    if (*users != NULL)
+    if (*users != NULL) {
+        secret_checks_destroy(&(*users)->checks);
         sodium_memzero(*users, sizeof **users);
+    }
     free(*users);
     *users = NULL;
 }
 
 const struct user *users_named(const struct users *users, struct bytes name)
 {
-    for (uint32_t i = 0; users != NULL && i < users->count; i++)
+    for (uint32_t i = 0; users != NULL && name.size > 0 && i < users->count; i++)
         if (bytes_equal(bytes_of(users->user[i].name), name))
             return &users->user[i];
     return NULL;
 }
 
-const struct user *users_find(const struct users *users, struct bytes name, struct bytes secret)
+enum secret_outcome users_find(const struct users *users, struct bytes name, struct bytes secret,
+                               const struct user **user)
 {
     unsigned char digest[USER_DIGEST_BYTES];
+    enum secret_outcome outcome = SECRET_WRONG;
+    *user = NULL;
     if (users == NULL)
-        return NULL;
+        return SECRET_WRONG;
     hash(users, secret, digest);
-    const struct user *user = users_named(users, name);
-    return user != NULL && sodium_memcmp(digest, user->digest, sizeof digest) == 0 ? user : NULL;
+    const struct user *found = users_named(users, name);
+    if (found != NULL && found->password_hash[0])
+        outcome = secret_check(users->checks, found->password_hash, secret);
+    else if (found != NULL && sodium_memcmp(digest, found->digest, sizeof digest) == 0)
+        outcome = SECRET_RIGHT;
+    *user = outcome == SECRET_RIGHT ? found : NULL;
+    return outcome;
 }
 
 void users_read_bearer(const struct users *users, struct bytes bearer, struct bytes *name, struct bytes *secret)

@@ -66,6 +66,7 @@ struct grpc_method {
 enum grpc_admission {
     GRPC_NO_PASSWORD, /* none was said */
     GRPC_ADMITTED,
+    GRPC_PASSWORD_WAITS, /* it is being compared */
     GRPC_WRONG_PASSWORD,
     GRPC_BARRED, /* no password of its address is looked at now */
 };

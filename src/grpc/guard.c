@@ -22,6 +22,9 @@ void grpc_hear_password(struct grpc_call *call, struct bytes authorization)
     case PASSWORD_RIGHT:
         call->admission = GRPC_ADMITTED;
         break;
+    case PASSWORD_WAITS:
+        call->admission = GRPC_PASSWORD_WAITS;
+        break;
     case PASSWORD_WRONG:
         call->admission = GRPC_WRONG_PASSWORD;
         break;
@@ -45,6 +48,10 @@ bool grpc_admit(struct grpc_call *call)
     }
     if (call->method->open)
         return true;
+    if (call->admission == GRPC_PASSWORD_WAITS) {
+        grpc_refuse(call, GRPC_UNAVAILABLE, "the secret is being compared with its hash: ask again");
+        return false;
+    }
     session->ends |= call->admission != GRPC_NO_PASSWORD;
     grpc_refuse(call, GRPC_UNAUTHENTICATED, "%s",
                 call->admission == GRPC_NO_PASSWORD

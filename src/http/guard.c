@@ -98,6 +98,9 @@ bool http_admit(struct http_call *call, const struct http_route *route)
         session->known = true;
         session->refused = 0;
         return may(call, route, user);
+    case PASSWORD_WAITS:
+        session->waits_check = true;
+        return false;
     case PASSWORD_WRONG:
         answer_unauthorized(call, "the password is wrong");
         call->closes |= ++session->refused >= SESSION_REFUSED_MAX;

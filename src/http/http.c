@@ -36,6 +36,8 @@ uint32_t http_worked(const struct http *http)
 
 uint32_t http_delay_ms(const struct http_session *session)
 {
+    if (session->waits_check)
+        return SESSION_CHECK_MS;
     assert(session->refused > 0 && session->refused < SESSION_REFUSED_MAX);
     return (uint32_t)SESSION_DELAY_MS << (session->refused - 1);
 }
@@ -120,6 +122,10 @@ static void put_off(struct http_call *call)
 bool http_resume(struct http *http, struct http_session *session, struct output *output, struct turn turn)
 {
     struct http_call call;
+    if (session->waits_check) {
+        session->waits_check = false;
+        return true;
+    }
     begin(&call, http, session, turn);
     http->message.method = session->waits_head ? HTTP_METHOD_HEAD : HTTP_METHOD_OTHER;
     http->message.is_1_0 = false;
@@ -165,7 +171,7 @@ static uint32_t work_done(const struct serving *serving)
     return serving->work + (uint32_t)((serving->output->size - serving->begun) / OUTPUT_WORK_BYTES);
 }
 
-/* The message that was framed, in `size` bytes. SERVE_AGAIN: it was not served. */
+/* The message that was framed, in `size` bytes. SERVE_AGAIN, or the session waits for a check: it was not served. */
 static enum serve_status serve_message(struct serving *serving, size_t size)
 {
     struct http *http = serving->http;
@@ -180,6 +186,8 @@ static enum serve_status serve_message(struct serving *serving, size_t size)
     }
     answer(&call, route);
     serving->work += REQUEST_WORK + (uint32_t)(size / INPUT_WORK_BYTES) + call.work;
+    if (call.session->waits_check)
+        return SERVE_DELAY;
     if (call.session->change != NULL) {
         put_off(&call);
         return SERVE_WAIT;
@@ -207,7 +215,7 @@ static enum serve_status serve_front(struct serving *serving, struct bytes input
     switch (http_frame(&serving->session->framer, input, &http->message, &whole, &fault)) {
     case HTTP_WHOLE:
         status = serve_message(serving, whole);
-        *size = status == SERVE_AGAIN ? 0 : whole;
+        *size = status == SERVE_AGAIN || serving->session->waits_check ? 0 : whole;
         return status;
     case HTTP_CONTINUE:
         put_text(serving->output, "HTTP/1.1 100 Continue\r\n\r\n");

@@ -23,6 +23,7 @@ struct http_session {
     bool known;                 /* it has asked something, with the password if there is one */
     bool waits_last;            /* it waits for an answer, or has waited, and is closed then */
     bool waits_head;            /* the answer has no body */
+    bool waits_check;           /* its secret is being compared: the request was not taken, and is served again */
     bool live;                  /* it reads events: see live.h */
     uint8_t refused;            /* wrong passwords, one after the other */
     struct http_change *change; /* of rules, whose outcome it waits for; NULL: none */

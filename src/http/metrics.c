@@ -4,6 +4,7 @@
  */
 #include "commands/figures.h"
 #include "commands/refusals.h"
+#include "edge/clients/tls.h"
 #include "edge/process/descriptors.h"
 #include "http/call.h"
 #include "http/metrics_limits.h"
@@ -86,6 +87,10 @@ static void put_process(struct metrics_page *page, struct commands *commands, st
     page_gauge(page, "uptime_seconds", "time since the start", up_ns / 1000000, 1000);
     page_gauge(page, "threads", "threads that serve clients",
                commands->worker_threads != NULL ? commands->worker_threads->count : 1, 1);
+    if (commands->tls != NULL)
+        page_gauge(page, "tls_certificate_expiry_timestamp_seconds",
+                   "when tls.certificate ends, since 1970: clients refuse it from then on",
+                   tls_ends_s(commands->tls), 1);
     if (resident_bytes > 0)
         page_gauge(page, "process_resident_memory_bytes", "memory that the system backs", resident_bytes, 1);
     if (descriptors.open > 0)

@@ -11,9 +11,15 @@ use JSON::PP qw(decode_json);
 use Test::More;
 
 my $alerts = "$Headgate::root/config/integrations/prometheus-alerts.yaml";
-my %own = ('us-east' => {refusal_log => Headgate::scratch() . '/refusals'});
+my $certs = Headgate::scratch() . '/certs';
+Headgate::run(10, Headgate::headgate(), 'certs', '--dir', $certs, 'us-east', 'localhost');
+my ($tls_port) = Headgate::free_ports(1);
+my %own = ('us-east' => {refusal_log => Headgate::scratch() . '/refusals',
+                         tls => {certificate => "$certs/us-east.pem", key => "$certs/us-east.key"}});
 my $cluster = Headgate::cluster(listen_http => 1, interval => '50ms', nodes => \%own);
 my ($east, $west, $south) = map { $cluster->daemon($_) } qw(us-east eu-west ap-south);
+$east->{settings}{listen}{clients_tls} = "127.0.0.1:$tls_port";
+$east->write_config;
 my $page;
 
 sub up { return Http::connect($east)->metrics->{qq(headgate_peer_up{peer="$_[0]",region="$_[0]"})} // 'none' }

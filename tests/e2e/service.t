@@ -70,7 +70,7 @@ subtest 'unit' => sub {
     plan skip_all => 'there is no systemd-analyze here' if system('command -v systemd-analyze >/dev/null 2>&1') != 0;
     my $text = Headgate::read_file("$root/config/systemd/headgated.service");
     my $unit = Headgate::write_file(Headgate::scratch() . '/headgated.service',
-                                    $text =~ s{/usr/bin/headgated}{Headgate::headgated()}er);
+                                    $text =~ s{/usr/bin/headgated}{Headgate::headgated()}egr);
     my ($status, $out) = run_shell("systemd-analyze verify --man=no '$unit' 2>&1");
     is("$status: $out", '0: ', 'systemd finds nothing wrong with it');
     ($status, $out) = run_shell("systemd-analyze security --offline=yes --threshold=20 '$unit' 2>&1");

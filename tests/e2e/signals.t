@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# Signals: those that ask to leave are obeyed, others are told of in the log and change nothing.
+# Signals: those that ask to leave are obeyed, others are told of in the log and change nothing. SIGHUP: reload.t.
 use strict;
 use warnings;
 use FindBin;
@@ -8,7 +8,6 @@ use Headgate;
 use Test::More;
 
 my %said = (
-    HUP  => 'nothing is read again: a changed config needs a restart',
     USR1 => 'nothing is opened again: the log is the standard error stream',
     USR2 => 'it asks for nothing here',
 );

@@ -212,6 +212,40 @@ subtest 'max_connections is of all threads' => sub {
     ok($few->stop, 'it ends in peace');
 };
 
+subtest 'the config is read again in the midst of it' => sub {
+    my @users = map { {name => "u$_", roles => 'check, read, admin', secret => "s$_"} } 1 .. 3;
+    my $served = Headgate::cluster(%options, users => \@users, log_level => 'warning')->daemon('here')->spawn;
+    ok(Headgate::wait_until(10, sub { eval { $served->client->command('AUTH', 'u1', 's1') eq 'OK' } }), 'it serves');
+    my $end = time + 1.5;
+    my @children = at_once(3, sub {
+        my ($number) = @_;
+        my ($reloads, @bad) = 0;
+        while (time < $end) {
+            my $client = $served->client;
+            my @said = $client->pipeline(['AUTH', "u$number", "s$number"], (['CAN_ACCESS', 'r']) x 20, ['RELOAD'],
+                                         ['CHECK', 'r'], ['INFO', 'clients']);
+            push @bad, "$said[0]" if "$said[0]" ne 'OK';
+            push @bad, grep { !/^[01]$/ } map { "$_" } @said[1 .. 20];
+            ref $said[21] eq 'ARRAY' ? $reloads++ : push @bad, "$said[21]";
+        }
+        return ("reloads $reloads", @bad);
+    });
+    for my $round (1 .. 30) {
+        $served->{settings}{log_level} = $round % 2 ? 'error' : 'warning';
+        $served->{settings}{clients} = {idle_timeout => 10 + $round . 's'};
+        $served->{settings}{max_connections} = 100 + $round;
+        $served->{settings}{users}[3] = {name => "v$round", roles => 'read', secret => 'v'};
+        $served->write_config;
+        $served->signal('HUP');
+        last if time > $end;
+    }
+    my @all = map { @$_ } values_of(@children);
+    is(scalar(grep { /^reloads [1-9]/ } @all), 3, 'each thread of clients has it read the config');
+    is_deeply([grep { !/^reloads|^ERR .*yaml/ } @all], [], 'and none is told a wrong thing');
+    is($served->stop, 0, 'it ends in peace');
+    unlike($served->log, qr/Sanitizer/, 'and was sound');
+};
+
 # Everybody asks until the connection ends; what all got of one key.
 sub ask_until_end {
     my ($key) = @_;

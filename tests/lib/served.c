@@ -19,6 +19,13 @@ void served_submit(void *context, const struct event *event, struct rules_result
         *result = served.effects.rules;
 }
 
+/* There is no config. */
+static bool reload(void *context, struct reload_report *report, struct error *error)
+{
+    (void)context, (void)report;
+    return error_set(error, 66, "c.yaml cannot be read");
+}
+
 void served_wait_ns(uint64_t ns)
 {
     uint64_t end_ns = served.now_ns + ns, near_ns = 5000 * SERVED_MS;
@@ -97,7 +104,8 @@ void served_begin(void)
                                         .name = options->name,
                                         .region = options->region,
                                         .version = "1.2.3",
-                                        .submit = served_submit};
+                                        .submit = served_submit,
+                                        .reload = reload};
     served.commands.observer.hot = hot_create(false, 1);
     assert(served.commands.observer.hot != NULL);
     commands_init(&served.commands);

@@ -225,9 +225,9 @@ void connection_resume(struct connection *connection)
     if (connection->state != CONNECTION_OPEN ||
         !connection->service->resume(connection->service->context, connection->session, &output))
         return;
-    assert(output.size > 0 && !output.overflowed);
+    assert(!output.overflowed);
     list_remove(&connection->waiting);
-    if (!connection_write_now(connection, &output))
+    if (output.size > 0 && !connection_write_now(connection, &output))
         connection_close(connection);
     else if (listener->closing && connection->state == CONNECTION_BLOCKED)
         connection_finish(connection);

@@ -41,7 +41,7 @@ static size_t slot_bytes(const struct listener *listener)
     return connection_bytes(listener->service.session_bytes);
 }
 
-/* A free slot. NULL: connections_max slots and the spare ones are all taken. */
+/* A free slot. NULL: those of all connections that there may be, and the spare ones, are taken. */
 static struct connection *obtain(struct listener *listener)
 {
     if (!list_empty(&listener->free_connections)) {
@@ -49,7 +49,7 @@ static struct connection *obtain(struct listener *listener)
         list_remove(&connection->link);
         return connection;
     }
-    if (listener->slots_used == listener->options.connections_max + SPARE_CONNECTIONS)
+    if (listener->slots_used == listener->slots_max)
         return NULL;
     return (void *)(listener->slots + slot_bytes(listener) * listener->slots_used++);
 }
@@ -178,7 +178,8 @@ bool listener_init(struct listener *listener, uv_loop_t *loop, const struct serv
     pool_init(&listener->pool, options->buffers_max_bytes);
     assert(options->connections_max > 0 && options->id_first > 0 && options->id_step > 0);
     want_descriptors((uint64_t)options->connections_max + OTHER_DESCRIPTORS);
-    listener->slots = calloc(options->connections_max + (size_t)SPARE_CONNECTIONS, slot_bytes(listener));
+    listener->slots_max = options->connections_max + SPARE_CONNECTIONS;
+    listener->slots = calloc(listener->slots_max, slot_bytes(listener));
     listener->input = malloc(POOL_LARGE_BYTES);
     listener->output = malloc(LISTENER_OUTPUT_BYTES);
     listener->sealed = output_over(malloc(POOL_LARGE_BYTES), POOL_LARGE_BYTES);

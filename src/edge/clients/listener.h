@@ -54,7 +54,7 @@ enum serve_status {
     SERVE_LATER,
     /* the last command that was taken is not answered yet: the listener must call `resume` before all else */
     SERVE_WAIT,
-    SERVE_DELAY,  /* like SERVE_WAIT, and `resume` has the answer when it is called after delay_ms */
+    SERVE_DELAY,  /* like SERVE_WAIT, and `resume` is called, and is true, after delay_ms */
     SERVE_ENOUGH, /* the work is used up: the listener must write the output, and call again in another turn */
     /* the last answer goes on until the connection ends: the listener must read no more, and calls `feed` */
     SERVE_FEED,
@@ -89,8 +89,9 @@ struct service {
      */
     void (*answer)(void *context, void *session, struct output *output);
     /*
-     * Appends the answer that had to wait with SERVE_WAIT, to an output as `serve` gets it. False:
-     * there is no answer yet. NULL: the service never lets an answer wait.
+     * Appends the answer that had to wait with SERVE_WAIT, to an output as `serve` gets it. Appends nothing if `serve`
+     * took nothing of the request, which is then served again. False: there is no answer yet. NULL: the service never
+     * lets an answer wait.
      */
     bool (*resume)(void *context, void *session, struct output *output);
     /*
@@ -217,6 +218,7 @@ struct listener {
     bool waiting[LISTENER_SOCKETS_MAX]; /* a client of the socket waits for a free slot, or for another turn */
     uint32_t socket_count;
     uint32_t slots_used;
+    uint32_t slots_max;
     char *slots; /* room for all connections; memory is touched when a connection first uses it */
     struct list connections, free_connections;
     struct list timed; /* connections with a deadline */
@@ -258,6 +260,17 @@ struct listener {
  */
 bool listener_init(struct listener *listener, uv_loop_t *loop, const struct service *service,
                    const struct listener_options *options, struct error *error);
+
+/* What may change while the listener serves; see struct listener_options. */
+struct listener_limits {
+    uint32_t connections_max; /* at most what listener_init was given: no room is made for more */
+    uint64_t request_timeout_ms, stranger_timeout_ms, idle_timeout_ms;
+};
+/*
+ * Connections that are there stay, even if there are more than connections_max now. A request that has begun keeps the
+ * deadline that it had, and delays no other's by more than that.
+ */
+void listener_change(struct listener *listener, const struct listener_limits *limits);
 
 /*
  * Listens for clients of `service` on `address`: "host:port", "[v6]:port", "*:port" (all

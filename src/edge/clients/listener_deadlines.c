@@ -104,6 +104,17 @@ bool listener_make_room(struct listener *listener)
 
 /* ---- deadlines ---- */
 
+void listener_change(struct listener *listener, const struct listener_limits *limits)
+{
+    struct listener_options *options = &listener->options;
+    options->connections_max = limits->connections_max;
+    options->request_timeout_ms = limits->request_timeout_ms;
+    options->stranger_timeout_ms = limits->stranger_timeout_ms;
+    options->idle_timeout_ms = limits->idle_timeout_ms;
+    if (waits_for_some(listener))
+        run_timer(listener);
+}
+
 void listener_watch(struct listener *listener, struct connection *connection, uint64_t timeout_ms)
 {
     list_remove(&connection->timed);

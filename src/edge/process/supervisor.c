@@ -1,5 +1,7 @@
 #include "edge/process/supervisor.h"
 
+#include "edge/process/clock.h"
+
 #include <stdint.h>
 #include <systemd/sd-daemon.h>
 
@@ -22,6 +24,14 @@ void supervisor_ready(struct supervisor *supervisor, const char *address)
         return;
     const uint64_t every_ms = watchdog_us / 2000;
     (void)uv_timer_start(&supervisor->watchdog, on_watchdog, 0, every_ms > 0 ? every_ms : 1);
+}
+
+void supervisor_reloads(bool reloads)
+{
+    if (reloads)
+        (void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu", (unsigned long long)(clock_monotonic_ns() / 1000));
+    else
+        (void)sd_notify(0, "READY=1");
 }
 
 void supervisor_stopping(void)

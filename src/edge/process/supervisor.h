@@ -8,6 +8,7 @@
 #ifndef HEADGATE_EDGE_PROCESS_SUPERVISOR_H
 #define HEADGATE_EDGE_PROCESS_SUPERVISOR_H
 
+#include <stdbool.h>
 #include <uv.h>
 
 struct supervisor {
@@ -18,6 +19,8 @@ struct supervisor {
 void supervisor_init(struct supervisor *supervisor, uv_loop_t *loop);
 /* The process serves clients at `address` from now on. Starts the watchdog. */
 void supervisor_ready(struct supervisor *supervisor, const char *address);
+/* Between a call with true and one with false the process reads its config again. */
+void supervisor_reloads(bool reloads);
 /* The process was asked to end, and will. */
 void supervisor_stopping(void);
 void supervisor_close(struct supervisor *supervisor);

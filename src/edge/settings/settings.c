@@ -158,12 +158,40 @@ static bool read_limits(const struct settings_reader *reader, struct settings *s
 
 /* ---- values that depend on others, or have a form of their own ---- */
 
+/*
+ * Keys of ids must stay what they are while secrets come and go, or all counters would begin anew: so a rotation needs
+ * a seed of its own.
+ */
+static bool read_secrets(const struct settings_reader *reader, struct settings *settings)
+{
+    struct settings_secrets *secrets = &settings->secrets;
+    struct settings_reader entry;
+    if (!reader_node(reader, "secrets"))
+        return true;
+    if (reader_text(reader, "secret"))
+        return reader_fail(reader, "secrets", "secret and secrets are given: expected one of them");
+    if (!settings->hash_seed[0])
+        return reader_missing(reader, "hash_seed",
+                              "with secrets, the text that hashes of keys come from, the same at all peers: what "
+                              "secret was until now keeps all counters");
+    for (; reader_entry(reader, "secrets", secrets->count, &entry); secrets->count++) {
+        if (secrets->count == NODE_SEALS_MAX)
+            return reader_fail(&entry, "", "secrets has too many entries: expected at most %d", NODE_SEALS_MAX);
+        if (!read_text(&entry, "", secrets->secret[secrets->count], SETTINGS_SECRET_BYTES, SOME))
+            return false;
+    }
+    return secrets->count > 0 || reader_is(reader, "secrets", "empty: expected the secret that seals, first");
+}
+
 /* Without a secret everybody who reaches the ports for peers is a peer. A missing line must not allow that. */
 static bool read_secret(const struct settings_reader *reader, struct settings *settings)
 {
     const char *text = reader_text(reader, "secret");
     settings->secret_is_none = text && strcmp(text, "none") == 0;
-    if (!text && settings->node.peer_count > 0)
+    if (!read_text(reader, "hash_seed", settings->hash_seed, sizeof settings->hash_seed, SOME) ||
+        !read_secrets(reader, settings))
+        return false;
+    if (!text && settings->secrets.count == 0 && settings->node.peer_count > 0)
         return reader_fail(reader, "peers",
                            "peers are named, but secret is missing: expected a long random text, the same at all "
                            "peers, or none where no stranger can reach their ports");
@@ -184,7 +212,7 @@ static bool read_texts(const struct settings_reader *reader, struct settings *se
 static void derive(const struct settings_reader *reader, struct settings *settings)
 {
     struct node_options *node = &settings->node;
-    bool sealed = settings->secret[0] || settings->secret_is_none;
+    bool sealed = settings_have_secret(settings) || settings->secret_is_none;
     if (!reader_text(reader, "unlisted_peers"))
         node->unlisted_max = sealed ? DEFAULT_UNLISTED_PEERS : 0;
     /* Three quarters, so that other services always find room. */
@@ -220,6 +248,19 @@ static bool read_all(const struct settings_reader *reader, struct settings *sett
            read_address_reservations(reader, node) && settings_check_reach(settings, reader);
 }
 
+static void derive_keys(struct settings *settings)
+{
+    const struct settings_secrets *secrets = &settings->secrets;
+    struct node_seals *seals = &settings->node.seals;
+    const char *seed = settings->hash_seed[0] ? settings->hash_seed : settings->secret;
+    hash_key_from_secret(&settings->node.hash_key, seed, strlen(seed));
+    seals->count = secrets->count > 0 ? secrets->count : 1;
+    for (uint32_t i = 0; i < seals->count; i++) {
+        const char *secret = secrets->count > 0 ? secrets->secret[i] : settings->secret;
+        hash_key_from_secret(&seals->key[i], secret, strlen(secret));
+    }
+}
+
 bool settings_parse(struct settings *settings, struct bytes text, const char *file, struct error *error)
 {
     const struct yaml_source source = {.text = text,
@@ -237,7 +278,7 @@ bool settings_parse(struct settings *settings, struct bytes text, const char *fi
     yaml_tree_close(&tree);
     if (!good)
         return false;
-    hash_key_from_secret(&settings->node.hash_key, settings->secret, strlen(settings->secret));
+    derive_keys(settings);
     settings->node.config_digest = settings_digest(settings);
     return true;
 }

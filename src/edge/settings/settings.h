@@ -4,7 +4,8 @@
  *
  * The one idea: after settings_read everything in struct settings is usable as it is. A mistake in
  * the file is one sentence with file, line, key, value and the expected value.
- * config/headgated.yaml documents every key. Settings never change after they were read.
+ * config/headgated.yaml documents every key. Of settings that a daemon runs with, settings_take alone changes some
+ * (settings_changes.h).
  */
 #ifndef HEADGATE_EDGE_SETTINGS_SETTINGS_H
 #define HEADGATE_EDGE_SETTINGS_SETTINGS_H
@@ -38,6 +39,12 @@ enum {
     SETTINGS_THREADS_MAX = GATE_THREADS_MAX,
 };
 
+/* What peers seal messages with, from the first on, which this daemon seals with. */
+struct settings_secrets {
+    uint32_t count;
+    char secret[NODE_SEALS_MAX][SETTINGS_SECRET_BYTES];
+};
+
 /* Must not be copied: node.limits points at `limits`. */
 struct settings {
     /* incarnation and seed stay 0: the caller that starts the node must draw both */
@@ -67,12 +74,17 @@ struct settings {
     struct grpc_settings grpc;
     /* the host at which peers reach the daemon; "": the host of the listening addresses */
     char advertise[NODE_ADDRESS_BYTES];
-    char secret[SETTINGS_SECRET_BYTES]; /* "": the config has no secret */
+    char secret[SETTINGS_SECRET_BYTES];    /* "": the config has no such key */
+    struct settings_secrets secrets;       /* instead of it */
+    char hash_seed[SETTINGS_SECRET_BYTES]; /* of the hash key of ids; "": the secret is it */
     /* the config says `secret: none`: strangers may be peers */
     bool secret_is_none;
     char password[SETTINGS_SECRET_BYTES]; /* of the user default; "": there is none */
     struct users_settings users;
     uint32_t max_connections; /* of all threads together */
+    /* for how many connections the daemon made room at its start (0: not yet), and whether the config asks for more */
+    uint32_t connections_room;
+    bool connections_cut;
     /* the time in which a request that has begun must be complete */
     uint64_t request_timeout_ns;
     /* the time in which a client must give the password, if there is one */
@@ -120,6 +132,12 @@ static inline bool settings_serve_grpc(const struct settings *settings)
 static inline bool settings_have_passwords(const struct settings *settings)
 {
     return settings->password[0] || settings->users.count > 0;
+}
+
+/* True: messages of peers are sealed. */
+static inline bool settings_have_secret(const struct settings *settings)
+{
+    return settings->secret[0] || settings->secrets.count > 0;
 }
 
 /* Writes all settings, with defaults and secrets, as YAML that reads back to the same settings. */

@@ -47,6 +47,7 @@ static const struct reader_choices log_levels = {"error, warning, info or debug"
 #define ENTRY KEY_ENTRY, 0, 0, 0, NULL
 #define TEXT(member) FORM(member[0], char : KEY_TEXT), 0, 0, NULL
 #define SECRET(member) FORM(member[0], char : KEY_SECRET), 0, 0, NULL
+#define SECRETS(member) FORM(member, struct settings_secrets : KEY_SECRETS), 0, 0, NULL
 #define HEADERS(member) FORM(member, struct http_settings : KEY_HEADERS), 0, 0, NULL
 #define DURATION(member, least, most) FORM(member, uint64_t : KEY_DURATION), least, most, NULL
 #define OR_OFF(member, least, most) FORM(member, uint64_t : KEY_DURATION_OR_OFF), least, most, NULL
@@ -125,6 +126,8 @@ const struct settings_key settings_keys[] = {
     {"state_dir", TEXT(state_dir)},
     {"state_sync", CHOICE(state_sync, &syncs)},
     {"secret", SECRET(secret)},
+    {"secrets", SECRETS(secrets)},
+    {"hash_seed", TEXT(hash_seed)},
     {"password", TEXT(password)},
     {"users", LIST(USERS_MAX)},
     {"users.name", ENTRY},
@@ -133,6 +136,7 @@ const struct settings_key settings_keys[] = {
     {"users.secret", ENTRY},
     {"users.secret_file", ENTRY},
     {"users.secret_env", ENTRY},
+    {"users.password_hash", ENTRY},
     {"log_level", CHOICE(log_level, &log_levels)},
     {"log_format", CHOICE(log_format, &log_formats)},
     {"refusal_log", TEXT(refusal_log)},
@@ -198,7 +202,8 @@ static bool check_shape(const struct settings_reader *reader, enum key_form form
     static const char *const is[] =
         {[YAML_TEXT] = "a single value", [YAML_MAP] = "a mapping", [YAML_LIST] = "a list"};
     const enum yaml_kind kind = reader->within->kind;
-    const enum yaml_kind wanted = form == KEY_MAP ? YAML_MAP : form == KEY_LIST ? YAML_LIST : YAML_TEXT;
+    const bool is_list = form == KEY_LIST || form == KEY_SECRETS;
+    const enum yaml_kind wanted = form == KEY_MAP ? YAML_MAP : is_list ? YAML_LIST : YAML_TEXT;
     if (kind != wanted)
         return reader_is(reader, "", "%s: expected %s", is[kind],
                          wanted == YAML_MAP    ? "a mapping of keys to values"
@@ -223,7 +228,8 @@ static bool check_node(const struct settings_reader *reader, const char *group, 
             return reader_fail(&inner, "", "%s has too many entries: expected at most %u", group, index);
         if (form == KEY_MAP && !key)
             return unknown_key(&inner, group);
-        if (key ? !check_node(&inner, key->path, key->form, key->most) : !check_node(&inner, group, KEY_MAP, 0))
+        const enum key_form inner_form = key ? key->form : form == KEY_SECRETS ? KEY_ENTRY : KEY_MAP;
+        if (!check_node(&inner, key ? key->path : group, inner_form, key ? key->most : 0))
             return false;
     }
     return true;
@@ -264,6 +270,7 @@ static bool read_key(const struct settings_reader *reader, const struct settings
     case KEY_ENTRY:
     case KEY_TEXT:
     case KEY_SECRET:
+    case KEY_SECRETS:
     case KEY_HEADERS:
         return true;
     }

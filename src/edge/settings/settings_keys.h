@@ -27,6 +27,7 @@ enum key_form {
     KEY_BOOL,            /* bool, one of two choices */
     KEY_CHOICE,          /* an enum: the index of the choice */
     KEY_SECRET,          /* char[], or none */
+    KEY_SECRETS,         /* struct settings_secrets: a list of at most `most` values */
     KEY_HEADERS,         /* struct http_settings, of which its sources */
 };
 

@@ -160,6 +160,8 @@ static void put_users(struct printer *printer)
             put_text(printer, "secret_file", user->secret_file);
         else if (user->secret_env[0])
             put_text(printer, "secret_env", user->secret_env);
+        else if (user->password_hash[0])
+            put_text(printer, "password_hash", user->password_hash);
         else
             put_text(printer, "secret", user->secret);
         end_map(printer);
@@ -179,6 +181,18 @@ static void put_list(struct printer *printer, const char *name)
         put_users(printer);
     else
         put_limits(printer);
+    emit(printer, yaml_sequence_end_event_initialize(&event), &event);
+}
+
+static void put_secrets(struct printer *printer, const char *key, const struct settings_secrets *secrets)
+{
+    yaml_event_t event;
+    if (secrets->count == 0)
+        return;
+    put_scalar(printer, key, YAML_PLAIN_SCALAR_STYLE);
+    emit(printer, yaml_sequence_start_event_initialize(&event, NULL, NULL, 1, YAML_BLOCK_SEQUENCE_STYLE), &event);
+    for (uint32_t i = 0; i < secrets->count; i++)
+        put_scalar(printer, secrets->secret[i], style_of(secrets->secret[i]));
     emit(printer, yaml_sequence_end_event_initialize(&event), &event);
 }
 
@@ -236,6 +250,9 @@ static void put_key(struct printer *printer, const struct settings_key *key, con
     case KEY_SECRET:
         if (settings->secret[0] || settings->secret_is_none)
             put_text(printer, name, settings->secret[0] ? settings->secret : "none");
+        return;
+    case KEY_SECRETS:
+        put_secrets(printer, name, at);
         return;
     case KEY_HEADERS:
         put_headers(printer, name, at);

@@ -1,5 +1,6 @@
 #include "edge/settings/settings_users.h"
 
+#include "edge/process/secret_checks.h"
 #include "edge/process/text_file.h"
 #include "wire/role.h"
 
@@ -80,33 +81,53 @@ static bool read_services(const struct settings_reader *reader, struct user_sett
            reader_wrong(reader, "services", text, "no such key, as roles other than check are for all services");
 }
 
-static bool read_secret(const struct settings_reader *reader, struct user_settings *user)
-{
-    static const char *const keys[] = {"secret", "secret_file", "secret_env"};
-    unsigned count = 0;
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        count += reader_text(reader, keys[i]) != NULL;
-    if (count != 1)
-        return reader_fail(reader, "",
-                           "users has %u of secret, secret_file and secret_env for '%s': expected one of them",
-                           count, user->name);
-    return read_text(reader, "secret", user->secret, sizeof user->secret, "1 to 256 bytes") &&
-           read_text(reader, "secret_file", user->secret_file, sizeof user->secret_file, "the path of a file") &&
-           read_text(reader, "secret_env", user->secret_env, sizeof user->secret_env,
-                     "the name of a variable of the environment");
-}
-
 static bool check_hidden(const struct settings_reader *reader, const char *path, const char *secret)
 {
     return strcmp(secret, HIDDEN) != 0 ||
            reader_wrong(reader, path, secret, "the value itself: headgated prints it with --show-secrets");
 }
 
+static bool read_hash(const struct settings_reader *reader, struct user_settings *user)
+{
+    static const char expected[] =
+        "what headgate hash-password prints, in quotes: $argon2id$v=19$m=65536,t=2,p=1$...";
+    const char *text = reader_text(reader, "password_hash");
+    if (text == NULL)
+        return true;
+    if (!check_hidden(reader, "password_hash", text))
+        return false;
+    if (!secret_hash_is_good(text))
+        return reader_wrong(reader, "password_hash", text, "%s", expected);
+    return read_text(reader, "password_hash", user->password_hash, sizeof user->password_hash, expected);
+}
+
+static bool read_secret(const struct settings_reader *reader, struct user_settings *user)
+{
+    static const char *const keys[] = {"secret", "secret_file", "secret_env", "password_hash"};
+    unsigned count = 0;
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        count += reader_text(reader, keys[i]) != NULL;
+    if (count != 1)
+        return reader_fail(
+            reader, "",
+            "users has %u of secret, secret_file, secret_env and password_hash for '%s': expected one "
+            "of them",
+            count, user->name);
+    return read_text(reader, "secret", user->secret, sizeof user->secret, "1 to 256 bytes") &&
+           read_text(reader, "secret_file", user->secret_file, sizeof user->secret_file, "the path of a file") &&
+           read_text(reader, "secret_env", user->secret_env, sizeof user->secret_env,
+                     "the name of a variable of the environment") &&
+           read_hash(reader, user);
+}
+
 bool settings_read_users(const struct settings_reader *reader, struct settings *settings)
 {
     struct users_settings *users = &settings->users;
     struct settings_reader entry;
-    if (!check_hidden(reader, "secret", settings->secret) || !check_hidden(reader, "password", settings->password))
+    if (!check_hidden(reader, "secret", settings->secret) ||
+        !check_hidden(reader, "password", settings->password) ||
+        !check_hidden(reader, "hash_seed", settings->hash_seed) ||
+        (settings->secrets.count > 0 && !check_hidden(reader, "secrets", settings->secrets.secret[0])))
         return false;
     for (uint32_t i = 0; reader_entry(reader, "users", i, &entry); i++) {
         struct user_settings *user = &users->user[i];
@@ -190,7 +211,12 @@ static void hide(char *secret, size_t size)
 void settings_hide_secrets(struct settings *settings)
 {
     hide(settings->secret, sizeof settings->secret);
+    hide(settings->hash_seed, sizeof settings->hash_seed);
+    for (uint32_t i = 0; i < settings->secrets.count; i++)
+        hide(settings->secrets.secret[i], sizeof settings->secrets.secret[i]);
     hide(settings->password, sizeof settings->password);
     for (uint32_t i = 0; i < settings->users.count; i++)
         hide(settings->users.user[i].secret, sizeof settings->users.user[i].secret);
+    for (uint32_t i = 0; i < settings->users.count; i++)
+        hide(settings->users.user[i].password_hash, sizeof settings->users.user[i].password_hash);
 }

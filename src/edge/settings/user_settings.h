@@ -11,6 +11,7 @@ enum {
     USER_NAME_BYTES = 64,      /* with the terminator */
     USER_SERVICES_BYTES = 257, /* likewise: all of them */
     USER_SECRET_BYTES = 257,   /* likewise */
+    USER_HASH_BYTES = 128,     /* likewise */
 };
 
 struct user_settings {
@@ -20,6 +21,7 @@ struct user_settings {
     char secret[USER_SECRET_BYTES];      /* from wherever it comes */
     char secret_file[USER_SECRET_BYTES]; /* "": it is in no file */
     char secret_env[USER_NAME_BYTES];    /* "": in no variable */
+    char password_hash[USER_HASH_BYTES]; /* of argon2id; "": the secret is known, as one of the others */
 };
 
 struct users_settings {

@@ -18,6 +18,13 @@ struct mistake {
 };
 
 /* The file is called f. */
+#define KNOWN_KEYS                                                                                                 \
+    "node, region, listen, tls, advertise, regions, peers, limits, interval, silent_after, join_timeout, "         \
+    "leave_timeout, forget_after, table, rules, clients, http, grpc, unknown_service, grants, reservations, "      \
+    "address_reservations, reservation_ttl_max, unlisted_peers, gossip_pace, log_keys, message_max, "              \
+    "max_connections, threads, state_dir, state_sync, secret, secrets, hash_seed, password, users, log_level, "    \
+    "log_format, refusal_log, remember_names, debug"
+
 static const struct mistake mistakes[] = {
     {"", "f:1: the file is empty: expected at least the keys node and limits"},
     {"# nothing\n\n", "f:1: the file is empty: expected at least the keys node and limits"},
@@ -43,17 +50,7 @@ static const struct mistake mistakes[] = {
     {LIMITS, "f:1: node is missing: expected this node's name"},
     {"node: a\n", "f:1: limits is missing: expected at least one limit with name, capacity and rate"},
     {"node: a\nlimits: []\n", "f:2: limits is missing: expected at least one limit with name, capacity and rate"},
-    {LEAST "colour: red\n",
-     "f:4: colour is not a known key: expected one of node, region, listen, tls, advertise, regions, peers, "
-     "limits, "
-     "interval, silent_after, join_timeout, leave_timeout, forget_after, table, rules, clients, "
-     "http, grpc, unknown_service, grants, reservations, address_reservations, reservation_ttl_max, "
-     "unlisted_peers, "
-     "gossip_pace, "
-     "log_keys, "
-     "message_max, "
-     "max_connections, threads, state_dir, state_sync, secret, password, users, log_level, log_format, "
-     "refusal_log, remember_names, debug"},
+    {LEAST "colour: red\n", "f:4: colour is not a known key: expected one of " KNOWN_KEYS},
     {LEAST "listen:\n  client: 127.0.0.1:1\n",
      "f:5: listen.client is not a known key: expected one of clients, gossip, snapshots, http, "
      "clients_tls, http_tls, grpc, grpc_tls"},
@@ -64,16 +61,7 @@ static const struct mistake mistakes[] = {
      "f:3: listen.gossip is given twice, first in line 2: expected it once"},
     {"node: a\nlimits:\n- {name: d, capacity: 1, rate: 1/s}\n- name: e\n  rate: 1/s\n  rate: 1/s\n",
      "f:6: limits[1].rate is given twice, first in line 5: expected it once"},
-    {LEAST "listen.clients: 'h:1'\n",
-     "f:4: listen.clients is not a known key: expected one of node, region, listen, tls, advertise, regions, "
-     "peers, "
-     "limits, "
-     "interval, silent_after, join_timeout, leave_timeout, forget_after, table, rules, clients, http, grpc, "
-     "unknown_service, grants, reservations, address_reservations, reservation_ttl_max, unlisted_peers, "
-     "gossip_pace, "
-     "log_keys, message_max, "
-     "max_connections, threads, state_dir, state_sync, secret, password, users, log_level, log_format, "
-     "refusal_log, remember_names, debug"},
+    {LEAST "listen.clients: 'h:1'\n", "f:4: listen.clients is not a known key: expected one of " KNOWN_KEYS},
     {LEAST "listen: {'clients.x': 1}\n",
      "f:4: listen.clients.x is not a known key: expected one of clients, gossip, snapshots, http, "
      "clients_tls, http_tls, grpc, grpc_tls"},
@@ -171,9 +159,9 @@ static const struct mistake mistakes[] = {
     {LEAST "users: [{name: a, roles: ',', secret: s}]\n",
      "f:4: users[0].roles is ',': expected some of check, read, rules and admin"},
     {LEAST "users: [{name: a, roles: check}]\n",
-     "f:4: users has 0 of secret, secret_file and secret_env for 'a': expected one of them"},
+     "f:4: users has 0 of secret, secret_file, secret_env and password_hash for 'a': expected one of them"},
     {LEAST "users: [{name: a, roles: check, secret: s, secret_env: E}]\n",
-     "f:4: users has 2 of secret, secret_file and secret_env for 'a': expected one of them"},
+     "f:4: users has 2 of secret, secret_file, secret_env and password_hash for 'a': expected one of them"},
     {LEAST "users:\n- {name: a, roles: check, secret: s}\n- {name: a, roles: read, secret: t}\n",
      "f:6: users[1].name is 'a': expected a name that users[0] does not have already"},
     {LEAST "password: p\nusers: [{name: default, roles: check, secret: s}]\n",

@@ -9,6 +9,8 @@
 
 #define LEAST "node: a\nlimits:\n- {name: d, capacity: 100, rate: 100/s}\n"
 
+#define HASH "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHRzb21lc2FsdA$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc"
+
 static bool parse(struct settings *settings, const char *yaml, struct error *error)
 {
     memset(error, 0, sizeof *error);
@@ -153,9 +155,12 @@ static void keys(void)
                             "tls: {certificate: c, key: k, client_ca: a}\n"
                             "users:\n- {name: a, roles: check, services: s, secret: x}\n"
                             "- {name: b, roles: 'admin, read', secret_file: f}\n"
-                            "- {name: c, roles: rules, secret_env: E}\n",
+                            "- {name: c, roles: rules, secret_env: E}\n"
+                            "- {name: d, roles: rules, password_hash: '" HASH "'}\nhash_seed: h\n",
                       &error);
     OK(good, "a config with all that may be absent: %s", error.text);
+    settings.secrets =
+        (struct settings_secrets){.count = 2, .secret = {"r", "s"}}; /* not beside secret in a file */
     char *printed = print(&settings);
     const struct yaml_source source = {.text = bytes_of(printed),
                                        .file = "f",
@@ -176,11 +181,54 @@ static void keys(void)
     }
 }
 
+/* Secrets that are rotated, and what keeps the hashes of keys. */
+static void secrets(void)
+{
+    static struct settings before, settings;
+    static const struct {
+        const char *yaml, *wrong;
+    } rows[] = {
+        {"secret: a\nsecrets: [b]\nhash_seed: a\n", "f:5: secret and secrets are given: expected one of them"},
+        {"secrets: [b, a]\n",
+         "f:1: hash_seed is missing: expected with secrets, the text that hashes of keys come from"},
+        {"secrets: []\nhash_seed: a\n", "f:4: secrets is empty: expected"},
+        {"secrets: [a, b, c, d, e]\nhash_seed: a\n", "f:4: secrets has too many entries: expected at most 4"},
+        {"secrets: b\nhash_seed: a\n", "f:4: secrets is a single value: expected a list"},
+        {"secrets: [{x: y}]\nhash_seed: a\n", "f:4: secrets[0] is a mapping: expected a single value"},
+        {"hash_seed: a\nregion: default\nregions: [{name: default, weight: 1}]\npeers: [{node: b, region: default, "
+         "gossip: 'h:1'}]\n",
+         "f:7: peers are named, but secret is missing"},
+    };
+    struct error error;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char yaml[300];
+        (void)snprintf(yaml, sizeof yaml, LEAST "%s", rows[i].yaml);
+        const bool refused = !parse(&settings, yaml, &error) && strstr(error.text, rows[i].wrong) == error.text;
+        OK(refused, "%s", rows[i].wrong);
+        if (!refused)
+            printf("# %s\n", error.text);
+    }
+    bool good = parse(&before, LEAST "secret: old\n", &error) &&
+                parse(&settings, LEAST "secrets: [new, old]\nhash_seed: old\n", &error);
+    OK(good && settings.node.seals.count == 2 && before.node.seals.count == 1, "two secrets");
+    OK(memcmp(&before.node.hash_key, &settings.node.hash_key, sizeof before.node.hash_key) == 0 &&
+           before.node.config_digest == settings.node.config_digest,
+       "the same ids, and the same config to peers");
+    OK(memcmp(&before.node.seals.key[0], &settings.node.seals.key[1], sizeof before.node.seals.key[0]) == 0 &&
+           memcmp(&before.node.seals.key[0], &settings.node.seals.key[0], sizeof before.node.seals.key[0]) != 0,
+       "the old one is the second");
+    char *printed = print(&settings);
+    OK(parse(&before, printed, &error) && before.secrets.count == 2 && strcmp(before.secrets.secret[0], "new") == 0,
+       "printed, and read back");
+    free(printed);
+}
+
 int main(void)
 {
     if (sodium_init() < 0)
         return 1;
     quotes();
     keys();
+    secrets();
     return tap_done();
 }

@@ -200,6 +200,58 @@ static void test_ways_around(void)
     close_all();
 }
 
+/* The users are others while clients are connected. */
+static void test_update(void)
+{
+    static const struct users_settings next = {
+        .count = 3,
+        .user = {{.name = "read", .roles = ROLE_CHECK, .secret = "s-other"},
+                 {.name = "newcomer", .roles = ROLE_CHECK, .secret = "s-newcomer"},
+                 {.name = "both", .roles = ROLE_CHECK, .services = "shop", .secret = "s-both"}},
+    };
+    static struct users_settings many;
+    open_with(NULL);
+    OK(log_in("both"), "a user who is asked often");
+    for (int i = 0; i < 8; i++)
+        served_ask("CHECK user=a SERVICE other\nCHECK user=b SERVICE other\n");
+    users_update(users, &next);
+    OK(is_refused("CHECK user=a SERVICE other"), "has a scope from now on, shapes or not");
+    OK(!is_refused("CHECK user=a SERVICE shop"), "and serves within it");
+    OK(is_refused("INFO"), "and has lost a role");
+    const struct user *found;
+    OK(users_find(users, bytes_of("read"), bytes_of("s-read"), &found) == SECRET_WRONG && found == NULL &&
+           users_find(users, bytes_of("admin"), bytes_of("s-admin"), &found) == SECRET_WRONG,
+       "an old secret and a former user are wrong");
+    OK(log_in("newcomer"), "a new user is let in");
+
+    users_update(users, &(struct users_settings){0});
+    OK_STRING(served_ask("CHECK user=a SERVICE shop"), "!NOAUTH Authentication required.", "who is gone is nobody");
+    served_ask("CLIENT INFO");
+    users_update(users, &next);
+    OK_STRING(served_ask("CHECK user=a SERVICE shop"), "!NOAUTH Authentication required.",
+              "also when one of that name comes back");
+    OK(log_in("newcomer") && served_ask("MULTI") != NULL && served_ask("CHECK user=a SERVICE shop") != NULL,
+       "one who has queued something");
+    const struct user *place = served.session.user;
+    users_update(users, &(struct users_settings){.count = 1, .user = {{.name = "else", .roles = ROLE_ALL}}});
+    users_update(users,
+                 &(struct users_settings){.count = 4,
+                                          .user = {{.name = "else"}, {.name = "b"}, {.name = "c"}, {.name = "d"}}});
+    OK(place->name[0] != '\0' && strcmp(place->name, "newcomer") != 0, "another has the place");
+    OK_STRING(served_ask("EXEC"), "!NOAUTH Authentication required.", "does nothing as that one");
+    for (unsigned round = 0; round < 3; round++) {
+        many.count = USERS_MAX;
+        for (unsigned i = 0; i < USERS_MAX; i++)
+            (void)snprintf(many.user[i].name, sizeof many.user[i].name, "%u-%u", round, i);
+        users_update(users, &many);
+    }
+    OK(users->count == USERS_MAX && users_named(users, bytes_of("2-63")) != NULL &&
+           users_named(users, bytes_of("1-63")) == NULL,
+       "there is room for all, each time");
+    session_close(&served.session, &served.commands);
+    close_all();
+}
+
 int main(void)
 {
     if (sodium_init() < 0)
@@ -207,5 +259,6 @@ int main(void)
     test_commands();
     test_each();
     test_ways_around();
+    test_update();
     return tap_done();
 }

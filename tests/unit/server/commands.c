@@ -32,6 +32,17 @@ static void submit(void *context, const struct event *event, struct rules_result
     node.events++;
 }
 
+/* The config: what it says next. */
+static struct reload_report reload_report;
+static const char *reload_mistake; /* NULL: none */
+
+static bool reload(void *context, struct reload_report *report, struct error *error)
+{
+    (void)context;
+    *report = reload_report;
+    return reload_mistake == NULL || error_set(error, 78, "%s", reload_mistake);
+}
+
 static void add_peer(const char *name, bool self)
 {
     struct peer_report *peer = &node.peers[node.peer_count++];
@@ -119,7 +130,8 @@ static void set_scene(const char *password, bool debug)
                                  .password = password,
                                  .debug = debug,
                                  .refused = on_refused,
-                                 .submit = submit};
+                                 .submit = submit,
+                                 .reload = reload};
     hash_key_from_secret(&commands.hash_key, "secret", 6);
     make_rules();
     commands_init(&commands);

@@ -1,0 +1,111 @@
+/*
+ * server_reload takes over what has changed in the config while the daemon runs. It reads and checks everything
+ * first, so that a mistake leaves all as it was. Then it changes, while no other thread is inside the gate, what
+ * requests are decided by, and hands the rest to each worker for its own thread. Connections live on.
+ */
+#include "server_state.h"
+
+#include "edge/process/clock.h"
+#include "edge/settings/settings_tls.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+#include <sysexits.h>
+
+#define SECOND_NS ((uint64_t)1000000000)
+
+enum { CERTIFICATE_WARNING_DAYS = 14, DAY_S = 24 * 3600 };
+
+/* Clients refuse a certificate that has ended; it is no reason not to serve those at ports in clear. */
+void server_tell_certificate(struct server *server)
+{
+    if (server->tls == NULL)
+        return;
+    const int64_t left_s = (int64_t)tls_ends_s(server->tls) - (int64_t)(clock_wall_ns() / SECOND_NS);
+    if (left_s <= 0)
+        log_write(&server->log, LOG_LEVEL_WARNING, "tls.certificate %s has ended: clients will refuse it",
+                  server->settings->tls_certificate);
+    else if (left_s < (int64_t)CERTIFICATE_WARNING_DAYS * DAY_S)
+        log_write(&server->log, LOG_LEVEL_WARNING, "tls.certificate %s ends in %lld days: renew it, and reload",
+                  server->settings->tls_certificate, (long long)(left_s / DAY_S));
+}
+
+/* Everything that can fail; certificates come last, and are in use if it is true. */
+static bool read_again(struct server *server, struct settings *next, struct error *error)
+{
+    const struct settings *now = server->settings;
+    if (!settings_read(next, server->config_path, error))
+        return false;
+    if (now->connections_cut && next->max_connections > now->connections_room)
+        next->max_connections = now->connections_room;
+    return server->tls == NULL || !settings_has_tls(next) ||
+           settings_tls_open(next, server->config_path, &server->tls, error);
+}
+
+static void hand_over(struct server *server)
+{
+    const struct settings *settings = server->settings;
+    const struct worker_changes changes = {
+        .log_level = settings->log_level,
+        .limits = {.connections_max = settings->max_connections,
+                   .request_timeout_ms = settings->request_timeout_ns / MILLISECOND_NS,
+                   .stranger_timeout_ms =
+                       settings_have_passwords(settings) ? settings->auth_timeout_ns / MILLISECOND_NS : 0,
+                   .idle_timeout_ms = settings->idle_timeout_ns / MILLISECOND_NS},
+    };
+    server->log.level = settings->log_level;
+    worker_change(&server->worker, &changes);
+    worker_threads_change(&server->worker_threads, &changes);
+}
+
+static void take(struct server *server, const struct settings *next)
+{
+    worker_begin_alone(&server->worker);
+    settings_take(server->settings, next);
+    node_set_seals(server->node, &server->settings->node.seals);
+    if (server->users != NULL)
+        users_update(server->users, &server->settings->users);
+    worker_end_alone(&server->worker);
+    hand_over(server);
+}
+
+static void tell(struct server *server, const char *why, const struct settings_changes *changes)
+{
+    char paths[SETTINGS_CHANGES_BYTES];
+    log_write(&server->log, LOG_LEVEL_INFO, "%s: %s is read again, changed: %s", why, server->config_path,
+              changes->taken_count == 0
+                  ? "nothing"
+                  : settings_print_paths(changes->taken, changes->taken_count, paths, sizeof paths));
+    if (changes->restart_count > 0)
+        log_write(&server->log, LOG_LEVEL_WARNING, "%s: changed, but needs a restart: %s", why,
+                  settings_print_paths(changes->restart, changes->restart_count, paths, sizeof paths));
+    server_tell_certificate(server);
+}
+
+bool server_reload(struct server *server, const char *why, struct reload_report *report, struct error *error)
+{
+    if (server->leaving || server->ending)
+        return error_set(error, EX_TEMPFAIL, "the daemon is leaving");
+    struct settings *next = calloc(1, sizeof *next);
+    supervisor_reloads(true);
+    bool good = next != NULL ? read_again(server, next, error)
+                             : error_set(error, EX_OSERR, "not enough memory to read the config");
+    if (good) {
+        settings_compare(server->settings, next, &report->changes);
+        take(server, next);
+        report->certificate_ends_s = server->tls != NULL ? tls_ends_s(server->tls) : 0;
+        tell(server, why, &report->changes);
+    } else {
+        log_write(&server->log, LOG_LEVEL_WARNING, "%s: nothing is changed: %s", why, error->text);
+    }
+    if (next != NULL)
+        sodium_memzero(next, sizeof *next);
+    free(next);
+    supervisor_reloads(false);
+    return good;
+}
+
+bool server_on_reload(void *context, struct reload_report *report, struct error *error)
+{
+    return server_reload(context, "RELOAD", report, error);
+}

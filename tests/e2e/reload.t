@@ -1,0 +1,221 @@
+#!/usr/bin/perl
+# The config is read again while a daemon runs: by a signal, a command, and over HTTP. What it takes over, what it names
+# as waiting for a restart, and that a mistake leaves everything as it was.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Headgate;
+use Http;
+use POSIX ();
+use Test::More;
+
+my $dir = Headgate::scratch() . '/certs';
+my ($status, undef, $err) = Headgate::run(10, Headgate::headgate(), 'certs', '--dir', $dir, 'first', 'localhost');
+is("$status$err", '0', 'a certificate');
+($status, undef, $err) = Headgate::run(10, Headgate::headgate(), qw(certs --days 7 --dir), $dir, qw(second localhost));
+is("$status$err", '0', 'and another one');
+my $secret = Headgate::write_file(Headgate::scratch() . '/grafana.secret', "of-grafana\n");
+chmod 0600, $secret;
+
+my ($tls_port) = Headgate::free_ports(1);
+my $daemon = Headgate::cluster(
+    regions => ['here'], listen_http => 1, threads => 2, max_connections => 40, log_level => 'warning',
+    tls => {certificate => "$dir/first.pem", key => "$dir/first.key"}, clients => {idle_timeout => '1h'},
+    users => [{name => 'admin', roles => 'check, read, admin', secret => 'of-admin'},
+              {name => 'grafana', roles => 'read', secret_file => $secret},
+              {name => 'former', roles => 'check', secret => 'of-former'}],
+)->daemon('here');
+my $settings = $daemon->{settings};
+$settings->{listen}{clients_tls} = "127.0.0.1:$tls_port";
+$daemon->write_config->spawn;
+
+sub user {
+    my ($name, $secret) = @_;
+    my $client = $daemon->client;
+    my $said = '' . $client->command('AUTH', $name, $secret);
+    return $said eq 'OK' ? $client : undef;
+}
+sub reload { my ($client) = @_; $daemon->write_config; return $client->command('RELOAD') }
+sub serial {
+    my $shown = "openssl s_client -connect 127.0.0.1:$tls_port </dev/null 2>/dev/null";
+    my (undef, $out) = Headgate::run(20, 'sh', '-c', "$shown | openssl x509 -noout -subject");
+    return $out =~ /CN = (\w+)/ ? $1 : 'none';
+}
+
+my $admin;
+ok(Headgate::wait_until(20, sub { $admin = eval { user('admin', 'of-admin') } }), 'the daemon serves');
+my ($grafana, $former) = (user('grafana', 'of-grafana'), user('former', 'of-former'));
+my $http = Http::connect($daemon);
+my @admin = ('Authorization: Bearer admin:of-admin');
+
+subtest 'nothing' => sub {
+    is_deeply([@{reload($admin)}[0 .. 3]], ['changed', [], 'needs_restart', []], 'what is the same changes nothing');
+    like('' . $grafana->command('RELOAD'), qr/^NOPERM /, 'it needs the role admin');
+    is($http->post('/v1/reload', '')->{status}, 401, 'over HTTP as well');
+    my $answer = $http->post('/v1/reload', '', 'Authorization: Bearer grafana:of-grafana');
+    is($answer->{status}, 403, 'and another is not enough');
+    is($http->get('/v1/reload', @admin)->{status}, 405, 'nobody reloads by a look');
+};
+
+subtest 'log level' => sub {
+    $settings->{log_level} = 'debug';
+    is_deeply(reload($admin)->[1], ['log_level'], 'it is taken over');
+    my $line = qr/ info RELOAD: \Q$daemon->{config}\E is read again, changed: log_level\n/;
+    ok(Headgate::wait_until(10, sub { $daemon->log =~ $line }), 'and the line about it is there already');
+};
+
+subtest 'a mistake changes nothing' => sub {
+    $settings->{log_level} = 'error';
+    $settings->{interval} = '70s';
+    my $said = '' . reload($admin);
+    like($said, qr/^ERR \Q$daemon->{config}\E:\d+: interval is '70s': expected a duration from 1 ms to 1 m/,
+         'RELOAD says it');
+    my $answer = $http->post('/v1/reload', '', @admin);
+    is($answer->{status}, 422, 'HTTP says it');
+    like($answer->{json}{detail}, qr/: interval is '70s': expected/, 'in the same sentence');
+    $daemon->signal('HUP');
+    ok(Headgate::wait_until(10, sub { $daemon->log =~ / warning SIGHUP: nothing is changed: .*: interval is '70s'/ }),
+       'the log says it, so the level is the old one');
+    delete $settings->{interval};
+    $settings->{tls} = {certificate => "$dir/first.pem", key => "$dir/second.key"};
+    like('' . reload($admin), qr/tls.key is '\Q$dir\E\/second.key': expected the key of the certificate/,
+         'a wrong key');
+    chmod 0644, $secret;
+    $settings->{tls} = {certificate => "$dir/second.pem", key => "$dir/second.key"};
+    like('' . reload($admin), qr/users\[1\]\.secret_file is .*: expected a file that others cannot read/,
+         'an open secret');
+    chmod 0600, $secret;
+    is(serial(), 'first', 'nothing of it is in use');
+    unlink $daemon->{config};
+    like('' . $admin->command('RELOAD'), qr/^ERR \Q$daemon->{config}\E cannot be read: No such file/, 'no file at all');
+    is($admin->command('CAN_ACCESS', 'a'), 1, 'and it serves on');
+    $settings->{log_level} = 'debug';
+};
+
+subtest 'certificates' => sub {
+    my ($ends) = (Headgate::run(10, 'openssl', 'x509', '-in', "$dir/first.pem", '-noout', '-enddate'))[1] =~ /=(.*)/;
+    my $seconds = sub { (Headgate::run(10, 'date', '-d', $_[0], '+%s'))[1] + 0 };
+    is($grafana->fields('INFO', 'server')->{certificate_ends}, $seconds->($ends), 'INFO says when the first ends');
+    my $before = IO::Socket::INET->new(PeerAddr => "127.0.0.1:$tls_port");
+    $daemon->write_config;
+    $daemon->signal('HUP');
+    ok(Headgate::wait_until(10, sub { serial() eq 'second' }), 'new connections are shown the second');
+    like($daemon->log, qr/ info SIGHUP: .* changed: tls.certificate, tls.key\n/, 'the log says what changed');
+    like($daemon->log, qr/ warning tls.certificate \Q$dir\E\/second.pem ends in 6 days: renew it, and reload\n/,
+         'and that it ends soon');
+    ($ends) = (Headgate::run(10, 'openssl', 'x509', '-in', "$dir/second.pem", '-noout', '-enddate'))[1] =~ /=(.*)/;
+    my $metrics = $http->get('/metrics', @admin)->{body};
+    my $at = $seconds->($ends);
+    like($metrics, qr/^headgate_tls_certificate_expiry_timestamp_seconds $at$/m, 'so does /metrics');
+    rename "$dir/first.$_", "$dir/second.$_" for qw(pem key);
+    my $answer = $http->post('/v1/reload', '', @admin);
+    is_deeply([@{$answer->{json}}{qw(changed needs_restart)}], [[], []], 'the same names');
+    is(serial(), 'first', 'with other files');
+    cmp_ok($answer->{json}{certificate_ends}, '>', $seconds->($ends), 'the answer says when it ends');
+};
+
+subtest 'users' => sub {
+    Headgate::write_file($secret, "of-grafana-now\n");
+    $settings->{users}[1]{roles} = 'check';
+    $settings->{users}[2] = {name => 'new', roles => 'check', secret => 'of-new'};
+    is_deeply(reload($admin)->[1], ['users'], 'they are taken over');
+    is(user('grafana', 'of-grafana'), undef, 'an old secret is wrong now');
+    ok(user('grafana', 'of-grafana-now'), 'a new one is right');
+    is($grafana->command('CAN_ACCESS', 'a'), 1, 'a connection that is there has the new role');
+    like('' . $grafana->command('INFO'), qr/^NOPERM /, 'and only that');
+    is('' . $former->command('CAN_ACCESS', 'a'), 'NOAUTH Authentication required.', 'who is no user is asked again');
+    ok(user('new', 'of-new'), 'a new user is let in');
+    is('' . $former->command('AUTH', 'new', 'of-new'), 'OK', 'on that connection, too');
+    is('' . $former->command('CAN_ACCESS', 'a'), 1, 'which goes on');
+    delete $settings->{users};
+    is_deeply([@{reload($admin)}[1, 3]], [[], ['users']], 'that nobody is asked any more needs a restart');
+    ok(!eval { $daemon->client->command('CAN_ACCESS', 'a') eq '1' }, 'and is not so');
+    $settings->{users} = [{name => 'admin', roles => 'check, read, admin', secret => 'of-admin'}];
+};
+
+subtest 'limits of connections' => sub {
+    $settings->{max_connections} = 5;
+    my @there = map { user('admin', 'of-admin') } 1 .. 6;
+    is_deeply(reload($admin)->[1], ['max_connections', 'users'], 'the bound is taken over');
+    ok(Headgate::wait_until(10, sub {
+        my $client = $daemon->client;
+        return ('' . eval { $client->line }) =~ /max number of clients/;
+    }), 'new ones are refused in each thread');
+    is(scalar(grep { $_->command('PING') eq 'PONG' } @there), 6, 'those that are there stay');
+    $_->close for @there;
+    $settings->{max_connections} = 41;
+    is_deeply([@{reload($admin)}[1, 3]], [[], ['max_connections']], 'more than at the start needs a restart');
+    $settings->{max_connections} = 40;
+    $settings->{clients} = {idle_timeout => '1s'};
+    is_deeply(reload($admin)->[1], ['clients.idle_timeout', 'max_connections'], 'up again, and another timeout');
+    my $idle = user('admin', 'of-admin');
+    ok($idle->closed, 'which is that of the connections');
+    $admin = user('admin', 'of-admin');
+};
+
+subtest 'what needs a restart' => sub {
+    $settings->{interval} = '90ms';
+    $settings->{limits} = [{name => 'default', capacity => 200, rate => '100/s'}];
+    $settings->{http} = {request_headers => '"user=X-User"'};
+    is_deeply(reload($admin)->[3], ['limits', 'interval', 'http.request_headers'], 'is named');
+    ok(Headgate::wait_until(10, sub {
+        $daemon->log =~ / warning RELOAD: changed, but needs a restart: limits, interval, http.request_headers\n/
+    }), 'in the log as well');
+    is($admin->fields('INFO', 'limits')->{limit_default} =~ /capacity=(\d+)/ && $1, 100, 'and is not in use');
+};
+
+is($daemon->stop, 0, 'it ends');
+is_deeply([grep { index($daemon->log, $_) >= 0 } qw(of-grafana of-admin of-new of-former)], [],
+          'the log has no secret');
+
+subtest 'the secret is rotated under load' => sub {
+    my $cluster = Headgate::cluster(interval => '50ms', secret => 'old',
+                                    limits => [{name => 'default', capacity => 100, rate => '100/s', overshoot => 0,
+                                                default => 'true'}])->start;
+    ok($cluster->wait_met(20), 'three daemons of one secret');
+    my @daemons = $cluster->daemons;
+    my $figure = sub { my ($name) = @_; map { $_->client->fields('INFO', 'stats')->{$name} } @daemons };
+    my $to = join ',', map { "127.0.0.1:$_->{ports}{clients}" } @daemons;
+    my $out = Headgate::scratch() . '/rotated';
+    my $load = Headgate::spawn($out, $out, Headgate::headgate(), 'load', '--to', $to, '--rate', '900', '--seconds', '6',
+                               '--expect-bound');
+    my $give = sub {
+        my @secrets = @_;
+        for my $one (@daemons) {
+            delete $one->{settings}{secret};
+            $one->{settings}{secrets} = '[' . join(', ', @secrets) . ']';
+            $one->{settings}{hash_seed} = 'old';
+            my $before = length $one->log;
+            $one->write_config->signal('HUP');
+            Headgate::wait_until(10, sub { substr($one->log, $before) =~ /is read again, changed: .*secrets/ })
+                or diag($one->log), return 0;
+        }
+        return 1;
+    };
+    ok($give->('old', 'new'), 'all take the new one');
+    is_deeply([$figure->('messages_former_secret')], [0, 0, 0], 'which nobody uses yet');
+    ok($give->('new', 'old'), 'all use it');
+    ok(Headgate::wait_until(10, sub {
+        my @before = $figure->('messages_former_secret');
+        my @sent = $figure->('messages_received');
+        Headgate::wait_until(10, sub {
+            my @now = $figure->('messages_received');
+            return !grep { $now[$_] < $sent[$_] + 10 } 0 .. 2;
+        });
+        return "@before" eq join ' ', $figure->('messages_former_secret');
+    }), 'after a while nobody uses the old one');
+    ok($give->('new'), 'all forget the old one');
+    ok(Headgate::wait_until(20, sub { waitpid($load, POSIX::WNOHANG()) == $load }), 'the load ends');
+    is($?, 0, 'the bound held all the time') or diag(Headgate::read_file($out));
+    delete $Headgate::running{$load};
+    is_deeply([$figure->('messages_unsealed')], [0, 0, 0], 'no message was lost');
+    is(scalar(grep { $_->log =~ / is silent/ } @daemons), 0, 'nobody called another silent');
+    ok($cluster->wait_met(20), 'all are active');
+    $daemons[0]{settings}{secrets} = '[old]';
+    $daemons[0]->write_config->signal('HUP');
+    ok(Headgate::wait_until(20, sub { ($figure->('messages_unsealed'))[1] > 0 }), 'the old one is worth nothing now');
+    ok($cluster->stop, 'they end');
+};
+
+done_testing();

@@ -1,0 +1,147 @@
+/*
+ * What differs between two configs: every key is found, and the right ones are taken over.
+ */
+#include "edge/settings/settings_changes.h"
+
+#include "edge/settings/settings_keys.h"
+#include "tests/lib/tap.h"
+
+#include <assert.h>
+#include <sodium.h>
+#include <stdlib.h>
+
+static struct settings *now, *next;
+
+static bool parse(struct settings *settings, const char *lines)
+{
+    char text[2048];
+    struct error error;
+    (void)snprintf(text, sizeof text, "node: a\n%s%s\nlimits: [{name: default, capacity: 5, rate: 1/s}]\n",
+                   strstr(lines, "secret") != NULL && strstr(lines, "users") == NULL ? "" : "secret: s\n", lines);
+    const bool good = settings_parse(settings, bytes_of(text), "c.yaml", &error);
+    if (!good)
+        printf("# %s\n", error.text);
+    return good;
+}
+
+/* "taken; restart" */
+static const char *changes(const char *before, const char *after)
+{
+    static char text[2 * SETTINGS_CHANGES_BYTES + 4];
+    char taken[SETTINGS_CHANGES_BYTES], restart[SETTINGS_CHANGES_BYTES];
+    struct settings_changes found;
+    if (!parse(now, before) || !parse(next, after))
+        return "wrong config";
+    settings_compare(now, next, &found);
+    (void)snprintf(text, sizeof text, "%s; %s",
+                   settings_print_paths(found.taken, found.taken_count, taken, sizeof taken),
+                   settings_print_paths(found.restart, found.restart_count, restart, sizeof restart));
+    return text;
+}
+
+static void test_keys(void)
+{
+    static const struct {
+        const char *before, *after, *changes;
+    } rows[] = {
+        {"region: r", "region: r", "; "},
+        {"log_level: info", "log_level: debug", "log_level; "},
+        {"clients: {idle_timeout: 5s}", "clients: {idle_timeout: off, request_timeout: 9s}",
+         "clients.request_timeout, clients.idle_timeout; "},
+        {"password: a\nclients: {auth_timeout: 5s}", "password: b\nclients: {auth_timeout: 6s}",
+         "clients.auth_timeout, password; "},
+        {"region: r", "password: b", "; region, regions, password"},
+        {"users: [{name: u, roles: read, secret: a}]", "users: [{name: u, roles: read, secret: b}]", "users; "},
+        {"users: [{name: u, roles: read, secret: a}]", "users: [{name: u, roles: check, secret: a}]", "users; "},
+        {"users: [{name: u, roles: check, secret: a}]", "users: [{name: u, roles: check, services: s, secret: a}]",
+         "users; "},
+        {"users: [{name: u, roles: read, secret: a}]", "node_region: x", "wrong config"},
+        {"users: [{name: u, roles: read, secret: a}]", "log_level: info", "; users"},
+        {"max_connections: 10", "max_connections: 9", "max_connections; "},
+        {"interval: 100ms", "interval: 99ms", "; interval"},
+        {"interval: 100ms", "interval: 200ms", "; interval, silent_after"},
+        {"threads: 1", "threads: 2", "; threads"},
+        {"state_sync: normal", "state_sync: full", "; state_sync"},
+        {"grants: false", "grants: true", "; grants"},
+        {"message_max: 1MiB", "message_max: 2MiB", "; message_max"},
+        {"secret: a", "secrets: [a, b]\nhash_seed: a", "secret, secrets, hash_seed; "},
+        {"secrets: [a, b]\nhash_seed: a", "secrets: [b, a]\nhash_seed: a", "secrets; "},
+        {"secrets: [b, a]\nhash_seed: a", "secrets: [b]\nhash_seed: a", "secrets; "},
+        {"secrets: [b]\nhash_seed: a", "secrets: [b]\nhash_seed: b", "; hash_seed"},
+        {"secret: a", "secret: b", "; secret"},
+        {"secret: none", "secrets: [b]\nhash_seed: ''", "wrong config"},
+        {"secret: none", "secret: a", "; secret"},
+        {"state_dir: /a", "state_dir: /b", "; state_dir"},
+        {"listen: {clients: '127.0.0.1:7070'}", "listen: {clients: '127.0.0.1:8070'}", "; listen.clients"},
+        {"listen: {http: '127.0.0.1:8000'}",
+         "listen: {http: '127.0.0.1:8000'}\nhttp: {request_headers: 'user=X-U'}", "; http.request_headers"},
+        {"listen: {http_tls: '127.0.0.1:8000'}\ntls: {certificate: /a, key: /b}",
+         "listen: {http_tls: '127.0.0.1:8000'}\ntls: {certificate: /a, key: /c, client_ca: /d}",
+         "tls.key, tls.client_ca; "},
+        {"listen: {http_tls: '127.0.0.1:8000'}\ntls: {certificate: /a, key: /b}", "region: default",
+         "; listen.http_tls, tls.certificate, tls.key"},
+        {"region: r\nregions: [{name: r, weight: 0.5}, {name: s, weight: 0.5}]",
+         "region: r\nregions: [{name: r, weight: 0.6}, {name: s, weight: 0.4}]", "; regions"},
+        {"region: default\nregions: [{name: default, weight: 1}]\n"
+         "peers: [{node: b, region: default, gossip: '127.0.0.1:1', snapshots: '127.0.0.1:2'}]",
+         "region: default\nregions: [{name: default, weight: 1}]\n"
+         "peers: [{node: b, region: default, gossip: '127.0.0.1:1', snapshots: '127.0.0.1:3'}]",
+         "; peers"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        OK_STRING(changes(rows[i].before, rows[i].after), rows[i].changes, "%s", rows[i].after);
+    (void)(parse(now, "region: default") && parse(next, "region: default"));
+    now->connections_room = now->max_connections;
+    next->max_connections = now->max_connections + 1;
+    struct settings_changes found;
+    settings_compare(now, next, &found);
+    OK(found.taken_count == 0 && found.restart_count == 1, "room for more connections is made at the start only");
+    next->limits.limit[0].terms.overshoot++;
+    settings_compare(now, next, &found);
+    OK(found.restart_count == 2 && strcmp(found.restart[0], "limits") == 0, "limits are compared by their terms");
+}
+
+/* What is taken over differs no more, and nothing else has become another. */
+static void test_take(void)
+{
+    struct settings_changes found;
+    bool good =
+        parse(now, "password: a\nlog_level: info\ninterval: 100ms\nusers: [{name: u, roles: read, secret: a}]") &&
+        parse(next, "password: b\nlog_level: error\ninterval: 99ms\nmax_connections: 7\n"
+                    "clients: {idle_timeout: 5s, auth_timeout: 6s, request_timeout: 7s}\n"
+                    "users: [{name: v, roles: check, secret: b}]");
+    settings_take(now, next);
+    settings_compare(now, next, &found);
+    OK(good && found.taken_count == 0 && found.restart_count == 1, "all but what needs a restart is taken over");
+    OK(now->node.interval_ns == 100000000 && strcmp(now->password, "b") == 0 && now->users.user[0].name[0] == 'v',
+       "as it is meant");
+    good = parse(next, "log_level: debug\ninterval: 100ms");
+    settings_take(now, next);
+    OK(good && now->password[0] == 'b' && now->users.count == 1 && now->log_level == LOG_LEVEL_DEBUG,
+       "who is asked for a secret is asked until the end");
+}
+
+static void test_paths(void)
+{
+    static const char *const paths[] = {"one", "two", "three"};
+    char text[SETTINGS_CHANGES_BYTES];
+    OK_STRING(settings_print_paths(paths, 3, text, sizeof text), "one, two, three", "paths");
+    OK_STRING(settings_print_paths(paths, 3, text, 9), "one, two", "cut to their room");
+    OK_STRING(settings_print_paths(paths, 3, text, 7), "one, t", "anywhere");
+    OK_STRING(settings_print_paths(paths, 0, text, 1), "", "none");
+}
+
+int main(void)
+{
+    if (sodium_init() < 0)
+        return 1;
+    now = calloc(1, sizeof *now);
+    next = calloc(1, sizeof *next);
+    assert(now != NULL && next != NULL);
+    test_keys();
+    test_take();
+    test_paths();
+    free(now);
+    free(next);
+    return tap_done();
+}
