@@ -207,7 +207,7 @@ $(B)/libheadgate.a: $(PARTS)
 	$(Q)rm -f $@ && ar rcs $@ $^
 $(B)/libheadgate.so.0: $(PARTS)
 	$(SAY) LD $@
-	$(Q)$(CC) -shared $(filter-out -pie,$(ALL_LDFLAGS)) -Wl,-soname,$(@F) -o $@ $^ -lsodium
+	$(Q)$(CC) -shared $(filter-out -pie,$(ALL_LDFLAGS)) -Wl,-soname,$(@F) -o $@ $^ -lsodium -lssl -lcrypto
 $(B)/libheadgate.so: $(B)/libheadgate.so.0
 	$(Q)ln -sf $(<F) $@
 
@@ -468,7 +468,7 @@ install-library: library
 	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' 'libdir=$(LIBDIR)' '' 'Name: headgate' \
 	    'Description: a rate limiter for your program, and a client of the headgate daemon' \
 	    'Version: $(VERSION)' 'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lheadgate' \
-	    'Requires.private: libsodium' >$(DESTDIR)$(LIBDIR)/pkgconfig/headgate.pc
+	    'Requires.private: libsodium libssl libcrypto' >$(DESTDIR)$(LIBDIR)/pkgconfig/headgate.pc
 
 .PHONY: deb
 deb:

@@ -41,6 +41,11 @@ struct headgate_client_options {
     uint32_t reply_elements_max; /* most values in one reply, arrays included; 0: 1024 */
     size_t request_bytes_max;    /* most bytes queued and not yet sent; 0: 64 KiB */
     size_t reply_bytes_max;      /* most bytes of one reply; 0: 256 KiB */
+    bool tls;                    /* the connection speaks TLS 1.2 or 1.3: for a port of listen.clients_tls */
+    /* Paths of files in PEM, read at the creation; what is wrong with them is an error of connect and start. */
+    const char *tls_ca; /* the authorities that daemons are signed by; NULL: those of the system */
+    const char *tls_certificate, *tls_key; /* for daemons with tls.client_ca; NULL: none */
+    const char *tls_name; /* the name that the daemon's certificate must have; NULL: the host of `address` */
 };
 
 /* Copies the options. `options` may be NULL: all defaults. NULL: memory is short. */

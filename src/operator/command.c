@@ -37,20 +37,56 @@ int command_unexpected(const char *name, const char *at)
     return EX_PROTOCOL;
 }
 
-struct headgate_client *command_connect(const char *name, const char *at, uint32_t timeout_ms, int *status)
+void command_access_take(struct command_access *access, const char *option, const char *value)
 {
-    struct headgate_client_options options = {.address = at, .timeout_ms = timeout_ms, .reply_elements_max = 16384};
+    if (strcmp(option, "tls") == 0)
+        access->tls = true;
+    else if (strcmp(option, "user") == 0)
+        access->user = value;
+    else if (strcmp(option, "cacert") == 0)
+        access->ca = value;
+    else if (strcmp(option, "cert") == 0)
+        access->certificate = value;
+    else if (strcmp(option, "key") == 0)
+        access->key = value;
+}
+
+bool command_access_fits(const char *name, const struct command_access *access)
+{
+    const char *password = getenv("HEADGATE_PASSWORD");
+    if (!access->tls && (access->ca || access->certificate || access->key))
+        fprintf(stderr, "headgate %s: --cacert, --cert and --key have no effect without --tls\n", name);
+    else if (!access->certificate != !access->key)
+        fprintf(stderr, "headgate %s: --cert and --key belong together\n", name);
+    else if (access->user && (!password || !password[0]))
+        fprintf(stderr, "headgate %s: --user needs the user's secret in $HEADGATE_PASSWORD\n", name);
+    else
+        return true;
+    return false;
+}
+
+struct headgate_client *command_connect(const char *name, const char *at, uint32_t timeout_ms,
+                                        const struct command_access *access, int *status)
+{
+    struct headgate_client_options options = {.address = at,
+                                              .timeout_ms = timeout_ms,
+                                              .reply_elements_max = 16384,
+                                              .tls = access->tls,
+                                              .tls_ca = access->ca,
+                                              .tls_certificate = access->certificate,
+                                              .tls_key = access->key};
     struct headgate_client *client = headgate_client_create(&options);
     if (!client) {
         fprintf(stderr, "headgate %s: not enough memory\n", name);
         *status = EX_OSERR;
         return NULL;
     }
-    const char *password = getenv("HEADGATE_PASSWORD"), *words[2] = {"AUTH", password};
+    const char *password = getenv("HEADGATE_PASSWORD");
+    const char *words[3] = {"AUTH", access->user ? access->user : password, password};
     const struct headgate_reply *reply;
     enum headgate_client_status reached = headgate_client_connect(client);
     if (reached == HEADGATE_CLIENT_OK && password && password[0])
-        reached = headgate_client_command(client, 2, words, NULL, &reply);
+        reached = headgate_client_command(client, access->user ? 3 : 2, words, NULL, &reply);
     if (reached == HEADGATE_CLIENT_OK)
         return client;
     *status = command_failed(name, client, reached);
@@ -64,7 +100,7 @@ int command_exchange(const struct invocation *invocation, const char *const *wor
 {
     int failure;
     struct headgate_client *client =
-        command_connect(invocation->name, invocation->at, invocation->timeout_ms, &failure);
+        command_connect(invocation->name, invocation->at, invocation->timeout_ms, &invocation->access, &failure);
     if (!client)
         return failure;
     const struct headgate_reply *reply;

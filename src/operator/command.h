@@ -20,6 +20,21 @@ enum {
     COMMAND_REQUEST_WORDS_MAX = 1 + COMMAND_WORDS_MAX + 12, /* ids, and six options with their values */
 };
 
+/* How a daemon is reached, and who asks; the strings are argv's. All zero: in clear, and nobody by name. */
+struct command_access {
+    bool tls;
+    const char *ca, *certificate, *key; /* files; NULL: not given */
+    const char *user;                   /* NULL: not given */
+};
+
+/* The rows of these options, for indices of these names. */
+#define COMMAND_ACCESS_OPTIONS                                                                                     \
+    [USER] = {"user", "name", "who asks; the secret is $HEADGATE_PASSWORD"},                                       \
+    [TLS] = {"tls", NULL, "asks over TLS"},                                                                        \
+    [CACERT] = {"cacert", "file", "... of a daemon that these authorities sign; default: those of the system"},    \
+    [CERT] = {"cert", "file", "... with this certificate, where the daemon wants one"},                            \
+    [KEY] = {"key", "file", "... and its key"}
+
 /* The command line of a subcommand; the strings are argv's. */
 struct invocation {
     const char *name;                                 /* the subcommand's name */
@@ -28,6 +43,7 @@ struct invocation {
     const char *service, *endpoint, *tier, *priority; /* NULL: not given */
     uint64_t cost;                                    /* tokens */
     uint32_t timeout_ms;
+    struct command_access access;
     bool json;
     const char *word[COMMAND_WORDS_MAX];
     uint32_t word_count;
@@ -42,6 +58,7 @@ int command_hot(const struct invocation *invocation);
 int command_fingerprint(const struct invocation *invocation);
 int command_top(const struct invocation *invocation);
 int command_forget(const struct invocation *invocation);
+int command_hash_password(const struct invocation *invocation);
 
 /* Runs `headgate load`; argv holds the words behind "load". See load.h. */
 int command_load(int argc, char **argv, const char *at);
@@ -52,9 +69,15 @@ int command_certs(int argc, char **argv);
 /* Runs `headgate rules`; argv holds the words behind "rules". See rules.h. */
 int command_rules(int argc, char **argv, const char *at);
 
+/* Takes the option of that name, if it is one of these. */
+void command_access_take(struct command_access *access, const char *option, const char *value);
+/* True: the options fit together. False: stderr says which does not. */
+bool command_access_fits(const char *name, const struct command_access *access);
+
 /* Connects, and authenticates with the password in HEADGATE_PASSWORD if there is one. NULL: the
  * mistake is on stderr and the exit status in *status. */
-struct headgate_client *command_connect(const char *name, const char *at, uint32_t timeout_ms, int *status);
+struct headgate_client *command_connect(const char *name, const char *at, uint32_t timeout_ms,
+                                        const struct command_access *access, int *status);
 
 /* Writes to stderr why the client's last call failed; returns the fitting exit status. */
 int command_failed(const char *name, const struct headgate_client *client, enum headgate_client_status status);

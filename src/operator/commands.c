@@ -100,7 +100,7 @@ static int ask(const struct invocation *invocation, bool spend)
 {
     int failure;
     struct headgate_client *client =
-        command_connect(invocation->name, invocation->at, invocation->timeout_ms, &failure);
+        command_connect(invocation->name, invocation->at, invocation->timeout_ms, &invocation->access, &failure);
     if (!client)
         return failure;
     struct headgate_client_verdict verdict;

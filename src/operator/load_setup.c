@@ -112,7 +112,9 @@ static int find_targets(struct load *load)
     for (uint32_t t = 0; t < load->options.target_count; t++) {
         struct load_target *target = &load->target[t];
         int status = EX_OK;
-        struct headgate_client *client = command_connect("load", load->options.target[t], ASK_TIMEOUT_MS, &status);
+        const struct command_access access = {0};
+        struct headgate_client *client =
+            command_connect("load", load->options.target[t], ASK_TIMEOUT_MS, &access, &status);
         if (!client)
             return status;
         target->name = load->options.target[t];

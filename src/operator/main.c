@@ -10,13 +10,32 @@
 #include <string.h>
 #include <sysexits.h>
 
-enum { AT, TIMEOUT, JSON, HELP, VERSION, COST, SERVICE, ENDPOINT, TIER, PRIORITY, RULE, OPTION_COUNT };
+enum {
+    AT,
+    TIMEOUT,
+    USER,
+    TLS,
+    CACERT,
+    CERT,
+    KEY,
+    JSON,
+    HELP,
+    VERSION,
+    COST,
+    SERVICE,
+    ENDPOINT,
+    TIER,
+    PRIORITY,
+    RULE,
+    OPTION_COUNT
+};
 
 enum { IDS_MAX = 8 };
 
 static const struct option_spec options[OPTION_COUNT] = {
     [AT] = {"at", "host:port", "the daemon to ask; default: $HEADGATE_AT or 127.0.0.1:7070"},
     [TIMEOUT] = {"timeout", "duration", "how long to wait for it; default: 2s"},
+    COMMAND_ACCESS_OPTIONS,
     [JSON] = {"json", NULL, "for programs"},
     [HELP] = {"help", NULL, "this text"},
     [VERSION] = {"version", NULL, "the version"},
@@ -62,6 +81,10 @@ static const struct subcommand {
      "one.\n"},
     {"forget", "node", "declares a daemon gone for good, so that others get its share", 1, 1, false, false,
      command_forget, "Only for a daemon that will not come back: if it still runs, the limit no longer holds.\n"},
+    {"hash-password", "", "reads a password, and prints its hash for the config of a daemon", 0, 0, false, false,
+     command_hash_password,
+     "The password is the first line of the standard input; a terminal does not show it. The hash is for "
+     "password_hash\nof a user: in quotes. It asks no daemon.\n"},
 };
 enum { SUBCOMMAND_COUNT = sizeof subcommands / sizeof subcommands[0] };
 
@@ -123,6 +146,7 @@ static bool take_option(struct invocation *invocation, const struct subcommand *
         invocation->at = value;
     if (option == JSON)
         invocation->json = true;
+    command_access_take(&invocation->access, options[option].name, value);
     if (option == RULE)
         invocation->rule = value;
     if (option == SERVICE)
@@ -184,7 +208,7 @@ static int run_subcommand(const struct subcommand *subcommand, int argc, char **
         fprintf(stderr, "headgate %s: a word is missing: expected %s\n", subcommand->name, subcommand->words);
         return EX_USAGE;
     }
-    return subcommand->run(&invocation);
+    return command_access_fits(subcommand->name, &invocation.access) ? subcommand->run(&invocation) : EX_USAGE;
 }
 
 /*

@@ -12,11 +12,32 @@
 #include <string.h>
 #include <sysexits.h>
 
-enum { AT, TIMEOUT, JSON, HELP, CANARY, WATCH, THRESHOLD, NOTE, TO, TEXT, CONFIG, PRUNE, DAEMONS, OPTION_COUNT };
+enum {
+    AT,
+    TIMEOUT,
+    USER,
+    TLS,
+    CACERT,
+    CERT,
+    KEY,
+    JSON,
+    HELP,
+    CANARY,
+    WATCH,
+    THRESHOLD,
+    NOTE,
+    TO,
+    TEXT,
+    CONFIG,
+    PRUNE,
+    DAEMONS,
+    OPTION_COUNT
+};
 
 static const struct option_spec options[OPTION_COUNT] = {
     [AT] = {"at", "host:port", "the daemon to ask, any one; default: $HEADGATE_AT or 127.0.0.1:7070"},
     [TIMEOUT] = {"timeout", "duration", "how long to wait for it; default: 2s"},
+    COMMAND_ACCESS_OPTIONS,
     [JSON] = {"json", NULL, "for programs"},
     [HELP] = {"help", NULL, "this text"},
     [CANARY] = {"canary", "percent", "apply: to this part of the keys first, e.g. 10%"},
@@ -30,8 +51,8 @@ static const struct option_spec options[OPTION_COUNT] = {
     [TEXT] = {"text", NULL, "history: with each version's text"},
 };
 
-/* Options as bits; the first four fit every action. */
-#define ALWAYS (1u << AT | 1u << TIMEOUT | 1u << JSON | 1u << HELP)
+/* Options as bits; the first ones, up to HELP, fit every action that asks a daemon. */
+#define ALWAYS ((1u << (HELP + 1)) - 1)
 
 static const struct action {
     const char *name, *words, *summary;
@@ -81,7 +102,8 @@ int rules_ask(struct rules_invocation *invocation, size_t count, const char *con
 {
     int failure = EX_SOFTWARE;
     if (!invocation->client)
-        invocation->client = command_connect(invocation->name, invocation->at, invocation->timeout_ms, &failure);
+        invocation->client = command_connect(invocation->name, invocation->at, invocation->timeout_ms,
+                                             &invocation->access, &failure);
     if (!invocation->client)
         return failure;
     enum headgate_client_status status = headgate_client_command(invocation->client, count, words, sizes, reply);
@@ -166,6 +188,7 @@ static bool take_option(struct rules_invocation *invocation, int option, const c
         invocation->at = value;
     if (option == JSON)
         invocation->json = true;
+    command_access_take(&invocation->access, options[option].name, value);
     if (option == CANARY)
         invocation->canary = value;
     if (option == WATCH)
@@ -268,6 +291,8 @@ int command_rules(int argc, char **argv, const char *at)
     if (status != EX_OK || !action)
         return status;
     (void)snprintf(name, sizeof name, "rules %s", action->name);
+    if (!command_access_fits(name, &invocation.access))
+        return EX_USAGE;
     invocation.name = name;
     status = action->run(&invocation);
     headgate_client_destroy(&invocation.client);

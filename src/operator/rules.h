@@ -10,6 +10,7 @@
 #define HEADGATE_OPERATOR_RULES_H
 
 #include "headgate/client.h"
+#include "operator/command.h"
 #include "rules/rule_text.h"
 
 #include <stdbool.h>
@@ -22,6 +23,7 @@ struct rules_invocation {
     const char *name; /* for sentences: "rules apply" */
     const char *at;
     uint32_t timeout_ms;
+    struct command_access access;
     const char *canary, *watch, *threshold, *note, *to, *config; /* NULL: not given */
     uint32_t daemons; /* that share the limits; RULES_DAEMONS unless given */
     bool json, text, prune;

@@ -136,7 +136,8 @@ static int look(struct watch *watch)
     const struct headgate_reply *reply;
     int status = EX_SOFTWARE;
     if (watch->client == NULL)
-        watch->client = command_connect(invocation->name, invocation->at, invocation->timeout_ms, &status);
+        watch->client =
+            command_connect(invocation->name, invocation->at, invocation->timeout_ms, &invocation->access, &status);
     if (watch->client == NULL)
         return status;
     const enum headgate_client_status asked = headgate_client_command(watch->client, 1, words, NULL, &reply);
@@ -217,7 +218,8 @@ int command_top(const struct invocation *invocation)
         if (watch->looks_max == 0 && !is_terminal && !invocation->json)
             watch->looks_max = 1;
         /* A first mistake is told where it stays: not on the screen that is left. */
-        watch->client = command_connect(invocation->name, invocation->at, invocation->timeout_ms, &status);
+        watch->client =
+            command_connect(invocation->name, invocation->at, invocation->timeout_ms, &invocation->access, &status);
         watch->drawn = watch->client && is_terminal && !invocation->json && begin_screen(watch, &before);
         status = watch->client ? keep_looking(watch) : status;
         if (watch->drawn)

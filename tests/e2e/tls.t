@@ -131,9 +131,42 @@ like($out, qr{^ALPN protocol: http/1.1}m, 'HTTP says what it speaks');
 ($status, $out) = run_shell("openssl s_client -connect 127.0.0.1:$http_port -alpn h2 </dev/null 2>&1");
 like($out, qr/alert no application protocol/, 'and what it does not');
 
+# ---- headgate, and with it libheadgate ----
+
+sub operator { my ($words) = @_; return run_shell("$headgate $words --at localhost:$resp_port 2>&1") }
+($status, $out) = operator('check alice --tls --cacert ca.pem');
+like("$status $out", qr/^0 allowed  alice under default: /, 'headgate --tls is answered');
+($status, $out) = operator('rules list --tls --cacert ca.pem --json');
+is($status, 0, 'headgate rules --tls as well') or diag($out);
+my $rules = join "\n", map { "- {id: r$_, service: s$_, by: user, rate: 10/s, allow: [" . ('x' x 150) . ']}' } 1 .. 600;
+Headgate::write_file("$dir/rules.yaml", "rules:\n$rules\n");
+($status, $out) = operator("rules apply $dir/rules.yaml --tls --cacert ca.pem");
+is($status, 0, 'much is said') or diag($out);
+($status, $out) = operator('rules export --tls --cacert ca.pem');
+is(scalar(() = $out =~ /^\s*(?:- )?id: r\d+$/mg), 600, 'and much is read');
+for (['--tls --cacert other/ca.pem', 69, qr/no TLS with localhost:$resp_port: its certificate is refused: /],
+     ['--tls --cacert none.pem', 69, qr/no TLS with localhost:$resp_port: none.pem: expected a file of certificates/],
+     ['', 69, qr/the daemon at localhost:$resp_port closed the connection/],
+     ['--cacert ca.pem', 64, qr/--cacert, --cert and --key have no effect without --tls/],
+     ['--tls --cert client.pem', 64, qr/--cert and --key belong together/],
+     ['--user ann', 64, qr/--user needs the user's secret in \$HEADGATE_PASSWORD/]) {
+    my ($words, $expected, $sentence) = @$_;
+    ($status, $out) = operator("info $words");
+    is($status, $expected, "info $words: exit status $expected");
+    like($out, $sentence, 'and a sentence');
+}
+($status, $out) = run_shell("$headgate info --tls --cacert ca.pem --at 127.0.0.1:$resp_port 2>&1");
+is($status, 0, 'an address is a name of the certificate');
+($status, $out) = run_shell("$headgate info --tls --cacert ca.pem --at ip6-localhost:$resp_port 2>&1");
+isnt($status, 0, 'another name is not');
+($status, $out) = run_shell("$headgate info --tls --cacert ca.pem --at localhost:$daemon->{ports}{clients} 2>&1");
+like("$status $out", qr/^69 .*no TLS with localhost:\d+: /, 'a port in clear speaks no TLS');
+
+# ---- who speaks none ----
+
 my $plain = Headgate::Client::connect("127.0.0.1:$resp_port")->send_raw("PING\r\n");
 ok($plain->closed, 'whoever speaks no TLS is closed,');
-is(figure('tls_plain'), 1, 'and counted');
+is(figure('tls_plain'), 2, 'and counted, with the one before');
 my $lines = () = $daemon->log =~ /\n/g;
 Headgate::Client::connect("127.0.0.1:$resp_port")->send_raw("\x16\x03\x03\x00\x05 junk and more")->closed for 1 .. 5;
 ok(Headgate::wait_until(10, sub { figure('tls_failures') >= $failed + 5 }), 'and so is junk');
@@ -150,18 +183,22 @@ $figures = $daemon->client;
 unlike($out, qr/PONG/, 'without a certificate: refused');
 ($status, $out) = redis('--cacert ca.pem --cert client.pem --key client.key', 'PING');
 is("$status $out", "0 PONG\n", 'with one: answered');
+($status, $out) = operator('info clients --tls --cacert ca.pem --cert client.pem --key client.key');
+like("$status $out", qr/^0 .*tls_handshakes/s, 'headgate, too');
+($status, $out) = operator('info --tls --cacert ca.pem');
+like("$status $out", qr/^69 .*: TLS has failed: .*certificate required/, 'and without one it says why not');
 ($status, $out) = redis('--cacert ca.pem --cert other/stranger.pem --key other/stranger.key', 'PING');
 unlike($out, qr/PONG/, 'with one of another authority: refused');
 run_shell("openssl req -new -key client.key -subj /CN=late -out late.csr && openssl x509 -req -in late.csr -days 1"
           . ' -CA ca.pem -CAkey ca.key -out late.pem -set_serial 7 -days -1');
 ($status, $out) = redis('--cacert ca.pem --cert late.pem --key client.key', 'PING');
 unlike($out, qr/PONG/, 'with one that has ended: refused');
-is(figure('tls_handshakes'), 1, 'one client was let in');
+is(figure('tls_handshakes'), 2, 'two clients were let in');
 my $half = Headgate::Client::connect("127.0.0.1:$resp_port")->send_raw("\x16\x03\x01\x02\x00");
 ok($half->closed, 'half a handshake is closed');
 ok(figure('closed_unfinished') >= 1, 'at the deadline of requests');
 unlike($daemon->log, qr{tls.certificate $dir/node.pem ends}, 'a certificate for a year is no news');
-like($daemon->log, qr/ warning tls.certificate \Q$dir\E\/client.pem ends in 6 days: renew it, and restart\n/,
+like($daemon->log, qr/ warning tls.certificate \Q$dir\E\/client.pem ends in 6 days: renew it, and reload\n/,
      'one for a week is');
 is($daemon->stop, 0, 'it ends');
 

@@ -12,6 +12,8 @@ my $headgated = Headgate::headgated();
 my $secret_file = Headgate::write_file("$scratch/gateway.secret", "of-a-file 1\nmore\n");
 chmod 0600, $secret_file;
 $ENV{HEADGATE_TEST_SECRET} = 'of-the-environment';
+sub hashed { return Headgate::run(30, 'sh', '-c', "echo $_[0] | '" . Headgate::headgate() . "' hash-password") }
+my ($hashed, $hash, $hash_error) = hashed('of-a-hash');
 my @secrets = ('of-a-file 1', 'of-the-environment', 'of-the-config', 'of-everybody', 'of-a-test');
 
 my $daemon = Headgate::cluster(regions => ['here'], listen_http => 1, threads => 2, log_level => 'debug',
@@ -42,6 +44,19 @@ is($again, $out, 'and reads back');
 ($status, undef, $err) = printed('--show-secrets');
 is("$status $err", "64 headgated: --show-secrets has no effect without --print-config\n", 'alone it shows nothing');
 
+# ---- hashes ----
+
+is("$hashed$hash_error", '0', 'headgate hash-password makes a hash');
+like($hash, qr/^\$argon2id\$v=19\$m=65536,t=2,p=1\$[^\s\$]+\$[^\s\$]+\n\z/, 'of argon2id');
+chomp $hash;
+(undef, my $other) = hashed('of-a-hash');
+isnt($other, "$hash\n", 'each time another one');
+($hashed, undef, $hash_error) = hashed('');
+is("$hashed $hash_error", '65 headgate hash-password: expected a password of 1 to 256 bytes as the first line of the'
+   . " standard input\n", 'nothing has none');
+$daemon->{settings}{users}[3] = {name => 'slow', roles => 'check', password_hash => "'$hash'"};
+$daemon->write_config;
+
 # ---- where secrets are ----
 
 sub refuses {
@@ -64,6 +79,14 @@ unlink $secret_file;
 refuses(qr/users\[0\]\.secret_file: .* cannot be read: No such file or directory/, 'no file');
 Headgate::write_file($secret_file, "of-a-file 1\nmore\n");
 chmod 0600, $secret_file;
+
+$daemon->{settings}{users}[3]{password_hash} = "'" . ($hash =~ s/m=65536/m=99999999/r) . "'";
+$daemon->write_config;
+($status, undef, $err) = printed('--check-config');
+like("$status $err", qr/^78 headgated: .*:\d+: users\[3\]\.password_hash is '.*': expected what headgate hash-pass/,
+     'a hash that would take too much is refused');
+$daemon->{settings}{users}[3]{password_hash} = "'$hash'";
+$daemon->write_config;
 
 # ---- who may do what ----
 
@@ -112,6 +135,38 @@ for ([200, '-u', 'grafana:of-the-environment', "http://$http/metrics"],
                                 'of-a-file 1', '--no-auth-warning', 'CHECK', 'user=b', 'SERVICE', 'shop');
 like($out, qr/^1\n/, 'redis-cli gives a user');
 
+{
+    local $ENV{HEADGATE_PASSWORD} = 'of-the-environment';
+    my @operator = (Headgate::headgate(), 'info', 'server', '--at', "127.0.0.1:$daemon->{ports}{clients}", '--user');
+    is((Headgate::run(10, @operator, 'grafana'))[0], 0, 'headgate --user');
+    like(join(' ', Headgate::run(10, @operator, 'gateway')), qr/^65 .*WRONGPASS/, 'and with the secret of another');
+}
+
+# ---- hashed secrets ----
+
+# While a guess is compared, others are served; what comes behind it waits.
+my $slow = $daemon->client;
+$slow->send_raw(Headgate::Client::encode('AUTH', 'slow', 'guess') . Headgate::Client::encode('PING'));
+my $served = 0;
+my $answers = IO::Select->new($slow->{socket});
+$served++ while !$answers->can_read(0) && $client{default}->command('CAN_ACCESS', 'busy') =~ /^[01]$/;
+cmp_ok($served, '>', 20, 'clients are served while a guess is compared');
+like('' . $slow->reply, qr/^WRONGPASS /, 'it is wrong');
+is('' . $slow->reply, 'NOAUTH Authentication required.', 'and what came behind it is answered');
+is('' . $slow->command('AUTH', 'slow', 'of-a-hash'), 'OK', 'the right secret is right');
+is('' . $slow->command('CAN_ACCESS', 'a'), '1', 'and its user may do what its role says');
+my @slow = map { $daemon->client } 1 .. 30;
+is('' . $_->command('HELLO', 3, 'AUTH', 'slow', 'of-a-hash')->[1], 'headgate', 'again, and at once') for @slow[0 .. 1];
+is((curl('-u', 'slow:of-a-hash', "http://$http/check?user=a"))[1], 200, 'over HTTP');
+is((curl('-u', 'slow:of-a-hash ', "http://$http/v1/explain?user=a"))[1], 401, 'a wrong one is wrong there, too');
+# After a start HTTP waits as well.
+is($daemon->stop, 0, 'it ends');
+$daemon->spawn;
+ok(Headgate::wait_until(20, sub { eval { '' . $daemon->client->command('PING') } }), 'and starts');
+is((curl('-u', 'slow:of-a-hash', "http://$http/v1/explain?user=a"))[1], 200, 'the first request waits for its answer');
+$client{$_} = $daemon->client for qw(grafana);
+$client{grafana}->command('AUTH', 'grafana', 'of-the-environment');
+
 # ---- guessing costs ----
 
 my $guesser = $daemon->client;
@@ -120,7 +175,7 @@ is('' . $guesser->command('AUTH', 'gateway', 'guess'), 'WRONGPASS invalid userna
 is('' . $guesser->command('AUTH', 'nobody', 'of-a-file 1'),
    'WRONGPASS invalid username-password pair or user is disabled.',
    'and a user that does not exist are told the same');
-cmp_ok($client{grafana}->fields('INFO', 'clients')->{auth_failures}, '>=', 3, 'which is counted');
+cmp_ok($client{grafana}->fields('INFO', 'clients')->{auth_failures}, '>=', 2, 'which is counted');
 is($daemon->stop, 0, 'it ends');
 is_deeply([grep { index($daemon->log, $_) >= 0 } @secrets, 'guess'], [], 'the log has no secret, and no guess');
 

@@ -1,6 +1,5 @@
 /*
- * The connection of a client: addresses, bytes out and in, and replies as views into the input. All
- * functions return without waiting.
+ * The connection of a client: addresses, and bytes out and in. All functions return without waiting.
  */
 #include "headgate/client.h"
 
@@ -20,11 +19,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-_Static_assert((int)HEADGATE_REPLY_STATUS == REPLY_STATUS && (int)HEADGATE_REPLY_ERROR == REPLY_ERROR &&
-                   (int)HEADGATE_REPLY_INTEGER == REPLY_INTEGER && (int)HEADGATE_REPLY_TEXT == REPLY_TEXT &&
-                   (int)HEADGATE_REPLY_NIL == REPLY_NIL && (int)HEADGATE_REPLY_ARRAY == REPLY_ARRAY,
-               "kinds are converted by a cast");
-
 enum headgate_client_status client_fail(struct headgate_client *client, enum headgate_client_status status,
                                         const char *format, ...)
 {
@@ -41,7 +35,9 @@ static void hang_up(struct headgate_client *client)
     if (client->fd >= 0)
         (void)close(client->fd);
     client->fd = -1;
-    client->connecting = false;
+    client->connecting = client->greets = false;
+    if (client->tls)
+        client_tls_end(client->tls);
     client->output_start = client->output_end = 0;
     if (client->addresses)
         freeaddrinfo(client->addresses);
@@ -95,7 +91,8 @@ struct headgate_client *headgate_client_create(const struct headgate_client_opti
     client->input = malloc(client->input_room);
     client->nodes = calloc(elements, sizeof *client->nodes);
     client->replies = calloc(elements, sizeof *client->replies);
-    if (!client->output || !client->input || !client->nodes || !client->replies) {
+    client->tls = options->tls ? client_tls_create(options) : NULL;
+    if (!client->output || !client->input || !client->nodes || !client->replies || (options->tls && !client->tls)) {
         headgate_client_destroy(&client);
         return NULL;
     }
@@ -115,6 +112,7 @@ void headgate_client_destroy(struct headgate_client **client)
     free((*client)->input);
     free((*client)->nodes);
     free((*client)->replies);
+    client_tls_destroy(&(*client)->tls);
     free(*client);
     *client = NULL;
 }
@@ -178,6 +176,27 @@ enum headgate_client_status headgate_client_start(struct headgate_client *client
     return try_addresses(client, EADDRNOTAVAIL);
 }
 
+static enum headgate_client_status no_tls(struct headgate_client *client)
+{
+    hang_up(client);
+    return client_fail(client, HEADGATE_CLIENT_UNREACHABLE, "no TLS with %s: %s", client->address,
+                       client_tls_sentence(client->tls));
+}
+
+static enum headgate_client_status greet(struct headgate_client *client)
+{
+    switch (client_tls_greet(client->tls)) {
+    case CLIENT_TLS_DONE:
+        client->greets = false;
+        return HEADGATE_CLIENT_OK;
+    case CLIENT_TLS_AGAIN:
+        return HEADGATE_CLIENT_AGAIN;
+    case CLIENT_TLS_FAILED:
+        break;
+    }
+    return no_tls(client);
+}
+
 static enum headgate_client_status finish_connecting(struct headgate_client *client)
 {
     /* Asks the socket: a spurious event must not count as a connection. */
@@ -197,18 +216,22 @@ static enum headgate_client_status finish_connecting(struct headgate_client *cli
     client->connecting = false;
     freeaddrinfo(client->addresses);
     client->addresses = client->next_address = NULL;
-    return HEADGATE_CLIENT_OK;
+    client->greets = client->tls != NULL;
+    return !client->greets || client_tls_begin(client->tls, client->fd, client->host) ? HEADGATE_CLIENT_OK
+                                                                                      : no_tls(client);
 }
 
 /* ---- bytes ---- */
 
-static enum headgate_client_status not_connected(struct headgate_client *client)
+enum headgate_client_status client_not_connected(struct headgate_client *client)
 {
     if (!client->lost)
         return client_fail(client, HEADGATE_CLIENT_CLOSED, "not connected to %s", client->address);
     return client_fail(client, HEADGATE_CLIENT_CLOSED, "the daemon at %s closed the connection%s%s",
                        client->address, client->lost_error ? ": " : "",
-                       client->lost_error ? strerror(client->lost_error) : "");
+                       client->tls && client->lost_error == EPROTO ? client_tls_sentence(client->tls)
+                       : client->lost_error                        ? strerror(client->lost_error)
+                                                                   : "");
 }
 
 static enum headgate_client_status lost(struct headgate_client *client, int error)
@@ -216,18 +239,20 @@ static enum headgate_client_status lost(struct headgate_client *client, int erro
     hang_up(client);
     client->lost = true;
     client->lost_error = error;
-    return not_connected(client);
+    return client_not_connected(client);
 }
 
 static enum headgate_client_status send_output(struct headgate_client *client)
 {
     while (client->output_start < client->output_end) {
-        ssize_t sent = send(client->fd, client->output + client->output_start,
-                            client->output_end - client->output_start, MSG_NOSIGNAL);
+        const char *data = client->output + client->output_start;
+        const size_t size = client->output_end - client->output_start;
+        ssize_t sent =
+            client->tls ? client_tls_send(client->tls, data, size) : send(client->fd, data, size, MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR)
             continue;
-        if (sent < 0)
-            return errno == EAGAIN ? HEADGATE_CLIENT_OK : lost(client, errno);
+        if (sent <= 0)
+            return sent < 0 && errno == EAGAIN ? HEADGATE_CLIENT_OK : lost(client, sent < 0 ? errno : 0);
         client->output_start += (size_t)sent;
     }
     client->output_start = client->output_end = 0;
@@ -248,11 +273,12 @@ static bool make_input_room(struct headgate_client *client)
     return true;
 }
 
-static enum headgate_client_status receive_input(struct headgate_client *client)
+enum headgate_client_status client_receive(struct headgate_client *client)
 {
     while (make_input_room(client)) {
-        ssize_t got =
-            recv(client->fd, client->input + client->input_end, client->input_room - client->input_end, 0);
+        char *data = client->input + client->input_end;
+        const size_t room = client->input_room - client->input_end;
+        ssize_t got = client->tls ? client_tls_receive(client->tls, data, room) : recv(client->fd, data, room, 0);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
@@ -264,7 +290,7 @@ static enum headgate_client_status receive_input(struct headgate_client *client)
     return HEADGATE_CLIENT_OK;
 }
 
-static void give_back_reply(struct headgate_client *client)
+void client_give_back_reply(struct headgate_client *client)
 {
     client->input_start += client->taken;
     client->taken = 0;
@@ -283,116 +309,27 @@ int headgate_client_wanted(const struct headgate_client *client)
         return 0;
     if (client->connecting)
         return HEADGATE_CLIENT_WRITE;
+    const bool tls_writes = client->tls && client_tls_writes(client->tls);
+    if (client->greets)
+        return tls_writes ? HEADGATE_CLIENT_WRITE : HEADGATE_CLIENT_READ;
     bool room = client->input_end < client->input_room || client->input_start > 0;
-    return (room ? HEADGATE_CLIENT_READ : 0) | (client->output_end > 0 ? HEADGATE_CLIENT_WRITE : 0);
+    return (room ? HEADGATE_CLIENT_READ : 0) | (client->output_end > 0 || tls_writes ? HEADGATE_CLIENT_WRITE : 0);
 }
 
 enum headgate_client_status headgate_client_step(struct headgate_client *client, int events)
 {
-    give_back_reply(client);
+    client_give_back_reply(client);
     if (client->fd < 0)
-        return not_connected(client);
+        return client_not_connected(client);
     if (client->connecting) {
         enum headgate_client_status status = finish_connecting(client);
         if (status != HEADGATE_CLIENT_OK)
             return status;
     }
-    enum headgate_client_status status = send_output(client);
+    enum headgate_client_status status = client->greets ? greet(client) : HEADGATE_CLIENT_OK;
+    if (status == HEADGATE_CLIENT_OK)
+        status = send_output(client);
     if (status == HEADGATE_CLIENT_OK && (events & HEADGATE_CLIENT_READ))
-        status = receive_input(client);
+        status = client_receive(client);
     return status;
-}
-
-/* ---- requests and replies ---- */
-
-enum headgate_client_status headgate_client_queue(struct headgate_client *client, size_t count,
-                                                  const char *const *words, const size_t *sizes)
-{
-    enum { HEADER_BYTES = 24 }; /* a type, 20 digits, CR LF and the terminator */
-    if (count == 0 || !words)
-        return client_fail(client, HEADGATE_CLIENT_USAGE, "a command has at least one word");
-    if (client->fd < 0)
-        return not_connected(client);
-    size_t needed = HEADER_BYTES;
-    for (size_t i = 0; i < count; i++) {
-        size_t size = sizes ? sizes[i] : strlen(words[i]);
-        if (size > client->output_room)
-            return client_fail(client, HEADGATE_CLIENT_FULL, "a word of %zu bytes: the limit is %zu for a request",
-                               size, client->output_room);
-        needed += size + HEADER_BYTES + 2;
-        if (needed > client->output_room)
-            return client_fail(client, HEADGATE_CLIENT_FULL, "the request is larger than the limit of %zu bytes",
-                               client->output_room);
-    }
-    if (needed > client->output_room - client->output_end) {
-        memmove(client->output, client->output + client->output_start, client->output_end - client->output_start);
-        client->output_end -= client->output_start;
-        client->output_start = 0;
-    }
-    if (needed > client->output_room - client->output_end)
-        return client_fail(client, HEADGATE_CLIENT_FULL, "%zu bytes are waiting to be sent",
-                           client->output_end - client->output_start);
-    char *out = client->output + client->output_end;
-    out += snprintf(out, HEADER_BYTES, "*%zu\r\n", count);
-    for (size_t i = 0; i < count; i++) {
-        size_t size = sizes ? sizes[i] : strlen(words[i]);
-        out += snprintf(out, HEADER_BYTES, "$%zu\r\n", size);
-        memcpy(out, words[i], size);
-        memcpy(out + size, "\r\n", 2);
-        out += size + 2;
-    }
-    client->output_end = (size_t)(out - client->output);
-    client->pending++;
-    return HEADGATE_CLIENT_OK;
-}
-
-/* Turns the parsed nodes into replies that point into the input; the CR behind each text becomes
- * its terminator. */
-static void publish_reply(struct headgate_client *client, char *start)
-{
-    for (uint32_t i = 0; i < client->parser.node_count; i++) {
-        const struct reply_node *node = &client->nodes[i];
-        struct headgate_reply *reply = &client->replies[i];
-        *reply = (struct headgate_reply){.kind = (enum headgate_reply_kind)node->kind,
-                                         .count = node->count,
-                                         .span = node->span,
-                                         .integer = node->integer};
-        if (node->kind == REPLY_STATUS || node->kind == REPLY_ERROR || node->kind == REPLY_TEXT) {
-            start[node->offset + node->size] = '\0';
-            reply->text = start + node->offset;
-            reply->size = node->size;
-        }
-    }
-}
-
-enum headgate_client_status headgate_client_poll(struct headgate_client *client,
-                                                 const struct headgate_reply **reply)
-{
-    *reply = NULL;
-    give_back_reply(client);
-    struct bytes input = {client->input + client->input_start, client->input_end - client->input_start};
-    enum reply_progress progress = REPLY_INCOMPLETE;
-    if (input.size > 0)
-        progress = client->pending > 0 ? reply_parse(&client->parser, input) : REPLY_INVALID;
-    if (progress == REPLY_INCOMPLETE)
-        return client->fd >= 0 ? HEADGATE_CLIENT_AGAIN : not_connected(client);
-    if (progress != REPLY_COMPLETE) {
-        headgate_client_close(client);
-        return client_fail(client, HEADGATE_CLIENT_PROTOCOL, "what %s answers is %s", client->address,
-                           progress == REPLY_INVALID ? "not RESP2: is it a headgate daemon?"
-                                                     : "over the client's limit");
-    }
-    publish_reply(client, client->input + client->input_start);
-    client->taken = client->parser.position;
-    client->pending--;
-    reply_parser_reset(&client->parser);
-    *reply = client->replies;
-    if (client->replies[0].kind == HEADGATE_REPLY_ERROR)
-        return client_fail(client, HEADGATE_CLIENT_REFUSED, "%s", client->replies[0].text);
-    return HEADGATE_CLIENT_OK;
-}
-
-size_t headgate_client_pending(const struct headgate_client *client)
-{
-    return client->pending;
 }

@@ -1,5 +1,5 @@
 /*
- * client: the state that client.c (connection and bytes) and client_calls.c (blocking calls) share.
+ * client: the state that client.c (connection and bytes), client_replies.c and client_calls.c (blocking calls) share.
  *
  * The one idea: input and output are flat buffers whose pending bytes are [start, end); they move
  * to the front only when the end has no room left. include/headgate/client.h describes the calls.
@@ -7,6 +7,7 @@
 #ifndef HEADGATE_EDGE_LIBRARY_CLIENT_H
 #define HEADGATE_EDGE_LIBRARY_CLIENT_H
 
+#include "edge/library/client_tls.h"
 #include "headgate/client.h"
 #include "wire/reply.h"
 
@@ -18,7 +19,9 @@ struct headgate_client {
     uint32_t timeout_ms;
     int fd; /* -1: not connected */
     bool connecting;
-    bool lost; /* the connection was closed by the peer, or ended by `lost_error` (0: none) */
+    struct client_tls *tls; /* NULL: the bytes are plain */
+    bool greets;            /* the handshake of TLS is not over */
+    bool lost;              /* the connection was closed by the peer, or ended by `lost_error` (0: none) */
     int lost_error;
     struct addrinfo *addresses, *next_address; /* used while connecting */
     char *output, *input;
@@ -35,5 +38,12 @@ struct headgate_client {
 /* Stores the sentence and returns `status`. */
 enum headgate_client_status client_fail(struct headgate_client *client, enum headgate_client_status status,
                                         const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Sets the sentence about a connection that is not there, or not any more. */
+enum headgate_client_status client_not_connected(struct headgate_client *client);
+/* Reads what has arrived, as far as there is room. */
+enum headgate_client_status client_receive(struct headgate_client *client);
+/* The caller is done with the last reply: its bytes may move. */
+void client_give_back_reply(struct headgate_client *client);
 
 #endif
