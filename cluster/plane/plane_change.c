@@ -8,10 +8,9 @@
 
 #include "cluster/codec/effects.h"
 #include "cluster/plane/plane_compile.h"
+#include "cluster/plane/plane_rule.h"
 #include "cluster/plane/plane_work.h"
 #include "cluster/state/node_state.h"
-#include "cluster/state/share.h"
-#include "rules/rule_reach.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -132,30 +131,6 @@ static bool put(struct node *node, struct plane_work *work, const struct rule_re
     return true;
 }
 
-/*
- * True if the rule admits a request at some peer with the present shares. A rule that admits
- * nothing anywhere is a mistake; a rule that admits nothing at some peers may be meant, so it gets
- * a warning.
- */
-static bool reaches(struct node *node, struct plane_work *work, const struct rule *rule)
-{
-    uint64_t shares[NODE_PEERS_MAX];
-    const struct reach_peers peers = {shares_of_all(node, shares), shares, node->options.grants};
-    struct error sentence;
-    switch (rule_reach(rule, &peers, &sentence)) {
-    case RULE_REACHES:
-        return true;
-    case RULE_FALLS_SHORT:
-        if (work->result.warnings++ == 0)
-            work->result.warning = sentence;
-        return true;
-    case RULE_NOWHERE:
-        break;
-    }
-    work->result.error = sentence;
-    return false;
-}
-
 static bool set(struct node *node, struct plane_work *work, struct rule **rule)
 {
     const struct rule_changes *changes = &work->changes;
@@ -167,7 +142,7 @@ static bool set(struct node *node, struct plane_work *work, struct rule **rule)
         work->result.newest = known->version[0]->record.stamp;
         return true;
     }
-    if (!reaches(node, work, *rule))
+    if (!plane_rule_is_right(node, work, *rule))
         return false;
     work->result.created_rules += !is_in_force(known);
     struct rule_record record = new_record(node, work, service, id);
@@ -179,7 +154,7 @@ static bool set(struct node *node, struct plane_work *work, struct rule **rule)
         record.threshold_millionths = changes->threshold_millionths;
     }
     const struct rule_version *stable = known ? rulebook_stable(known) : NULL;
-    if (record.share_millionths > 0 && stable && !plane_counts_by_the_same(*rule, stable->rule))
+    if (record.share_millionths > 0 && stable && !rule_same_dimensions(*rule, stable->rule))
         return error_set(&work->result.error, EX_DATAERR,
                          "rule %s/%s: a canary counts by the same dimensions as the version in force", service.data,
                          id.data);
@@ -191,7 +166,7 @@ static bool end_rule(struct node *node, struct plane_work *work, const struct ru
     const struct rulebook_rule *known = rulebook_find(node->plane->book, name->service, name->id);
     struct rule *none = NULL;
     if (!is_in_force(known))
-        return error_set(&work->result.error, EX_DATAERR, "there is no rule %.*s/%.*s", (int)name->service.size,
+        return error_set(&work->result.error, EX_NOINPUT, "there is no rule %.*s/%.*s", (int)name->service.size,
                          name->service.data, (int)name->id.size, name->id.data);
     struct rule_record record = new_record(node, work, name->service, name->id);
     record.deleted = true;

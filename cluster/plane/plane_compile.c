@@ -17,22 +17,12 @@
 
 enum { CULPRITS_MAX = 8 }; /* rules left out one by one; after these, all newer rules */
 
-bool plane_counts_by_the_same(const struct rule *a, const struct rule *b)
-{
-    if (a->by_count != b->by_count)
-        return false;
-    for (uint32_t i = 0; i < a->by_count; i++)
-        if (!bytes_equal(a->by[i], b->by[i]))
-            return false;
-    return true;
-}
-
 /* False: no version of the rule is in force. */
 static bool use_of(const struct rulebook_rule *rule, struct rule_use *use)
 {
     const struct rule_version *candidate = rulebook_candidate(rule), *stable = rulebook_stable(rule);
     /* two peers may have made them without hearing each other: they count different keys */
-    if (candidate && stable && !plane_counts_by_the_same(candidate->rule, stable->rule))
+    if (candidate && stable && !rule_same_dimensions(candidate->rule, stable->rule))
         candidate = NULL;
     *use = (struct rule_use){
         .rule = stable ? stable->rule : NULL,
@@ -108,7 +98,12 @@ bool plane_stage(struct node *node, const struct rulebook *book, struct bytes se
         if (use_of(rule, &live[count].use))
             live[count++].newest = rule->version[0];
     }
-    bool whole = stage_first(node, service, live, count, uses, error);
+    bool whole = stage_first(node, service, live, count, uses, error), sound = true;
+    if (whole && ruleset_find_doubt(node->plane->rules, service, error) != RULESET_SOUND) {
+        sound = false;
+        if (!all_or_none)
+            effects_notice(effects, NOTICE_WARNING, "%s: this is left out", error->text);
+    }
     if (!whole && !all_or_none) {
         size_t left_out = stage_what_fits(node, service, live, count, uses, error);
         effects_notice(effects, NOTICE_WARNING, "service %.*s: %zu of its rules, the newest, are not in force: %s",
@@ -117,7 +112,7 @@ bool plane_stage(struct node *node, const struct rulebook *book, struct bytes se
     free(live);
     free(uses);
     *rules = (uint32_t)count;
-    return whole || !all_or_none;
+    return (whole && sound) || !all_or_none;
 }
 
 void plane_compile_all(struct node *node, struct effects *effects)

@@ -15,13 +15,10 @@
 struct effects;
 struct error;
 struct node;
-struct rule;
 struct rulebook;
 
 /* Compiles all services at once, after the store gave its versions. */
 void plane_compile_all(struct node *node, struct effects *effects);
-/* True if one version may be a canary of the other. */
-bool plane_counts_by_the_same(const struct rule *a, const struct rule *b);
 /*
  * Stages a service as the book has it; *rules: the number of its rules. If the rules do not fit
  * together and `all_or_none` (an operator's change), false with `error`. Otherwise the rules that

@@ -62,10 +62,12 @@ static bool look_at(struct commands *commands, const struct question *question, 
     request.endpoint = covered(out->version->endpoint);
     request.only_rule = out->rule->id;
     (void)ruleset_match(node_rules(node), &request, turn.now_ns, turn.wall_ns, &match);
-    out->listed = match.status == MATCH_DENIED;
-    *concerned = out->listed || (match.status == MATCH_CHARGES && match.count > 0);
-    if (out->listed || !*concerned)
-        return out->listed;
+    out->denied = match.status == MATCH_DENIED;
+    if (out->denied)
+        out->why = (enum match_why)match.passed[match.denied_by].why;
+    *concerned = out->denied || (match.status == MATCH_CHARGES && match.count > 0);
+    if (out->denied || !*concerned)
+        return out->denied;
     (void)ask_decide(commands, &match, NULL, NULL, turn.now_ns, verdict);
     node_explain(node, match.charge[0].id, match.charge[0].limit, turn.now_ns, &seen);
     out->verdict = verdict[0];

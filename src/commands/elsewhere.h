@@ -16,7 +16,8 @@ enum { ELSEWHERE_RULES_MAX = 1000 }; /* that are looked at */
 struct elsewhere {
     const struct ruled *rule;
     const struct ruled_version *version;
-    bool listed;            /* an identifier is on its deny list; there is no verdict */
+    bool denied; /* it denies for good (`why`); there is no verdict */
+    enum match_why why;
     struct verdict verdict; /* on one token more; of a shadow rule: what it would have said */
 };
 

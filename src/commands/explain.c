@@ -99,6 +99,12 @@ static void print_charge(struct call *call, const struct charge *charge, const s
                  seen.tracked ? "" : " (nothing is owed: the key is full and takes no memory)");
 }
 
+static const char *denial_text(const struct match *match)
+{
+    const bool zero = match->status == MATCH_DENIED && match->passed[match->denied_by].why == WHY_ZERO;
+    return zero ? "refused by a limit of 0" : "refused by a list";
+}
+
 static void print_explanation(struct call *call, const struct question *question)
 {
     struct output *output = call->answer.output;
@@ -112,7 +118,7 @@ static void print_explanation(struct call *call, const struct question *question
             output_print(output, ": %s by %.*s\n\n", decision.allowed ? "allowed, most narrowly" : "refused",
                          (int)match->rule[decider].rule->id.size, match->rule[decider].rule->id.data);
         else
-            output_print(output, ": %s\n\n", decision.allowed ? "allowed: nothing counts it" : "refused by a list");
+            output_print(output, ": %s\n\n", decision.allowed ? "allowed: nothing counts it" : denial_text(match));
     }
     for (uint32_t i = 0; i < match->count && match->status == MATCH_CHARGES; i++) {
         print_rule(output, &question->query, &match->rule[i]);
@@ -123,7 +129,7 @@ static void print_explanation(struct call *call, const struct question *question
     }
     for (uint32_t i = 0; i < match->passed_count; i++) {
         print_rule(output, &question->query, &match->passed[i]);
-        output_print(output, "%s: %s\n", match->passed[i].why == WHY_DENY_LIST ? "denied" : "not counted",
+        output_print(output, "%s: %s\n", match_why_denies(match->passed[i].why) ? "denied" : "not counted",
                      match_why_name((enum match_why)match->passed[i].why));
     }
 }
@@ -155,8 +161,8 @@ static void print_line(void *context, const struct elsewhere *elsewhere)
     if (lines->count++ >= ELSEWHERE_LINES_MAX)
         return;
     print_elsewhere(output, elsewhere->rule, elsewhere->version);
-    if (elsewhere->listed)
-        output_print(output, "denied: deny list\n");
+    if (elsewhere->denied)
+        output_print(output, "denied: %s\n", match_why_name(elsewhere->why));
     else if (verdict->allowed)
         output_print(output, "allowed, %llu tokens available now\n", (unsigned long long)verdict->available_tokens);
     else if (verdict->retry_after_ns == UINT64_MAX)

@@ -143,14 +143,14 @@ bool decision_is_over(const struct match *match, bool allowed, const struct verd
         if (match->rule[i].soft && !verdicts[i].allowed)
             return true;
     for (uint32_t i = 0; i < match->passed_count; i++)
-        if (match->passed[i].soft && match->passed[i].why == WHY_DENY_LIST)
+        if (match->passed[i].soft && match_why_denies(match->passed[i].why))
             return true;
     return false;
 }
 
 /* ---- the figures of a verdict ---- */
 
-/* The figures of a request that nothing counts: it has no limit, or a list denies it for good. */
+/* The figures of a request that nothing counts: it has no limit, or a rule denies it for good. */
 static struct verdict_figures figures_of_none(bool allowed)
 {
     const int64_t none = allowed ? -1 : 0;
@@ -280,7 +280,7 @@ void call_answer_rules(struct answer *answer, const struct match *match, const s
     for (uint32_t i = 0; i < counted + match->passed_count; i++) {
         bool counts = i < counted;
         const struct matched *matched = counts ? &match->rule[i] : &match->passed[i - counted];
-        const bool allowed = counts ? verdicts[i].allowed : matched->why != WHY_DENY_LIST;
+        const bool allowed = counts ? verdicts[i].allowed : !match_why_denies(matched->why);
         const struct verdict_figures figures = counts ? verdict_figures(&verdicts[i]) : figures_of_none(allowed);
         answer_rule_begin(answer, matched);
         answer_named(answer, allowed, &figures);

@@ -32,7 +32,7 @@ static void note(struct commands *commands, enum hot_by by, const struct matched
 /* One key of one refused request. */
 struct refused {
     const struct matched *matched;
-    const struct charge *charge;   /* NULL: a deny list refused it */
+    const struct charge *charge;   /* NULL: the rule denies it for good */
     const struct verdict *verdict; /* NULL: it was not asked for */
     struct key_id id;              /* of the charge's key */
     uint64_t fingerprint;
@@ -45,7 +45,7 @@ static const char *reason_of(struct commands *commands, const struct refused *re
     struct verdict verdict;
     struct run run = {.charge = refused->charge, .charge_count = 1, .request_count = 1, .verdicts = &verdict};
     if (refused->charge == NULL)
-        return "deny_list";
+        return match_denial_name(refused->matched->why);
     if (refused->verdict != NULL)
         return refusal_reason_name(refused->verdict->reason);
     node_decide(commands->node, &run, 1, &refused->id, now_ns);
@@ -104,7 +104,7 @@ static struct refused refused_at(const struct observed *observed, uint32_t index
     };
 }
 
-static struct refused refused_by_list(const struct matched *denied, uint32_t index)
+static struct refused refused_for_good(const struct matched *denied, uint32_t index)
 {
     return (struct refused){.matched = denied, .fingerprint = hot_fingerprint(denied->identity), .index = index};
 }
@@ -115,7 +115,7 @@ static void note_request(struct commands *commands, const struct observed *obser
 {
     const struct match *match = observed->match;
     if (match->status == MATCH_DENIED) {
-        const struct refused refused = refused_by_list(&match->passed[match->denied_by], index);
+        const struct refused refused = refused_for_good(&match->passed[match->denied_by], index);
         note_key(commands, &refused, asker, by, now_ns);
         return;
     }
@@ -138,8 +138,8 @@ static void tell_soft(struct commands *commands, const struct observed *observed
             tell(commands, &refused, asker, now_ns);
     }
     for (uint32_t i = 0; i < match->passed_count; i++) {
-        const struct refused refused = refused_by_list(&match->passed[i], index);
-        if (refused.matched->soft && refused.matched->why == WHY_DENY_LIST)
+        const struct refused refused = refused_for_good(&match->passed[i], index);
+        if (refused.matched->soft && match_why_denies(refused.matched->why))
             tell(commands, &refused, asker, now_ns);
     }
 }

@@ -88,9 +88,13 @@ static void put_row(void *context, const struct elsewhere *elsewhere)
     put_text(body, ",\"mode\":");
     put_string(body, bytes_of(rule_mode_name(elsewhere->version->mode)));
     put_text(body, ",\"allowed\":");
-    put_bool(body, !elsewhere->listed && verdict->allowed);
-    if (elsewhere->listed) {
-        put_text(body, ",\"reason\":\"deny_list\",\"says\":\"denied: deny list\"}");
+    put_bool(body, !elsewhere->denied && verdict->allowed);
+    if (elsewhere->denied) {
+        put_text(body, ",\"reason\":");
+        put_string(body, bytes_of(match_denial_name((uint8_t)elsewhere->why)));
+        put_text(body, ",\"says\":\"denied: ");
+        put_text(body, match_why_name(elsewhere->why));
+        put_text(body, "\"}");
         return;
     }
     put_reason(rows->call, verdict->reason);

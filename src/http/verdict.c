@@ -94,7 +94,7 @@ void put_verdict_rule(struct output *output, const struct commands *commands, co
 {
     const uint32_t counted = verdict_counted(match);
     const struct matched *matched = i < counted ? &match->rule[i] : &match->passed[i - counted];
-    const bool allowed = i < counted ? decision->verdict[i].allowed : matched->why != WHY_DENY_LIST;
+    const bool allowed = i < counted ? decision->verdict[i].allowed : !match_why_denies(matched->why);
     const struct verdict_report report =
         i < counted ? report_of(commands, matched, &match->charge[i], &decision->verdict[i], allowed)
                     : report_of_none(allowed, matched->rule->id);

@@ -61,8 +61,8 @@ static void print_verdict(const struct invocation *invocation, const struct head
         printf(": nothing limits it\n");
         return;
     }
-    if (verdict->limit == 0) { /* no limit is 0: nothing limits the request */
-        printf(" under %s: on its deny list\n", verdict->rule);
+    if (verdict->limit == 0) {
+        printf(" under %s: by its deny list, or a limit of 0\n", verdict->rule);
         return;
     }
     printf(" under %s: %" PRIu64 " of %" PRIu64 " left", verdict->rule, verdict->remaining, verdict->limit);

@@ -7,6 +7,7 @@
 #include "edge/process/text_file.h"
 #include "operator/command.h"
 #include "operator/options.h"
+#include "operator/rules_overrides.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -129,20 +130,6 @@ int rules_read_name(const struct rules_invocation *invocation, const char *word,
     return EX_OK;
 }
 
-/* Moves the rules of `more` to the end of `list`. */
-static bool append(struct rule_list *list, struct rule_list *more)
-{
-    struct rule **rules = reallocarray(list->rule, list->count + more->count + 1, sizeof(struct rule *));
-    if (!rules)
-        return false;
-    for (size_t i = 0; i < more->count; i++)
-        rules[list->count + i] = more->rule[i];
-    list->rule = rules;
-    list->count += more->count;
-    more->count = 0;
-    return true;
-}
-
 int rules_read_files(const struct rules_invocation *invocation, struct rule_list *list)
 {
     int status = EX_OK;
@@ -153,11 +140,12 @@ int rules_read_files(const struct rules_invocation *invocation, struct rule_list
         struct rule_list more = {0};
         struct error error;
         char *text = text_file_read(path, RULES_TEXT_MAX_BYTES, "a file of rules", &size, &error);
-        if (!text || !rules_parse((struct bytes){text, size}, path ? path : "stdin", &more, &error)) {
+        if (!text || !rules_parse((struct bytes){text, size}, path ? path : "stdin", &more, &error) ||
+            !rules_overrides_read(&more, path, &error)) {
             fprintf(stderr, "headgate %s: %s\n", invocation->name, error.text);
             status = error.exit_status;
         }
-        if (status == EX_OK && !append(list, &more)) {
+        if (status == EX_OK && !rules_append(list, &more)) {
             fprintf(stderr, "headgate %s: not enough memory\n", invocation->name);
             status = EX_OSERR;
         }

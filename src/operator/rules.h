@@ -54,6 +54,11 @@ struct rules_names {
 /* Appends the names of the rules in force: of one service, or of all (NULL). As rules_ask. */
 int rules_find(struct rules_invocation *invocation, const char *service, struct rules_names *names);
 
+/* Appends the names of the rules in force that the list does not name, of the services of its rules. */
+int rules_find_others(struct rules_invocation *invocation, const struct rule_list *list, struct rules_names *names);
+/* Asks for one rule and puts it at the end of the list, which has room. A rule that has ended meanwhile is left out. */
+int rules_fetch(struct rules_invocation *invocation, const struct rules_name *name, struct rule_list *list);
+
 /* All actions return an exit status. */
 int rules_check(struct rules_invocation *invocation);
 int rules_test(struct rules_invocation *invocation);

@@ -3,6 +3,7 @@
  */
 #include "operator/json.h"
 #include "operator/rules.h"
+#include "operator/rules_overrides.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -111,6 +112,8 @@ int rules_apply(struct rules_invocation *invocation)
     struct rule_list list;
     int status = rules_read_files(invocation, &list);
     char *text = NULL;
+    if (status == EX_OK && !invocation->prune)
+        status = rules_overrides_end(invocation, &list);
     if (status == EX_OK) {
         const struct rule *const *rules = (const struct rule *const *)list.rule;
         size_t size = rules_print(rules, list.count, NULL, 0);

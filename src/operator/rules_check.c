@@ -34,6 +34,12 @@ static int explain(const struct check *check, const struct error *error)
     return error->exit_status;
 }
 
+static void warn(struct check *check, const struct error *error)
+{
+    check->warnings++;
+    fprintf(stderr, "headgate %s: warning: %s\n", check->invocation->name, error->text);
+}
+
 static int no_memory(const struct check *check)
 {
     fprintf(stderr, "headgate %s: not enough memory\n", check->invocation->name);
@@ -113,8 +119,7 @@ static int check_reach(struct check *check, const struct rule *rule)
     case RULE_REACHES:
         break;
     case RULE_FALLS_SHORT:
-        check->warnings++;
-        fprintf(stderr, "headgate %s: warning: %s\n", check->invocation->name, sentence.text);
+        warn(check, &sentence);
         break;
     case RULE_NOWHERE:
         return explain(check, &sentence);
@@ -135,7 +140,18 @@ static int compile_service(struct check *check, const struct rule_list *list, si
         uses[count++] = (struct rule_use){.rule = list->rule[i]};
         done[i] = true;
     }
-    return ruleset_compile_service(check->ruleset, service, uses, count, &error) ? EX_OK : explain(check, &error);
+    if (!ruleset_compile_service(check->ruleset, service, uses, count, &error))
+        return explain(check, &error);
+    switch (ruleset_find_doubt(check->ruleset, service, &error)) {
+    case RULESET_SOUND:
+        break;
+    case RULESET_DANGLES:
+        warn(check, &error); /* it may be in force already */
+        break;
+    case RULESET_CIRCLE:
+        return explain(check, &error);
+    }
+    return EX_OK;
 }
 
 static int check_rules(struct check *check, const struct rule_list *list)

@@ -3,6 +3,7 @@
  */
 #include "operator/json.h"
 #include "operator/rules.h"
+#include "operator/rules_overrides.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -132,34 +133,13 @@ static int compare_rule(struct rules_invocation *invocation, const struct rule *
 
 /* ---- what --prune would remove ---- */
 
-static bool has_service(const struct rule_list *list, size_t count, const char *service)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(list->rule[i]->service.data, service) == 0)
-            return true;
-    return false;
-}
-
-static bool has_rule(const struct rule_list *list, const struct rules_name *name)
-{
-    for (size_t i = 0; i < list->count; i++)
-        if (strcmp(list->rule[i]->service.data, name->service) == 0 &&
-            strcmp(list->rule[i]->id.data, name->id) == 0)
-            return true;
-    return false;
-}
-
 static int compare_others(struct rules_invocation *invocation, const struct rule_list *list, struct json *json,
                           bool *differs)
 {
     struct rules_names names = {0};
-    int status = EX_OK;
-    for (size_t i = 0; i < list->count && status == EX_OK; i++)
-        if (!has_service(list, i, list->rule[i]->service.data))
-            status = rules_find(invocation, list->rule[i]->service.data, &names);
+    int status = rules_find_others(invocation, list, &names);
     for (size_t i = 0; i < names.count && status == EX_OK; i++)
-        if (!has_rule(list, &names.name[i]))
-            status = compare(invocation, names.name[i].service, names.name[i].id, "", json, differs);
+        status = compare(invocation, names.name[i].service, names.name[i].id, "", json, differs);
     free(names.name);
     return status;
 }
@@ -170,6 +150,8 @@ int rules_diff(struct rules_invocation *invocation)
     struct json json;
     bool differs = false;
     int status = rules_read_files(invocation, &list);
+    if (status == EX_OK && !invocation->prune)
+        status = rules_overrides_end(invocation, &list);
     if (status == EX_OK && invocation->json) {
         json_init(&json, stdout);
         json_open(&json, NULL, '[');

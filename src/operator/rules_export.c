@@ -55,10 +55,40 @@ int rules_find(struct rules_invocation *invocation, const char *service, struct 
     }
 }
 
+static bool has_service(const struct rule_list *list, size_t count, const char *service)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(list->rule[i]->service.data, service) == 0)
+            return true;
+    return false;
+}
+
+static bool has_rule(const struct rule_list *list, const struct rules_name *name)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->rule[i]->service.data, name->service) == 0 &&
+            strcmp(list->rule[i]->id.data, name->id) == 0)
+            return true;
+    return false;
+}
+
+int rules_find_others(struct rules_invocation *invocation, const struct rule_list *list, struct rules_names *names)
+{
+    struct rules_names all = {0};
+    int status = EX_OK;
+    for (size_t i = 0; i < list->count && status == EX_OK; i++)
+        if (!has_service(list, i, list->rule[i]->service.data))
+            status = rules_find(invocation, list->rule[i]->service.data, &all);
+    for (size_t i = 0; i < all.count && status == EX_OK; i++)
+        if (!has_rule(list, &all.name[i]) && !add_name(names, all.name[i].service, all.name[i].id))
+            status = no_memory(invocation);
+    free(all.name);
+    return status;
+}
+
 /* ---- texts ---- */
 
-/* Asks for one rule. A rule that has ended meanwhile is left out. */
-static int fetch(struct rules_invocation *invocation, const struct rules_name *name, struct rule_list *list)
+int rules_fetch(struct rules_invocation *invocation, const struct rules_name *name, struct rule_list *list)
 {
     const char *const words[4] = {"RULE", "GET", name->service, name->id};
     const struct headgate_reply *reply;
@@ -119,7 +149,7 @@ int rules_export(struct rules_invocation *invocation)
         status = list.rule ? EX_OK : no_memory(invocation);
     }
     for (size_t i = 0; i < names.count && status == EX_OK; i++)
-        status = fetch(invocation, &names.name[i], &list);
+        status = rules_fetch(invocation, &names.name[i], &list);
     if (status == EX_OK)
         status = invocation->json ? print_json(invocation, &list) : print_yaml(invocation, &list);
     free(names.name);

@@ -106,7 +106,7 @@ static void lint_amount(struct lint *lint, const struct rule *rule, const char *
 {
     char what[96];
     struct limit_terms terms;
-    if (amount->unlimited)
+    if (!rule_amount_counts(amount))
         return;
     (void)snprintf(what, sizeof what, "%s%.64s", field, of);
     rule_terms(rule, amount, RULE_SCALE_ONE, &terms);
@@ -116,9 +116,21 @@ static void lint_amount(struct lint *lint, const struct rule *rule, const char *
     lint_part(lint, rule, what, &terms);
 }
 
-static void lint_rule(struct lint *lint, const struct rule *rule)
+/* A sheet's overrides are those of its rule, if that is in the files. */
+static bool is_sheet_in(const struct rule_list *list, const struct rule *rule, struct rule *joined)
+{
+    for (size_t i = 0; rule->overrides_of.size > 0 && i < list->count; i++)
+        if (rule_of_sheet(rule, list->rule[i], joined))
+            return true;
+    return false;
+}
+
+static void lint_rule(struct lint *lint, const struct rule_list *list, const struct rule *rule)
 {
     struct error sentence;
+    struct rule joined;
+    if (is_sheet_in(list, rule, &joined))
+        rule = &joined;
     if (rule->mode == RULE_OFF || rule->mode == RULE_SHADOW)
         return;
     if (rule_reach(rule, &lint->peers, &sentence) != RULE_REACHES)
@@ -145,7 +157,7 @@ int rules_lint(struct rules_invocation *invocation)
         json_open(&json, "warnings", '[');
     }
     for (size_t i = 0; i < list.count && status == EX_OK; i++)
-        lint_rule(&lint, list.rule[i]);
+        lint_rule(&lint, &list, list.rule[i]);
     if (lint.json) {
         json_close(&json, ']');
         json_count(&json, "rules", list.count);

@@ -9,6 +9,7 @@
 #include "edge/process/text_file.h"
 #include "operator/json.h"
 #include "operator/rules.h"
+#include "operator/rules_overrides.h"
 #include "operator/rules_world.h"
 
 #include <inttypes.h>
@@ -224,6 +225,19 @@ static bool beside(const struct run *run, const char *name, char path[PATH_BYTES
     return snprintf(path, PATH_BYTES, "%.*s%s", directory, run->file, name) < PATH_BYTES;
 }
 
+static bool apply_list(struct run *run, struct rules_world *world, const struct rule_list *list, const char *path)
+{
+    const struct rule *const *rules = (const struct rule *const *)list->rule;
+    const size_t size = rules_print(rules, list->count, NULL, 0);
+    char *text = malloc(size + 1);
+    if (!text)
+        return error_set(&run->error, EX_OSERR, "not enough memory");
+    (void)rules_print(rules, list->count, text, size + 1);
+    const bool applied = rules_world_apply(world, (struct bytes){text, size}, path, &run->error);
+    free(text);
+    return applied;
+}
+
 static bool apply_file(struct run *run, struct rules_world *world, const struct yaml_node *node)
 {
     char path[PATH_BYTES];
@@ -231,7 +245,10 @@ static bool apply_file(struct run *run, struct rules_world *world, const struct 
     if (node->kind != YAML_TEXT || !beside(run, node->text.data, path))
         return mistake(run, node, "expected the name of a file of rules");
     char *text = text_file_read(path, RULES_TEXT_MAX_BYTES, "a file of rules", &size, &run->error);
-    const bool applied = text && rules_world_apply(world, (struct bytes){text, size}, path, &run->error);
+    struct rule_list list = {0};
+    const bool applied = text && rules_parse((struct bytes){text, size}, path, &list, &run->error) &&
+                         rules_overrides_read(&list, path, &run->error) && apply_list(run, world, &list, path);
+    rules_close(&list);
     free(text);
     return applied;
 }

@@ -87,7 +87,7 @@ static inline void apply_plain(const struct matcher *matcher, const struct varia
     fill_matched(variant, counter_of(matcher, variant), &variant->base, WHY_RULE, 0, &match->rule[index]);
 }
 
-/* Applies any variant. False: its deny list denies the request. */
+/* Applies any variant. False: it denies the request for good. */
 __attribute__((noinline)) static bool apply_any(struct matcher *matcher, const struct variant *variant,
                                                 struct key_id joined)
 {
@@ -110,7 +110,7 @@ __attribute__((noinline)) static bool apply_any(struct matcher *matcher, const s
     assert(match->passed_count < CHARGES_MAX);
     match->passed[match->passed_count].identity = joined;
     fill_matched(variant, counter, NULL, finding.why, finding.id, &match->passed[match->passed_count++]);
-    if (finding.why != WHY_DENY_LIST || variant->shadow)
+    if (!match_why_denies((uint8_t)finding.why) || variant->shadow)
         return true;
     match->status = MATCH_DENIED;
     match->denied_by = match->passed_count - 1;
@@ -147,10 +147,14 @@ static void read_request(struct matcher *matcher)
     }
 }
 
-/* Follows a plan some of whose steps are about a part of the requests: see ruleset_state.h. */
+/*
+ * Follows a plan some of whose steps are about a part of the requests, or replace others: see ruleset_state.h. A rule
+ * that is replaced hides less specific ones all the same, and replaces what it names.
+ */
 __attribute__((noinline)) static bool follow_partial(struct matcher *matcher, const struct plan *plan)
 {
     bool enforced = false, hides = false;
+    uint32_t concerned = 0, replaced = 0; /* steps, as bits */
     matcher->match->plain = false;
     for (uint32_t i = 0; i < plan->count;) {
         const struct step *step = &plan->step[i];
@@ -161,14 +165,19 @@ __attribute__((noinline)) static bool follow_partial(struct matcher *matcher, co
         }
         struct key_id joined = matcher_joined(matcher, step->dimensions);
         if (is_selected(variant, joined) && match_meets_conditions(matcher, variant)) {
-            if (!apply(matcher, variant, joined))
-                return true;
+            concerned |= (uint32_t)1 << i;
+            replaced |= plan->replaces ? plan->replaces[i] : 0;
             hides = hides || variant_is_in_force(variant);
         }
         enforced = enforced || hides;
         i = step->level_end && hides ? step->group_end : i + 1;
         if (i == step->group_end)
             hides = false;
+    }
+    for (uint32_t left = concerned & ~replaced; left; left &= left - 1) {
+        const struct step *step = &plan->step[__builtin_ctz(left)];
+        if (!apply(matcher, step->variant, matcher_joined(matcher, step->dimensions)))
+            return true;
     }
     return enforced;
 }

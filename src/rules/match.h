@@ -43,7 +43,7 @@ struct request {
 
 enum match_status {
     MATCH_CHARGES,         /* the charges decide; without charges nothing limits the request */
-    MATCH_DENIED,          /* an enforced rule's deny list denies: `passed[denied_by]` */
+    MATCH_DENIED,          /* an enforced rule denies for good (match_why_denies): `passed[denied_by]` */
     MATCH_UNKNOWN_SERVICE, /* no rule is about the service, which is not "default"; see ruleset_options */
     MATCH_UNKNOWN_RULE,    /* only_rule is no rule of the service */
     /* `only_rule` does not cover the endpoint, counts by a dimension that the request does not name, or
@@ -58,11 +58,19 @@ enum match_why {
     WHY_OVERRIDE,
     WHY_ALLOW_LIST,
     WHY_DENY_LIST,
+    WHY_ZERO,      /* the amount that applies admits nothing */
     WHY_UNLIMITED, /* the tier's amount or the rule's own is unlimited */
     WHY_UNLIMITED_OVERRIDE,
     WHY_CONFIG, /* no rule matched; a limit of the config counts */
 };
 const char *match_why_name(enum match_why why);
+/* True if a rule denies the request for good, without counting it: by its deny list, or by an amount of 0. */
+static inline bool match_why_denies(uint8_t why)
+{
+    return why == WHY_DENY_LIST || why == WHY_ZERO;
+}
+/* The same for machines: "deny_list", "limit_zero". Requires match_why_denies. */
+const char *match_denial_name(uint8_t why);
 
 struct matched {
     const struct ruled *rule;            /* valid until the next commit, as are `counter` and `version` */
@@ -76,7 +84,7 @@ struct matched {
     bool shadow;            /* the rule never denies: its mode is shadow or soft */
     bool soft;              /* its mode is soft */
     bool has_canary;        /* the rule has a canary now */
-    struct key_id identity; /* see match_identity; set for rules with windows and for deny lists */
+    struct key_id identity; /* see match_identity; set for rules with windows and in `passed` */
 };
 
 struct match {

@@ -110,8 +110,10 @@ struct finding match_find_amount(struct matcher *matcher, const struct variant *
             finding.amount = &variant->base;
         }
     }
-    if (finding.amount && finding.amount->limit == LIMIT_NONE) {
-        finding.why = finding.why == WHY_OVERRIDE ? WHY_UNLIMITED_OVERRIDE : WHY_UNLIMITED;
+    if (finding.amount && !amount_counts(finding.amount)) {
+        finding.why = finding.amount->limit == LIMIT_ZERO ? WHY_ZERO
+                      : finding.why == WHY_OVERRIDE       ? WHY_UNLIMITED_OVERRIDE
+                                                          : WHY_UNLIMITED;
         finding.amount = NULL;
     }
     return finding;

@@ -7,6 +7,8 @@
 #include "limit/key.h"
 #include "rules/ruleset_state.h"
 
+#include <assert.h>
+
 static inline void note(const struct matched *matched, bool allowed, uint64_t requests)
 {
     struct rule_counts *counts = &matched->counter->counts;
@@ -30,7 +32,7 @@ static inline void note(const struct matched *matched, bool allowed, uint64_t re
 static inline void note_passed(const struct match *match, uint64_t requests)
 {
     for (uint32_t i = 0; i < match->passed_count; i++)
-        note(&match->passed[i], match->passed[i].why != WHY_DENY_LIST, requests);
+        note(&match->passed[i], !match_why_denies(match->passed[i].why), requests);
 }
 
 void ruleset_note(const struct match *match, const struct verdict *verdicts)
@@ -93,6 +95,8 @@ const char *match_why_name(enum match_why why)
         return "allow list";
     case WHY_DENY_LIST:
         return "deny list";
+    case WHY_ZERO:
+        return "limit 0";
     case WHY_UNLIMITED:
         return "unlimited";
     case WHY_UNLIMITED_OVERRIDE:
@@ -101,4 +105,10 @@ const char *match_why_name(enum match_why why)
         return "config";
     }
     return "?";
+}
+
+const char *match_denial_name(uint8_t why)
+{
+    assert(match_why_denies(why));
+    return why == WHY_ZERO ? "limit_zero" : "deny_list";
 }

@@ -31,6 +31,46 @@ const char *rule_priority_name(enum rule_priority priority)
     return rule_priorities.name[priority];
 }
 
+/* ---- order, and sheets ---- */
+
+int rule_compare(struct bytes a, struct bytes b)
+{
+    size_t size = a.size < b.size ? a.size : b.size;
+    int order = size > 0 ? memcmp(a.data, b.data, size) : 0;
+    return order != 0 ? order : a.size < b.size ? -1 : a.size > b.size;
+}
+
+int rule_override_compare(const struct rule_override *a, const struct rule_override *b)
+{
+    if (a->dimension != b->dimension)
+        return a->dimension < b->dimension ? -1 : 1;
+    return a->form != b->form ? (a->form < b->form ? -1 : 1) : rule_compare(a->value, b->value);
+}
+
+bool rule_same_dimensions(const struct rule *a, const struct rule *b)
+{
+    if (a->by_count != b->by_count)
+        return false;
+    for (uint8_t i = 0; i < a->by_count; i++)
+        if (!bytes_equal(a->by[i], b->by[i]))
+            return false;
+    return true;
+}
+
+bool rule_of_sheet(const struct rule *sheet, const struct rule *base, struct rule *joined)
+{
+    if (!bytes_equal(sheet->overrides_of, base->id) || !bytes_equal(sheet->service, base->service) ||
+        base->overrides_of.size > 0 || base->algorithm != sheet->algorithm || !rule_same_dimensions(sheet, base))
+        return false;
+    *joined = *base;
+    joined->id = sheet->id;
+    joined->amount = (struct rule_amount){.unlimited = true};
+    joined->tier_count = 0;
+    joined->override_count = sheet->override_count;
+    joined->overrides = sheet->overrides;
+    return true;
+}
+
 /* ---- properties of algorithms ---- */
 
 bool rule_is_bucket(enum rule_algorithm algorithm)
@@ -107,7 +147,7 @@ uint32_t rule_scale(uint32_t adaptive_floor, uint32_t scale)
 void rule_terms(const struct rule *rule, const struct rule_amount *amount, uint32_t scale,
                 struct limit_terms *terms)
 {
-    assert(!amount->unlimited && amount->limit > 0 && scale >= 1 && scale <= RULE_SCALE_ONE);
+    assert(rule_amount_counts(amount) && scale >= 1 && scale <= RULE_SCALE_ONE);
     bool bucket = rule_is_bucket(rule->algorithm);
     bool listed = rule_is_listed(rule->algorithm);
     *terms = (struct limit_terms){

@@ -27,8 +27,11 @@ enum {
     RULE_VALUE_MAX_BYTES = KEY_VALUE_MAX_BYTES, /* for identifiers in overrides and lists */
     RULE_DIMENSIONS_MAX = 8,
     RULE_TIERS_MAX = 16,
-    RULE_OVERRIDES_MAX = 256,
-    RULE_LISTED_MAX = 256,           /* for `allow`, again for `deny`, and again for `when` */
+    RULE_OVERRIDES_MAX = 256,       /* of one text */
+    RULE_OVERRIDES_ALL_MAX = 10000, /* of a rule, with those of its sheets (`overrides_of`) */
+    RULE_FILE_MAX_BYTES = 255,
+    RULE_LISTED_MAX = 256, /* for `allow`, again for `deny`, and again for `when` */
+    RULE_REPLACES_MAX = 16,
     RULE_TEXT_MAX_BYTES = 32 * 1024, /* the canonical text of one rule; it fits into any message between peers */
     RULE_OVERSHOOT_MAX = 10000000,   /* millionths of the amount's limit: 1000% */
     RULE_OVERSHOOT_DEFAULT = 1000000,
@@ -82,7 +85,7 @@ enum rule_priority {
 };
 
 /* How many tokens a rule admits for everybody, for a tier or for one identifier. All other fields
- * of an unlimited amount are 0. */
+ * of an unlimited amount are 0. A limit of 0 admits nothing; its rate is 0. */
 struct rule_amount {
     bool unlimited;
     uint64_t limit; /* buckets: the burst; windows and quotas: tokens per window; concurrency: holders at a time */
@@ -90,6 +93,12 @@ struct rule_amount {
     uint64_t period_ns;      /* buckets: of the rate; windows: the window; concurrency: the lease; quotas: 0 */
     enum rule_calendar unit; /* of quotas; others: 0 */
 };
+
+/* True if the amount is counted: it is neither unlimited nor 0. */
+static inline bool rule_amount_counts(const struct rule_amount *amount)
+{
+    return !amount->unlimited && amount->limit > 0;
+}
 
 struct rule_tier {
     struct bytes name;
@@ -151,7 +160,27 @@ struct rule {
      * of the dimension's entries covers. Empty: the rule is about all requests.
      */
     const struct rule_listed *when;
+    uint16_t replaces_count;
+    const struct bytes *replaces; /* ids of rules of the service; sorted by bytes, without duplicates */
+    /*
+     * Not "": the rule is a sheet. Its overrides are those of the rule with this id, which has the same dimensions and
+     * algorithm. A sheet is off: it counts nothing by itself, and has no other fields.
+     */
+    struct bytes overrides_of;
+    struct bytes overrides_file; /* not "": where operators' programs find more overrides */
 };
+
+/*
+ * Fills *joined: `base` with the overrides of the sheet instead of its own amounts, under the sheet's name; to be asked
+ * about these overrides alone. False: the sheet is not one of `base`.
+ */
+bool rule_of_sheet(const struct rule *sheet, const struct rule *base, struct rule *joined);
+
+/* Compares bytes as memcmp does; a shorter text comes first. */
+int rule_compare(struct bytes a, struct bytes b);
+/* The order of overrides in a rule: by dimension, form and value. */
+int rule_override_compare(const struct rule_override *a, const struct rule_override *b);
+bool rule_same_dimensions(const struct rule *a, const struct rule *b);
 
 /* Frees a rule that rule_text.h made; *rule may be NULL. */
 void rule_destroy(struct rule **rule);
@@ -167,7 +196,7 @@ bool rule_is_listed(enum rule_algorithm algorithm);
 
 /*
  * The terms of `amount` at `scale` twentieths of it (1..RULE_SCALE_ONE). The amount must belong to
- * the rule, one of its tiers or one of its overrides, and must not be unlimited. A bucket scales
+ * the rule, one of its tiers or one of its overrides, and must count (rule_amount_counts). A bucket scales
  * its rate, other algorithms scale their limit; at least 1 remains. A relative overshoot is a part
  * of the scaled limit.
  */

@@ -12,9 +12,10 @@
 #include <sysexits.h>
 
 const char *const rule_field_names[RULE_FIELDS] = {
-    "id",    "service",   "endpoint", "by",        "when",     "algorithm",    "rate",    "burst",
-    "limit", "window",    "zone",     "overshoot", "sync",     "on_isolation", "mode",    "priority_floor",
-    "tiers", "overrides", "allow",    "deny",      "adaptive", "persist",      "inherit",
+    "id",           "service", "endpoint",       "by",      "when",      "replaces",     "algorithm",
+    "rate",         "burst",   "limit",          "window",  "zone",      "overshoot",    "sync",
+    "on_isolation", "mode",    "priority_floor", "tiers",   "overrides", "overrides_of", "overrides_file",
+    "allow",        "deny",    "adaptive",       "persist", "inherit",
 };
 
 /* ---- the block ---- */
@@ -40,9 +41,9 @@ static bool make_block(struct rule_builder *builder)
     const struct yaml_node *map = builder->reader.node;
     uint32_t tiers = entries(builder, RULE_FIELD_TIERS), overrides = entries(builder, RULE_FIELD_OVERRIDES);
     uint32_t allow = entries(builder, RULE_FIELD_ALLOW), deny = entries(builder, RULE_FIELD_DENY);
-    uint32_t when = rule_when_entries(builder);
-    size_t arrays = tiers * sizeof(struct rule_tier) + overrides * sizeof(struct rule_override) +
-                    (allow + deny + when) * sizeof(struct rule_listed);
+    uint32_t when = rule_when_entries(builder), replaces = entries(builder, RULE_FIELD_REPLACES);
+    size_t arrays = replaces * sizeof(struct bytes) + tiers * sizeof(struct rule_tier) +
+                    overrides * sizeof(struct rule_override) + (allow + deny + when) * sizeof(struct rule_listed);
     size_t texts = sizeof RULE_DEFAULT_SERVICE;
     for (const struct yaml_node *node = map; node < builder->reader.tree->nodes + map->end; node++)
         texts +=
@@ -57,7 +58,8 @@ static bool make_block(struct rule_builder *builder)
     builder->allow = (struct rule_listed *)(void *)(builder->overrides + overrides);
     builder->deny = builder->allow + allow;
     builder->when = builder->deny + deny;
-    builder->at = (char *)(builder->when + when);
+    builder->replaces = (struct bytes *)(void *)(builder->when + when);
+    builder->at = (char *)(builder->replaces + replaces);
     builder->end = block + sizeof(struct rule) + arrays + texts;
     return true;
 }
@@ -70,16 +72,19 @@ bool rule_missing(const struct rule_builder *builder, enum rule_field field, con
 
 /* ---- dimensions and endpoint ---- */
 
-int rule_compare(struct bytes a, struct bytes b)
-{
-    size_t size = a.size < b.size ? a.size : b.size;
-    int order = size > 0 ? memcmp(a.data, b.data, size) : 0;
-    return order != 0 ? order : a.size < b.size ? -1 : a.size > b.size;
-}
-
 static int compare_texts(const void *a, const void *b)
 {
     return rule_compare(*(const struct bytes *)a, *(const struct bytes *)b);
+}
+
+/* Sorts texts. The first that stands there twice, or NULL. */
+static const struct bytes *sort_texts(struct bytes *texts, size_t count)
+{
+    qsort(texts, count, sizeof *texts, compare_texts);
+    for (size_t i = 1; i < count; i++)
+        if (bytes_equal(texts[i - 1], texts[i]))
+            return &texts[i];
+    return NULL;
 }
 
 static bool read_dimension(struct rule_builder *builder, const struct yaml_node *node)
@@ -109,12 +114,67 @@ static bool read_by(struct rule_builder *builder)
          child = yaml_next(builder->reader.tree, node, child))
         if (!read_dimension(builder, child))
             return false;
-    qsort(rule->by, rule->by_count, sizeof rule->by[0], compare_texts);
-    for (size_t i = 1; i < rule->by_count; i++)
-        if (bytes_equal(rule->by[i - 1], rule->by[i]))
-            return rule_fail(&builder->reader, node->line, "by names %s twice: expected each dimension once",
-                             rule->by[i].data);
+    const struct bytes *twice = sort_texts(rule->by, rule->by_count);
+    return !twice ||
+           rule_fail(&builder->reader, node->line, "by names %s twice: expected each dimension once", twice->data);
+}
+
+bool rule_read_replaces(struct rule_builder *builder)
+{
+    const struct yaml_node *list = builder->field[RULE_FIELD_REPLACES];
+    const struct rule_reader *reader = &builder->reader;
+    struct rule *rule = builder->rule;
+    for (const struct yaml_node *node = list ? yaml_first(list) : NULL; node;
+         node = yaml_next(reader->tree, list, node)) {
+        struct bytes id;
+        if (!rule_read_name(reader, node, "replaces", RULE_NAME_MAX_BYTES, &id))
+            return false;
+        if (bytes_equal(id, rule->id))
+            return rule_fail(reader, node->line, "replaces names the rule itself: expected other rules");
+        builder->replaces[rule->replaces_count++] = rule_keep(builder, id);
+    }
+    const struct bytes *twice = sort_texts(builder->replaces, rule->replaces_count);
+    return !twice || rule_fail(reader, list->line, "replaces names %s twice: expected each rule once", twice->data);
+}
+
+/* ---- sheets ---- */
+
+/* Refuses the fields that a sheet does not have: it has those of its rule. */
+static bool check_sheet(const struct rule_builder *builder)
+{
+    static const bool has[RULE_FIELDS] =
+        {[RULE_FIELD_ID] = true,        [RULE_FIELD_SERVICE] = true,   [RULE_FIELD_BY] = true,
+         [RULE_FIELD_ALGORITHM] = true, [RULE_FIELD_OVERRIDES] = true, [RULE_FIELD_OVERRIDES_OF] = true};
+    for (int i = 0; i < RULE_FIELDS; i++)
+        if (builder->field[i] && !has[i])
+            return rule_fail(
+                &builder->reader, builder->field[i]->line,
+                "%s makes no sense with overrides_of: expected id, service, by, algorithm and overrides",
+                rule_field_names[i]);
     return true;
+}
+
+static bool read_sheet(struct rule_builder *builder)
+{
+    const struct yaml_node *of = builder->field[RULE_FIELD_OVERRIDES_OF];
+    const struct yaml_node *file = builder->field[RULE_FIELD_OVERRIDES_FILE];
+    struct rule *rule = builder->rule;
+    struct bytes text = {"", 0};
+    rule->overrides_of = rule->overrides_file = text;
+    if (file) {
+        if (!rule_read_text(&builder->reader, file, "overrides_file", RULE_FILE_MAX_BYTES,
+                            "the name of a file, of at most 255 bytes", &text))
+            return false;
+        rule->overrides_file = rule_keep(builder, text);
+    }
+    if (!of)
+        return true;
+    if (!rule_read_name(&builder->reader, of, "overrides_of", RULE_NAME_MAX_BYTES, &text))
+        return false;
+    if (bytes_equal(text, rule->id))
+        return rule_fail(&builder->reader, of->line, "overrides_of names the rule itself: expected another rule");
+    rule->overrides_of = rule_keep(builder, text);
+    return check_sheet(builder);
 }
 
 static bool read_endpoint(struct rule_builder *builder)
@@ -145,12 +205,12 @@ static bool find_fields(struct rule_builder *builder)
         while (field < RULE_FIELDS && !bytes_equal(node->key, bytes_of(rule_field_names[field])))
             field++;
         if (field == RULE_FIELDS)
-            return rule_fail(
-                &builder->reader, node->line,
-                "%.64s is unknown: expected id, service, endpoint, by, when, algorithm, rate, burst, limit, "
-                "window, zone, overshoot, sync, on_isolation, mode, priority_floor, tiers, overrides, "
-                "allow, deny, adaptive, persist, inherit",
-                node->key.data);
+            return rule_fail(&builder->reader, node->line,
+                             "%.64s is unknown: expected id, service, endpoint, by, when, replaces, algorithm, "
+                             "rate, burst, limit, "
+                             "window, zone, overshoot, sync, on_isolation, mode, priority_floor, tiers, overrides, "
+                             "overrides_of, overrides_file, allow, deny, adaptive, persist, inherit",
+                             node->key.data);
         builder->field[field] = node;
     }
     return true;
@@ -176,6 +236,7 @@ static bool read_groups(struct rule_builder *builder)
     const struct yaml_node *const *field = builder->field;
     return rule_read_group(reader, field[RULE_FIELD_TIERS], "tiers", YAML_MAP, RULE_TIERS_MAX) &&
            rule_read_group(reader, field[RULE_FIELD_WHEN], "when", YAML_MAP, RULE_DIMENSIONS_MAX) &&
+           rule_read_group(reader, field[RULE_FIELD_REPLACES], "replaces", YAML_LIST, RULE_REPLACES_MAX) &&
            rule_read_group(reader, field[RULE_FIELD_OVERRIDES], "overrides", YAML_LIST, RULE_OVERRIDES_MAX) &&
            rule_read_group(reader, field[RULE_FIELD_ALLOW], "allow", YAML_LIST, RULE_LISTED_MAX) &&
            rule_read_group(reader, field[RULE_FIELD_DENY], "deny", YAML_LIST, RULE_LISTED_MAX) &&
@@ -188,12 +249,12 @@ static bool read_rule(struct rule_builder *builder)
     struct rule *rule = builder->rule;
     rule->id = rule_keep(builder, builder->reader.id);
     rule->service = rule_keep(builder, builder->reader.service);
-    bool good = read_endpoint(builder) && read_by(builder) && rule_read_amounts(builder) &&
+    bool good = read_sheet(builder) && read_endpoint(builder) && read_by(builder) && rule_read_amounts(builder) &&
                 rule_read_choices(builder) && rule_read_floors(builder) && rule_read_tiers(builder) &&
                 rule_read_overrides(builder) &&
                 rule_read_listed(builder, RULE_FIELD_ALLOW, builder->allow, &rule->allow_count) &&
                 rule_read_listed(builder, RULE_FIELD_DENY, builder->deny, &rule->deny_count) &&
-                rule_read_when(builder) && rule_read_adaptive(builder);
+                rule_read_when(builder) && rule_read_replaces(builder) && rule_read_adaptive(builder);
     if (!good)
         return false;
     rule->tiers = builder->tiers;
@@ -201,6 +262,9 @@ static bool read_rule(struct rule_builder *builder)
     rule->allow = builder->allow;
     rule->deny = builder->deny;
     rule->when = builder->when;
+    rule->replaces = builder->replaces;
+    if (rule->overrides_of.size > 0)
+        rule->mode = RULE_OFF;
     if (!rule_check_terms(builder))
         return false;
     size_t size = rule_print(rule, NULL, 0);

@@ -23,7 +23,7 @@ static bool check_amount(const struct rule_builder *builder, const struct yaml_n
     const struct rule *rule = builder->rule;
     enum rule_algorithm algorithm = rule->algorithm;
     char expected[192];
-    if (amount->unlimited)
+    if (amount->unlimited || (amount->limit == 0 && amount->rate == 0 && amount->period_ns == 0))
         return true;
     uint64_t least_ns = rule_is_bucket(algorithm) ? 1 : RULE_WINDOW_MIN_NS;
     bool in_time =
@@ -82,12 +82,26 @@ static bool check_fields(const struct rule_builder *builder, bool unlimited)
     return true;
 }
 
+/* "0" or "0/m": nothing is admitted. */
+static bool is_zero_rate(const struct yaml_node *node)
+{
+    uint64_t tokens, period_ns;
+    return node->kind == YAML_TEXT &&
+           (units_parse_count(node->text, &tokens) || units_parse_rate(node->text, &tokens, &period_ns)) &&
+           tokens == 0;
+}
+
 static bool read_bucket(struct rule_builder *builder)
 {
     const struct yaml_node *rate = builder->field[RULE_FIELD_RATE];
     struct rule_amount *amount = &builder->rule->amount;
     if (!rate)
         return rule_missing(builder, RULE_FIELD_RATE, "a rate such as 100/m, or unlimited");
+    if (is_zero_rate(rate) && builder->field[RULE_FIELD_BURST])
+        return rule_fail(&builder->reader, builder->field[RULE_FIELD_BURST]->line,
+                         "burst makes no sense with a rate of 0, which admits nothing");
+    if (is_zero_rate(rate))
+        return true;
     if (rate->kind != YAML_TEXT || !units_parse_rate(rate->text, &amount->rate, &amount->period_ns))
         return rule_wrong(&builder->reader, rate, "rate", "a rate such as 100/m, or unlimited");
     amount->limit = amount->rate;
@@ -111,7 +125,7 @@ static bool read_window(struct rule_builder *builder)
                          (int)(limit->text.size < 32 ? limit->text.size : 32), limit->text.data, most,
                          rule_algorithm_name(rule->algorithm),
                          rule->algorithm == RULE_SLIDING_LOG ? " (sliding_window counts more)" : "");
-    if (!rule_read_count(&builder->reader, limit, "limit", 1, most, &rule->amount.limit))
+    if (!rule_read_count(&builder->reader, limit, "limit", 0, most, &rule->amount.limit))
         return false;
     if (!window)
         return rule_missing(builder, RULE_FIELD_WINDOW,
@@ -153,6 +167,11 @@ bool rule_read_amounts(struct rule_builder *builder)
                           &algorithm))
         return false;
     rule->algorithm = (enum rule_algorithm)algorithm;
+    if (rule->overrides_of.size > 0) {
+        rule->amount.unlimited = true;
+        rule->zone = bytes_of("");
+        return true;
+    }
     enum rule_field main_field = rule_is_bucket(rule->algorithm) ? RULE_FIELD_RATE : RULE_FIELD_LIMIT;
     rule->amount.unlimited = is_unlimited(builder->field[main_field]);
     if (!check_fields(builder, rule->amount.unlimited) || !read_zone(builder))
@@ -265,7 +284,7 @@ static bool check_terms(const struct rule_builder *builder, const char *field, c
 {
     const struct rule *rule = builder->rule;
     uint32_t least = rule->adaptive_floor > 0 ? 1 : RULE_SCALE_ONE;
-    for (uint32_t scale = RULE_SCALE_ONE; !amount->unlimited && scale >= least; scale--) {
+    for (uint32_t scale = RULE_SCALE_ONE; rule_amount_counts(amount) && scale >= least; scale--) {
         struct limit_terms terms;
         struct limit limit;
         struct error error;

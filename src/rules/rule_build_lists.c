@@ -96,11 +96,7 @@ static bool is_twice(const struct rule_builder *builder, const struct yaml_node 
 
 static int compare_overrides(const void *a, const void *b)
 {
-    const struct rule_override *left = a, *right = b;
-    if (left->dimension != right->dimension)
-        return left->dimension < right->dimension ? -1 : 1;
-    return left->form != right->form ? (left->form < right->form ? -1 : 1)
-                                     : rule_compare(left->value, right->value);
+    return rule_override_compare(a, b);
 }
 
 static bool read_override(struct rule_builder *builder, const struct yaml_node *node, unsigned index)

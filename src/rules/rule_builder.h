@@ -18,6 +18,7 @@ enum rule_field {
     RULE_FIELD_ENDPOINT,
     RULE_FIELD_BY,
     RULE_FIELD_WHEN,
+    RULE_FIELD_REPLACES,
     RULE_FIELD_ALGORITHM,
     RULE_FIELD_RATE,
     RULE_FIELD_BURST,
@@ -31,6 +32,8 @@ enum rule_field {
     RULE_FIELD_PRIORITY_FLOOR,
     RULE_FIELD_TIERS,
     RULE_FIELD_OVERRIDES,
+    RULE_FIELD_OVERRIDES_OF,
+    RULE_FIELD_OVERRIDES_FILE,
     RULE_FIELD_ALLOW,
     RULE_FIELD_DENY,
     RULE_FIELD_ADAPTIVE,
@@ -48,13 +51,12 @@ struct rule_builder {
     struct rule_tier *tiers; /* the rule's arrays while they are still writable */
     struct rule_override *overrides;
     struct rule_listed *allow, *deny, *when;
+    struct bytes *replaces;
     char *at, *end; /* free room for texts in the block */
 };
 
 /* Copies a text into the block and returns the copy. */
 struct bytes rule_keep(struct rule_builder *builder, struct bytes text);
-/* Compares bytes as memcmp does; a shorter text comes first. */
-int rule_compare(struct bytes a, struct bytes b);
 bool rule_missing(const struct rule_builder *builder, enum rule_field field, const char *expected);
 
 /* Reads algorithm, rate, burst, limit, window and zone. */
@@ -74,6 +76,7 @@ bool rule_read_listed(struct rule_builder *builder, enum rule_field which, struc
 /* How many entries the map `when` has, which may be NULL. */
 uint32_t rule_when_entries(const struct rule_builder *builder);
 bool rule_read_when(struct rule_builder *builder);
+bool rule_read_replaces(struct rule_builder *builder);
 
 /* Checks that a limit can have the terms of each amount. The rule must be complete. */
 bool rule_check_terms(const struct rule_builder *builder);

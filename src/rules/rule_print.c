@@ -113,18 +113,28 @@ static void count_line(struct printer *printer, const char *key_name, uint64_t c
     line(printer, key_name, text);
 }
 
+/* Writes "[a, b]" and ends the line. */
+static void names(struct printer *printer, const struct bytes *texts, size_t count)
+{
+    put_string(printer, "[");
+    for (size_t i = 0; i < count; i++) {
+        put_string(printer, i > 0 ? ", " : "");
+        scalar(printer, (struct bytes){"", 0}, texts[i]);
+    }
+    put_string(printer, "]\n");
+}
+
 static void by(struct printer *printer, const struct rule *rule)
 {
     if (rule->by_count == 1 && bytes_equal(rule->by[0], bytes_of(RULE_DEFAULT_DIMENSION)))
         return;
     key(printer, 0, "by: ");
-    if (rule->by_count != 1)
-        put_string(printer, "[");
-    for (size_t i = 0; i < rule->by_count; i++) {
-        put_string(printer, i > 0 ? ", " : "");
-        scalar(printer, (struct bytes){"", 0}, rule->by[i]);
+    if (rule->by_count != 1) {
+        names(printer, rule->by, rule->by_count);
+        return;
     }
-    put_string(printer, rule->by_count != 1 ? "]\n" : "\n");
+    scalar(printer, (struct bytes){"", 0}, rule->by[0]);
+    put_string(printer, "\n");
 }
 
 static void own_amount(struct printer *printer, const struct rule *rule)
@@ -279,21 +289,39 @@ static void adaptive(struct printer *printer, const struct rule *rule)
     put_string(printer, "\n");
 }
 
+static void put_sheet(struct printer *printer, const struct rule *rule)
+{
+    by(printer, rule);
+    line(printer, "algorithm", rule_algorithm_name(rule->algorithm));
+    name(printer, "overrides_of", rule->overrides_of);
+    overrides(printer, rule);
+}
+
 static void put_rule(struct printer *printer, const struct rule *rule)
 {
     printer->begun = false;
     name(printer, "id", rule->id);
     if (!bytes_equal(rule->service, bytes_of(RULE_DEFAULT_SERVICE)))
         name(printer, "service", rule->service);
+    if (rule->overrides_of.size > 0) {
+        put_sheet(printer, rule);
+        return;
+    }
     if (!bytes_equal(rule->endpoint, bytes_of(RULE_ANY_ENDPOINT)))
         name(printer, "endpoint", rule->endpoint);
     by(printer, rule);
     conditions(printer, rule);
+    if (rule->replaces_count > 0) {
+        key(printer, 0, "replaces: ");
+        names(printer, rule->replaces, rule->replaces_count);
+    }
     own_amount(printer, rule);
     behaviour(printer, rule);
     floors(printer, rule);
     tiers(printer, rule);
     overrides(printer, rule);
+    if (rule->overrides_file.size > 0)
+        name(printer, "overrides_file", rule->overrides_file);
     listed(printer, "allow:\n", rule->allow, rule->allow_count);
     listed(printer, "deny:\n", rule->deny, rule->deny_count);
     adaptive(printer, rule);

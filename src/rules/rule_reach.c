@@ -70,7 +70,7 @@ static void ask_amount(struct inquiry *inquiry, const char *field, const char *o
 {
     const struct rule *rule = inquiry->rule;
     char text[RULE_AMOUNT_TEXT_BYTES], what[WHAT_BYTES];
-    if (amount->unlimited)
+    if (!rule_amount_counts(amount))
         return;
     (void)snprintf(what, sizeof what, "%s%.64s (%s)", field, of,
                    rule_amount_text(rule->algorithm, amount, amount, text, sizeof text));

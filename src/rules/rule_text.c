@@ -212,6 +212,20 @@ bool rules_parse(struct bytes text, const char *file, struct rule_list *list, st
     return parse(text, file, false, list, error);
 }
 
+bool rules_append(struct rule_list *list, struct rule_list *more)
+{
+    struct rule **rules = reallocarray(list->rule, list->count + more->count + 1, sizeof(struct rule *));
+    if (!rules)
+        return false;
+    for (size_t i = 0; i < more->count; i++)
+        rules[list->count + i] = more->rule[i];
+    list->rule = rules;
+    list->room = list->count + more->count + 1;
+    list->count += more->count;
+    more->count = 0;
+    return true;
+}
+
 struct rule *rule_parse_kept(struct bytes text, const char *file, struct error *error)
 {
     struct rule_list list;

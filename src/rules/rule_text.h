@@ -37,6 +37,8 @@ struct rule_list {
  */
 bool rules_parse(struct bytes text, const char *file, struct rule_list *list, struct error *error);
 void rules_close(struct rule_list *list);
+/* Moves the rules of `more` to the end of `list`. False: memory is short. */
+bool rules_append(struct rule_list *list, struct rule_list *more);
 
 /* A document that is read in slices. */
 struct rules_reading {

@@ -83,6 +83,12 @@ static bool parse_window(const struct rule_amount *of, struct bytes text, struct
     return !of->unlimited && units_parse_count(text, &amount->limit);
 }
 
+static bool is_zero(struct bytes text)
+{
+    uint64_t count;
+    return units_parse_count(text, &count) && count == 0;
+}
+
 bool rule_amount_parse(enum rule_algorithm algorithm, const struct rule_amount *of, struct bytes text,
                        struct rule_amount *amount)
 {
@@ -91,10 +97,12 @@ bool rule_amount_parse(enum rule_algorithm algorithm, const struct rule_amount *
         return false;
     if (bytes_equal(text, bytes_of("unlimited")))
         parsed.unlimited = true;
-    else if (rule_is_bucket(algorithm) ? !parse_bucket(text, &parsed)
-             : algorithm == RULE_QUOTA ? !parse_quota(of, text, &parsed)
-                                       : !parse_window(of, text, &parsed))
+    else if (!is_zero(text) && (rule_is_bucket(algorithm) ? !parse_bucket(text, &parsed)
+                                : algorithm == RULE_QUOTA ? !parse_quota(of, text, &parsed)
+                                                          : !parse_window(of, text, &parsed)))
         return false;
+    if (parsed.limit == 0 && parsed.rate == 0 && !parsed.unlimited)
+        parsed = (struct rule_amount){0}; /* where nothing is admitted, the window does not matter */
     *amount = parsed;
     return true;
 }
@@ -105,6 +113,8 @@ const char *rule_amount_text(enum rule_algorithm algorithm, const struct rule_am
     char rate[UNITS_TEXT_BYTES];
     if (amount->unlimited)
         (void)snprintf(out, room, "unlimited");
+    else if (amount->limit == 0)
+        (void)snprintf(out, room, "0");
     else if (rule_is_bucket(algorithm)) {
         (void)units_format_rate(rate, sizeof rate, amount->rate, amount->period_ns);
         if (amount->limit == amount->rate)

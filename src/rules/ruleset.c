@@ -252,6 +252,20 @@ bool ruleset_stage(struct ruleset *ruleset, struct bytes service, const struct r
     return true;
 }
 
+enum ruleset_doubt ruleset_find_doubt(const struct ruleset *ruleset, struct bytes service, struct error *error)
+{
+    const struct service_places *places = &ruleset->staged_places;
+    const struct service *present = ruleset_service(ruleset, service);
+    const struct service *staged =
+        places->place[place_of(places, service, text_hash(service, SEED_SERVICE))].service;
+    const struct service *asked = staged ? staged : present;
+    const uint32_t before = staged && present ? present->doubt_count : 0;
+    if (!asked || asked->doubt_count <= before)
+        return RULESET_SOUND;
+    (void)error_set(error, 65, "%s", asked->doubt_text);
+    return asked->doubt;
+}
+
 void ruleset_abandon(struct ruleset *ruleset)
 {
     for (struct service *staged = take_staged(ruleset), *next; staged; staged = next) {

@@ -86,6 +86,20 @@ struct rule_use {
  */
 bool ruleset_stage(struct ruleset *ruleset, struct bytes service, const struct rule_use *uses, size_t count,
                    struct error *error);
+/*
+ * Rules of a service may refer to each other (`replaces`). What refers to no rule of the service, or is part of a
+ * circle, is left out; so rules fit together in whatever order peers hear of them.
+ */
+enum ruleset_doubt {
+    RULESET_SOUND,   /* nothing is left out, or no more than before */
+    RULESET_DANGLES, /* a rule refers to a rule that is not there */
+    RULESET_CIRCLE,  /* rules replace each other in a circle */
+};
+/*
+ * Holds what is staged for the service against what is in use; if nothing is staged, says what is left out of what is
+ * in use. Fills the sentence unless it is sound.
+ */
+enum ruleset_doubt ruleset_find_doubt(const struct ruleset *ruleset, struct bytes service, struct error *error);
 /* Puts all staged services into use. Rules that stay keep their counts. */
 void ruleset_commit(struct ruleset *ruleset);
 /* Drops all staged services. */

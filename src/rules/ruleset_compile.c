@@ -80,17 +80,31 @@ static int by_id(const void *a, const void *b)
  * `by`. */
 static bool are_versions(const struct rule *one, const struct rule *other)
 {
-    if (!bytes_equal(one->id, other->id) || one->by_count != other->by_count)
-        return false;
-    for (uint8_t i = 0; i < one->by_count; i++)
-        if (!bytes_equal(one->by[i], other->by[i]))
-            return false;
-    return true;
+    return bytes_equal(one->id, other->id) && rule_same_dimensions(one, other);
 }
 
-static bool compile_version(struct ruleset *ruleset, struct service *service, struct slot *slot,
-                            const struct rule_use *use, bool candidate, struct error *error)
+/* The work on one service. */
+struct compiler {
+    struct ruleset *ruleset;
+    struct service *service;
+    struct sheets sheets;
+};
+
+static bool compile_rule(const struct compiler *compiler, struct variant *variant, const struct rule *rule,
+                         uint64_t epoch, struct error *error)
 {
+    struct joined joined;
+    bool good = sheets_join(&compiler->sheets, compiler->service, rule, &joined)
+                    ? variant_compile(compiler->ruleset, compiler->service, variant, &joined.rule, epoch, error)
+                    : error_set(error, 71, "not enough memory");
+    free(joined.overrides);
+    return good;
+}
+
+static bool compile_version(const struct compiler *compiler, struct slot *slot, const struct rule_use *use,
+                            bool candidate, struct error *error)
+{
+    struct service *service = compiler->service;
     const struct rule *rule = candidate ? use->candidate : use->rule;
     uint32_t share = !use->candidate ? 0 : use->share_millionths < MILLION ? use->share_millionths : MILLION;
     struct variant *variant = &service->variant[service->variant_count++];
@@ -100,7 +114,7 @@ static bool compile_version(struct ruleset *ruleset, struct service *service, st
     variant->has_canary = use->candidate != NULL;
     variant->select_from = candidate ? 0 : share;
     variant->select_below = candidate ? share : MILLION;
-    if (!variant_compile(ruleset, service, variant, rule, candidate ? use->candidate_epoch : use->epoch, error))
+    if (!compile_rule(compiler, variant, rule, candidate ? use->candidate_epoch : use->epoch, error))
         return false;
     if (candidate)
         slot->ruled.candidate = &variant->version;
@@ -112,9 +126,9 @@ static bool compile_version(struct ruleset *ruleset, struct service *service, st
     return true;
 }
 
-static bool compile_use(struct ruleset *ruleset, struct service *service, const struct rule_use *use,
-                        struct error *error)
+static bool compile_use(const struct compiler *compiler, const struct rule_use *use, struct error *error)
 {
+    struct service *service = compiler->service;
     struct slot *slot = &service->slot[service->slot_count];
     struct bytes id = rule_of(use)->id;
     if (service->slot_count > 0 && bytes_equal(slot[-1].ruled.id, id))
@@ -130,36 +144,37 @@ static bool compile_use(struct ruleset *ruleset, struct service *service, const 
     slot->ruled.candidate_epoch = use->candidate_epoch;
     slot->canary = use->canary;
     service->slot_count++;
-    return (!use->rule || compile_version(ruleset, service, slot, use, false, error)) &&
-           (!use->candidate || compile_version(ruleset, service, slot, use, true, error));
+    return (!use->rule || compile_version(compiler, slot, use, false, error)) &&
+           (!use->candidate || compile_version(compiler, slot, use, true, error));
 }
 
-static bool compile_uses(struct ruleset *ruleset, struct service *service, const struct rule_use *const *uses,
-                         size_t count, struct error *error)
+static bool compile_uses(const struct compiler *compiler, const struct rule_use *const *uses, size_t count,
+                         struct error *error)
 {
+    struct service *service = compiler->service;
+    struct ruleset *ruleset = compiler->ruleset;
     struct error inner;
     for (size_t i = 0; i < count; i++) {
         assert(!uses[i]->rule || bytes_equal(uses[i]->rule->service, service->name));
         assert(!uses[i]->candidate || bytes_equal(uses[i]->candidate->service, service->name));
         if ((uses[i]->rule && !add_words(ruleset, service, uses[i]->rule, &inner)) ||
             (uses[i]->candidate && !add_words(ruleset, service, uses[i]->candidate, &inner)) ||
-            !compile_use(ruleset, service, uses[i], &inner))
+            !compile_use(compiler, uses[i], &inner))
             return of_rule(service->name, rule_of(uses[i])->id, &inner, error);
     }
+    if (!sheets_check(&compiler->sheets, service) || !service_link(service, uses, count))
+        return error_set(error, 71, "not enough memory for the rules");
     return service_plan(service, error);
 }
 
-struct service *service_create(struct bytes name)
+/* Sheets have no canary: the version in force is the sheet. False: memory is short. */
+static bool find_sheets(struct sheets *sheets, const struct rule_use *const *uses, size_t count)
 {
-    assert(name.size > 0 && name.size <= RULE_NAME_MAX_BYTES);
-    struct service *service = calloc(1, sizeof *service);
-    if (!service)
-        return NULL;
-    arena_init(&service->arena);
-    memcpy(service->name_text, name.data, name.size);
-    service->name = (struct bytes){service->name_text, name.size};
-    service->hash = text_hash(name, SEED_SERVICE);
-    return service;
+    sheets->rule = malloc((count + 1) * sizeof(struct rule *));
+    for (size_t i = 0; sheets->rule && i < count; i++)
+        if (uses[i]->rule && uses[i]->rule->overrides_of.size > 0)
+            sheets->rule[sheets->count++] = uses[i]->rule;
+    return sheets->rule != NULL;
 }
 
 struct service *service_compile(struct ruleset *ruleset, struct bytes name, uint32_t scale,
@@ -168,6 +183,7 @@ struct service *service_compile(struct ruleset *ruleset, struct bytes name, uint
     assert(count > 0);
     const struct rule_use **sorted = malloc(count * sizeof(struct rule_use *));
     struct service *service = service_create(name);
+    struct compiler compiler = {.ruleset = ruleset, .service = service};
     bool good = sorted && service;
     if (good) {
         service->scale = scale;
@@ -180,43 +196,15 @@ struct service *service_compile(struct ruleset *ruleset, struct bytes name, uint
         for (size_t i = 0; i < count; i++)
             sorted[i] = &uses[i];
         qsort(sorted, count, sizeof(struct rule_use *), by_id);
-        good = compile_uses(ruleset, service, sorted, count, error);
+        good = find_sheets(&compiler.sheets, sorted, count)
+                   ? compile_uses(&compiler, sorted, count, error)
+                   : error_set(error, 71, "not enough memory for the rules");
     } else {
         (void)error_set(error, 71, "not enough memory for the rules");
     }
+    free(compiler.sheets.rule);
     free(sorted);
     if (!good)
         service_destroy(&service);
     return service;
-}
-
-void service_destroy(struct service **service)
-{
-    if (!*service)
-        return;
-    for (uint32_t i = 0; i < (*service)->variant_count; i++)
-        variant_close(&(*service)->variant[i]);
-    arena_close(&(*service)->arena);
-    free(*service);
-    *service = NULL;
-}
-
-struct slot *service_slot(const struct service *service, struct bytes id)
-{
-    uint32_t low = 0, high = service->slot_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        struct bytes there = service->slot[middle].ruled.id;
-        size_t common = there.size < id.size ? there.size : id.size;
-        int order = common > 0 ? memcmp(there.data, id.data, common) : 0;
-        if (order == 0)
-            order = (there.size > id.size) - (there.size < id.size);
-        if (order == 0)
-            return &service->slot[middle];
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
 }

@@ -226,6 +226,38 @@ static bool is_whole(const struct variant *variant)
     return variant->select_from == 0 && variant->select_below == MILLION && !variant->when;
 }
 
+/* The steps of a plan that a variant replaces, as bits. */
+static uint32_t replaced_by(const struct plan *plan, const struct variant *variant)
+{
+    uint32_t bits = 0;
+    for (uint32_t i = 0; i < plan->count; i++)
+        for (uint32_t k = 0; k < variant->replaces_count; k++)
+            if (plan->step[i].variant->slot == variant->replaces[k])
+                bits |= (uint32_t)1 << i;
+    return bits;
+}
+
+_Static_assert(STEPS_MAX <= 32, "a bit each");
+
+/* Fills plan->replaces, and makes a plan partial that has such steps. A shadow replaces nothing. */
+static bool note_replaced(struct service *service, struct plan *plan)
+{
+    uint32_t replaces[STEPS_MAX], all = 0;
+    for (uint32_t i = 0; i < plan->count; i++) {
+        const struct variant *variant = plan->step[i].variant;
+        replaces[i] = variant_is_in_force(variant) ? replaced_by(plan, variant) : 0;
+        all |= replaces[i];
+    }
+    if (all == 0)
+        return true;
+    plan->partial = true;
+    plan->replaces = arena_take(&service->arena, plan->count, sizeof *plan->replaces);
+    if (!plan->replaces)
+        return false;
+    memcpy(plan->replaces, replaces, plan->count * sizeof *plan->replaces);
+    return true;
+}
+
 static bool make_plan(struct service *service, uint32_t index, struct error *error)
 {
     struct planner planner = {.service = service};
@@ -250,7 +282,7 @@ static bool make_plan(struct service *service, uint32_t index, struct error *err
     memcpy(pattern->plan.step, planner.step, planner.count * sizeof(struct step));
     for (uint32_t i = 0; i < planner.count; i++)
         pattern->plan.partial |= !is_whole(planner.step[i].variant);
-    return true;
+    return note_replaced(service, &pattern->plan) || error_set(error, 71, "not enough memory for the rules");
 }
 
 bool service_plan(struct service *service, struct error *error)

@@ -12,22 +12,19 @@
 
 #include "base/arena.h"
 #include "base/hash.h"
-#include "base/network.h"
 #include "limit/limit.h"
-#include "rules/calendar.h"
 #include "rules/ruleset.h"
+#include "rules/ruleset_roster.h"
+#include "rules/ruleset_window.h"
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 enum {
-    LIMIT_NONE = UINT16_MAX, /* stands for an index: unlimited */
+    LIMIT_NONE = UINT16_MAX,     /* stands for an index: unlimited */
+    LIMIT_ZERO = UINT16_MAX - 1, /* stands for an index: the amount admits nothing */
     MILLION = 1000000,
-    LINE_BYTES = 64,       /* a cache line; the data that requests need begins at one */
-    WINDOWS_MAX = 4096,    /* kinds of windows in use at a time */
-    WINDOW_TICK_BITS = 26, /* expiries are rounded up to whole 2^26 ns, so that few different ones exist */
 };
 
 /* A short text for fast comparison. Texts are equal if sizes and heads are equal and, beyond 8 bytes, the rest
@@ -99,121 +96,19 @@ static inline uint64_t text_hash(struct bytes text, uint64_t seed)
 #define SEED_EXACT (1u << 16) /* above all sizes of prefixes */
 #define SEED_PREFIX (2u << 16)
 
-/* ---- windows ---- */
-
-/* The present window as one thread knows it. It is valid while the wall clock is within the window and both
- * clocks advance together. */
-struct present {
-    _Alignas(LINE_BYTES) uint64_t wall_start_ns;
-    uint64_t wall_length_ns;
-    uint64_t offset_ns; /* the wall clock minus the monotonic clock, modulo 2^64 */
-    uint64_t end_ns, expires_ns, next_expires_ns;
-    struct key_id stamp, previous; /* joined to a key, they give the key of this window and of the window before */
-};
-
-/* A kind of window, shared by all rules that have it. */
-struct window {
-    uint32_t users;          /* the number of amounts that use it; 0: free */
-    uint64_t period_ns;      /* the length of each window; 0: a calendar gives the length */
-    enum rule_calendar unit; /* the unit of a calendar */
-    char zone[RULE_ZONE_MAX_BYTES + 1];
-    struct calendar *calendar;   /* NULL if period_ns is given */
-    atomic_bool calendar_locked; /* a lock: one thread at a time may use the calendar */
-    struct present present[];    /* one for each thread */
-};
-
-struct windows {
-    struct window **window; /* `room` entries; NULL or 0 users: free */
-    uint32_t count, room, threads;
-    struct hash_key hash_key;
-};
-
-void windows_close(struct windows *windows);
-/* Returns the window of that kind and adds one user. NULL, with a sentence: memory is short or the zone is
- * unknown. */
-struct window *window_obtain(struct windows *windows, uint64_t period_ns, enum rule_calendar unit,
-                             struct bytes zone, struct error *error);
-void window_release(struct window *window);
-/* Computes window->present[thread]. */
-void window_renew(const struct windows *windows, struct window *window, uint8_t thread, uint64_t now_ns,
-                  uint64_t wall_ns);
-
-/* True while the window holds the wall clock and the difference of the clocks has moved by at most half a tick. */
-static inline bool present_is_current(const struct present *present, uint64_t now_ns, uint64_t wall_ns)
-{
-    const uint64_t tick_ns = (uint64_t)1 << WINDOW_TICK_BITS;
-    return wall_ns - present->wall_start_ns < present->wall_length_ns &&
-           wall_ns - now_ns - present->offset_ns + tick_ns / 2 <= tick_ns;
-}
-
 /* ---- one version of a rule ---- */
 
 struct amount {
     uint64_t capacity;
     struct window *window; /* NULL: the amount has no window */
-    uint16_t limit;        /* LIMIT_NONE: unlimited */
+    uint16_t limit;        /* or LIMIT_NONE, or LIMIT_ZERO */
 };
 
-enum roster_kind { ROSTER_EMPTY, ROSTER_DENY, ROSTER_ALLOW, ROSTER_OVERRIDE, ROSTER_WHEN };
-
-/* The identifiers that a version names: an open addressing table, at most half full. */
-struct roster_entry {
-    struct key_id part;    /* the hash of the identifier; equal hashes mean equal identifiers */
-    uint64_t until_s;      /* the end of an override; UINT64_MAX: never */
-    struct amount *amount; /* the amount of an override */
-    uint8_t kind;
-};
-
-struct roster {
-    uint32_t dimensions; /* bits: the dimensions of its entries */
-    uint32_t mask;
-    struct roster_entry *entry;             /* mask + 1 entries */
-    const struct roster_patterns *patterns; /* NULL: no entry is a pattern */
-};
-
-/*
- * Entries for many values: prefixes, and networks of addresses. Each length that occurs costs one look-up, so
- * the work is bounded by the number of lengths, whatever the size of the lists.
- */
-enum {
-    /* Different lengths of prefixes, of IPv4 and of IPv6 networks, for one rule and one dimension. */
-    ROSTER_LENGTHS_MAX = 40
-};
-
-enum roster_form { ROSTER_PREFIX, ROSTER_IPV4, ROSTER_IPV6, ROSTER_FORMS };
-
-/* The lengths that occur for one dimension, falling, in bytes (prefixes) or bits (networks). */
-struct roster_lengths {
-    uint8_t count[ROSTER_FORMS];
-    uint8_t length[ROSTER_FORMS][ROSTER_LENGTHS_MAX];
-};
-
-struct roster_pattern {
-    struct bytes head; /* the prefix, or the 16 bytes of the network; NULL: free */
-    uint32_t hash;
-    uint8_t dimension, form, length;
-    struct roster_entry entry;
-};
-
-struct roster_patterns {
-    uint32_t dimensions; /* bits: the dimensions of the patterns */
-    uint32_t mask;
-    struct roster_pattern *pattern; /* mask + 1 entries, at most half of them used */
-    struct roster_lengths *lengths; /* one for each of the dimensions, in their order */
-};
-
-/* Visits the entries that cover one value: the longest prefix first, then the longest network. */
-struct roster_walk {
-    const struct roster_patterns *patterns;
-    const struct roster_lengths *lengths;
-    struct bytes value;
-    struct address address; /* masked down to the last length tried */
-    uint8_t dimension, form, index;
-};
-void roster_walk_begin(struct roster_walk *walk, const struct roster_patterns *patterns, unsigned dimension,
-                       struct bytes value);
-/* NULL: no further entry covers the value. */
-const struct roster_entry *roster_walk_next(struct roster_walk *walk);
+/* True if a limit of the set counts the amount. */
+static inline bool amount_counts(const struct amount *amount)
+{
+    return amount->limit < LIMIT_ZERO;
+}
 
 struct slot;
 
@@ -238,7 +133,9 @@ struct variant {
     bool plain;
     /* Requests do not need the following fields. */
     struct ruled_version version;
-    uint32_t pattern; /* an index into the service's patterns */
+    uint32_t replaces_count;
+    const struct slot **replaces; /* rules of the service that do not apply where the variant does */
+    uint32_t pattern;             /* an index into the service's patterns */
     uint32_t adaptive_floor;
     uint64_t latency_target_ns;
     uint32_t override_count;
@@ -277,6 +174,7 @@ struct plan {
      */
     bool partial;
     struct step *step;
+    uint32_t *replaces; /* for each step, the steps that it replaces, as bits; NULL: no step replaces any */
 };
 
 struct pattern {
@@ -320,7 +218,10 @@ struct service {
     struct variant **ordered; /* sorted by pattern, dimensions and id */
     struct arena arena;
     struct service *next_staged, **staged_at;
-    bool removed; /* staged: the service is to be removed */
+    bool removed;             /* staged: the service is to be removed */
+    uint32_t doubt_count;     /* what ruleset_find_doubt speaks of */
+    enum ruleset_doubt doubt; /* the kind of the first, or a circle if there is one */
+    const char *doubt_text;
 };
 
 /* The index of services by hash: open addressing, at most half full. */
@@ -362,6 +263,31 @@ struct service *service_compile(struct ruleset *ruleset, struct bytes name, uint
 /* A service without rules. NULL: memory is short. */
 struct service *service_create(struct bytes name);
 void service_destroy(struct service **service);
+/*
+ * Finds the rules that rules replace (`replaces`), once all slots and variants are there. What names no rule of the
+ * service, and what is part of a circle, is left out and noted as a doubt. False: memory is short.
+ */
+bool service_link(struct service *service, const struct rule_use *const *uses, size_t count);
+/* Notes that something is left out: see ruleset_find_doubt. False: memory is short. */
+bool service_doubt(struct service *service, enum ruleset_doubt kind, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The sheets of a service (`overrides_of`), in the order of their ids. */
+struct sheets {
+    const struct rule **rule;
+    uint32_t count;
+};
+/* A rule with the overrides of its sheets. */
+struct joined {
+    struct rule rule;
+    struct rule_override *overrides; /* NULL: the rule has no sheets */
+};
+/* False: memory is short. The caller frees joined->overrides. */
+bool sheets_join(const struct sheets *sheets, struct service *service, const struct rule *rule,
+                 struct joined *joined);
+/* Notes the sheets that are of no rule. All slots must be there. False: memory is short. */
+bool sheets_check(const struct sheets *sheets, struct service *service);
+
 /* Builds the patterns and plans of a service. All variants must be compiled. */
 bool service_plan(struct service *service, struct error *error);
 

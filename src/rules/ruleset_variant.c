@@ -37,7 +37,7 @@ static bool intern(struct ruleset *ruleset, struct variant *variant, uint32_t in
     int limit = ruleset->options.intern(ruleset->options.context, &terms, error);
     if (limit < 0)
         return false;
-    assert(limit < LIMIT_NONE);
+    assert(limit < LIMIT_ZERO);
     amount->limit = (uint16_t)limit;
     amount->capacity = terms.capacity;
     return true;
@@ -112,8 +112,9 @@ static bool compile_amounts(struct ruleset *ruleset, struct service *service, st
                                    .sync = rule->sync,
                                    .persist = rule->persist};
     for (uint32_t i = 0; i < amount_count(variant); i++) {
-        amount_at(variant, i)->limit = LIMIT_NONE;
-        if (variant->amounts[i].unlimited)
+        const struct rule_amount *from = &variant->amounts[i];
+        amount_at(variant, i)->limit = from->unlimited ? LIMIT_NONE : LIMIT_ZERO;
+        if (!rule_amount_counts(from))
             continue;
         if (!obtain_window(ruleset, variant, i, rule->zone, error) ||
             !intern(ruleset, variant, i, service->scale, error))
@@ -130,7 +131,7 @@ bool variant_rescale(struct ruleset *ruleset, struct variant *variant, uint32_t 
     for (uint32_t i = 0; i < amount_count(variant); i++) {
         struct error ignored;
         uint16_t before = amount_at(variant, i)->limit;
-        if (before != LIMIT_NONE && intern(ruleset, variant, i, scale, &ignored))
+        if (amount_counts(amount_at(variant, i)) && intern(ruleset, variant, i, scale, &ignored))
             changed = changed || amount_at(variant, i)->limit != before;
     }
     return changed;
@@ -149,13 +150,13 @@ void variant_close(struct variant *variant)
 void variant_visit_limits(const struct variant *variant, void (*visit)(void *context, uint16_t limit),
                           void *context)
 {
-    if (variant->base.limit != LIMIT_NONE)
+    if (amount_counts(&variant->base))
         visit(context, variant->base.limit);
     for (uint32_t i = 0; i < tier_count(variant); i++)
-        if (variant->tier[i].limit != LIMIT_NONE)
+        if (amount_counts(&variant->tier[i]))
             visit(context, variant->tier[i].limit);
     for (uint32_t i = 0; i < variant->override_count; i++)
-        if (variant->overrides[i].limit != LIMIT_NONE)
+        if (amount_counts(&variant->overrides[i]))
             visit(context, variant->overrides[i].limit);
 }
 
@@ -206,6 +207,8 @@ bool variant_compile(struct ruleset *ruleset, struct service *service, struct va
 {
     if (!describe(service, variant, rule, error))
         return false;
+    if (rule->overrides_of.size > 0)
+        return true; /* a sheet: its rule has its overrides */
     variant->salt = rule_salt(&ruleset->hash_key, rule->service, rule->id, epoch);
     variant->selector = rule_salt(&ruleset->hash_key, rule->service, rule->id, 0).low;
     for (uint8_t i = 0; i < rule->by_count; i++)
@@ -222,6 +225,6 @@ bool variant_compile(struct ruleset *ruleset, struct service *service, struct va
     if (!compile_amounts(ruleset, service, variant, rule, error) || !roster_compile(service, variant, rule, error))
         return false;
     variant->plain =
-        !variant->roster && !variant->base.window && !variant->concurrency && variant->base.limit != LIMIT_NONE;
+        !variant->roster && !variant->base.window && !variant->concurrency && amount_counts(&variant->base);
     return true;
 }

@@ -53,7 +53,7 @@ is($again, 0, 'what is read and applied again changes nothing');
 
 # ---- all or nothing ----
 
-my $bad = "rules:\n- {id: new, service: shop, rate: 5/s}\n- {id: all, service: shop, rate: 0/s}\n";
+my $bad = "rules:\n- {id: new, service: shop, rate: 5/s}\n- {id: all, service: shop, rate: fast}\n";
 like(ask($south, 'RULE', 'APPLY', $bad), qr/^ERR rules:3: .*all.*rate/s, 'a bad rule is named, with its field');
 is(ask($south, qw(RULE GET shop new)), '-', 'and nothing of that text is there');
 ok(take($east, 10, qw(CHECK ip=2.2.2.2 bob SERVICE shop ENDPOINT /login)) <= 5, 'the window is kept');

@@ -47,6 +47,7 @@ my %mistakes = (
     'twice the same' => "- {id: a, rate: 5/m}\n- {id: a, rate: 6/m}\n",
     'no token for anybody' => "- {id: a, service: shop, rate: 1/h, overshoot: 0}\n",
     'too many for one endpoint' => join('', map { "- {id: r$_, by: d$_, rate: 100/m}\n" } 1 .. 17),
+    'a circle' => "- {id: a, by: a, rate: 100/m, replaces: [b]}\n- {id: b, by: b, rate: 100/m, replaces: [a]}\n",
     'too many dimensions' => join('', map { "- {id: r$_, by: d$_, endpoint: /$_, rate: 100/m}\n" } 1 .. 33),
 );
 for my $name (sort keys %mistakes) {
@@ -61,6 +62,9 @@ for my $name (sort keys %mistakes) {
         if is($told_status, 65, 'as it is for a daemon');
 }
 
+($status, $out, $err) = rules('check', file('dangling.yaml', "{id: a, rate: 100/m, replaces: [b]}\n"));
+is("$status$err", "0headgate rules check: warning: rule default/a replaces b, which is no rule of the service\n",
+   'a name that may be in force already is a warning');
 ($status, $out, $err) = rules('check', file('mistake.yaml', $mistakes{'no token for anybody'}));
 is($status, 0, 'without a config nobody knows how many share a limit');
 my $uneven = file('uneven.yaml', "node: a\nregion: x\nregions: [{name: x, weight: 0.9}, {name: y, weight: 0.1}]\n"

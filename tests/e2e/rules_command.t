@@ -144,7 +144,7 @@ like((headgate(qw(check alice --service asked --endpoint /free)))[1], qr/^allowe
      'nothing limits it');
 ($status, $out) = headgate(qw(check mallory --service asked --endpoint /free));
 is($status, 1, 'a deny list refuses');
-is($out, "refused  mallory under free: on its deny list\n", 'and is told');
+is($out, "refused  mallory under free: by its deny list, or a limit of 0\n", 'and is told');
 like((headgate(qw(explain ip=1 alice --service asked --endpoint /a/b)))[1], qr/rule pair of asked/, 'explain');
 is((headgate(qw(check alice --service asked --priority urgent)))[0], 65, 'an unknown priority');
 
@@ -211,6 +211,57 @@ is((rules('apply', $less, '--prune'))[1], "0 rules changed, 0 removed, 2 as befo
 is(json($one, 'apply', $less, '--prune')->{removed}, 0, 'apply for programs');
 isnt((rules('get', 'shop/per-user'))[1], '', 'another service stays');
 is((rules('apply', $less, '--prune', '--canary', '10%'))[0], 65, 'a trial removes nothing: 65');
+
+# ---- rules that replace others ----
+is((rules('apply', file('pair.yaml', "- {id: narrow, service: pair, by: user, rate: 100/s}\n"
+                                    . "- {id: wide, service: pair, by: org, rate: 900/s, replaces: [narrow]}\n")))[0],
+   0, 'a rule that replaces another');
+like((headgate(qw(check user=u org=o --service pair)))[1], qr/under wide: \d+ of 900/, 'takes its place');
+($status, $out, $err) = rules('delete', 'pair/narrow');
+is($status, 65, 'a rule that another one names does not end');
+like($err, qr{rule pair/wide replaces narrow, which is no rule of the service}, 'and is told why');
+($status, $out, $err) = rules('apply', file('circle.yaml',
+                                            "{id: narrow, service: pair, by: user, rate: 100/s, replaces: [wide]}\n"));
+like("$status $err", qr{^65 .*which leads back to it: expected no circle}, 'nor does it name that one');
+
+# ---- thousands of overrides ----
+my @customers = map { "c$_," . ($_ % 90 + 100) . "/m" } 1 .. 5000;
+sub customers { return file('customers.csv', join '', map { "$_\n" } 'for,amount', @_) }
+customers(@customers);
+my $calls = file('calls.yaml', "{id: calls, service: crm, by: org, rate: 60/m, overrides_file: customers.csv}\n");
+($status, $out, $err) = rules('diff', $calls);
+is($status, 1, 'diff reads the file of overrides');
+($status, $out, $err) = rules('apply', $calls, '--timeout', '15s');
+is($out, "65 rules changed, 0 as before\n", '5,000 overrides in 64 sheets') or diag($err);
+is((rules('apply', $calls))[1], "0 rules changed, 65 as before\n", 'a second time nothing changes');
+sub amount_at {
+    my ($daemon, $who, $expected) = @_;
+    my $client = $daemon->client;
+    my $ask = sub { $client->command('CHECK', "org=$who", 'SERVICE', 'crm')->[1] // 0 };
+    return Headgate::wait_until(10, sub { $ask->() == $expected });
+}
+ok(amount_at($three, 'c4999', 4999 % 90 + 100), 'another daemon knows the amount of each');
+ok(amount_at($three, 'c1', 101) && amount_at($three, 'else', 60), 'and of who has none');
+($status, $exported) = rules('export', 'crm');
+is((rules('apply', file('exported.yaml', $exported)))[1], "0 rules changed, 65 as before\n", 'export gives them back');
+customers(map { s/^c17,.*/c17,0/r } @customers);
+is((rules('apply', $calls))[1], "1 rule changed, 64 as before\n", 'another amount of one is a version of one sheet');
+ok(amount_at($two, 'c17', 0), 'everywhere');
+customers('c1,101/m', 'c2,7/m');
+like((rules('apply', $calls))[1], qr/^\d+ rules changed, \d+ as before$/, 'a shorter file');
+ok(amount_at($two, 'c2', 7) && amount_at($two, 'c3', 60) && amount_at($two, 'c4999', 60), 'ends what it does not say');
+customers('c1,101/m', 'c2,7/fortnight');
+($status, $out, $err) = rules('apply', $calls);
+like("$status $err", qr{^65 .*/customers\.csv:3: rule crm/calls: overrides\[0\]\.amount is '7/fortnight': expected },
+     'a mistake is told with its line');
+customers('c1,101/m', 'c1,7/m');
+like((rules('check', $calls))[2], qr{rule crm/calls\.overrides-00: overrides has org=c1 twice},
+     'and so is who stands there twice');
+customers(map { "c$_,1/s" } 1 .. 10001);
+like((rules('lint', $calls))[2], qr{customers\.csv:10002: one override too many: expected at most 10000},
+     'and one too many');
+like($one->client->command('RULE', 'SET', Headgate::read_file($calls)), qr/overrides_file is read by `headgate rules`/,
+     'a daemon reads no files');
 
 ok($cluster->stop, 'all end well');
 done_testing();

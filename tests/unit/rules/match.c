@@ -107,6 +107,34 @@ static void modes(void)
     OK(world_request("u PRIORITY high").priority == RULE_PRIORITY_HIGH, "(the test reads priorities)");
 }
 
+/* An amount of 0 denies as a list does, and the same amounts go before others as ever. */
+static void zeroes(void)
+{
+    TABLE(
+        "amounts of 0", true,
+        "- {id: none, rate: 0, tiers: {pro: 5/s}, overrides: [{for: vip, amount: 1/s}, {for: all, amount: "
+        "unlimited}], endpoint: /none}\n"
+        "- {id: some, rate: 1/s, tiers: {free: 0}, overrides: [{for: out, amount: 0}, {for: was, amount: 0, until: "
+        "2020-01-01}], allow: [both], endpoint: /some}\n"
+        "- {id: day, algorithm: quota, limit: 0, window: day, by: ip, endpoint: /some}\n"
+        "- {id: try, rate: 0, mode: shadow, endpoint: /try}\n"
+        "- {id: grace, rate: 0, mode: soft, endpoint: /grace}\n",
+        {
+            {"u ENDPOINT /none", "DENIED by none"},
+            {"u ENDPOINT /none TIER pro", "none:tier"},
+            {"vip ENDPOINT /none", "none:override"},
+            {"all ENDPOINT /none", " | none:unlimited override"},
+            {"u ENDPOINT /some", "some:rule"},
+            {"u ENDPOINT /some TIER free", "DENIED by some"},
+            {"out ENDPOINT /some TIER pro", "DENIED by some"},
+            {"was ENDPOINT /some", "some:rule"},
+            {"both ENDPOINT /some TIER free", " | some:allow list"},
+            {"u ip=1 ENDPOINT /some", "DENIED by day"},
+            {"u ENDPOINT /try", "default:config | try:limit 0"},
+            {"u ENDPOINT /grace", " | grace:limit 0"},
+        });
+}
+
 static void lists(void)
 {
     TABLE(
@@ -314,6 +342,7 @@ int main(void)
     endpoints();
     dimensions();
     modes();
+    zeroes();
     lists();
     by_name();
     keys();

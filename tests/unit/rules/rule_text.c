@@ -48,6 +48,22 @@ static const struct {
     {"only a tier is limited", "id: a\nalgorithm: token_bucket\nrate: unlimited\ntiers:\n  free: 1/s\n", NULL},
     {"... of a window too", "id: a\nalgorithm: quota\nlimit: unlimited\ntiers:\n  free: 5/year\n", NULL},
     {"a rule for all requests together", "id: a\nby: []\nalgorithm: token_bucket\nrate: 1/s\n", NULL},
+    {"a bucket that admits nothing",
+     "{id: a, rate: 0/m, tiers: {b: 0/s, c: 1/s}, overrides: [{for: x, amount: 0}]}",
+     "id: a\nalgorithm: token_bucket\nrate: 0\ntiers:\n  b: 0\n  c: 1/s\noverrides:\n  - for: user=x\n"
+     "    amount: 0\n"},
+    {"a window that admits nothing but to a tier",
+     "{id: a, algorithm: fixed_window, limit: 0, window: 1m, tiers: {b: 7, c: 0/s}}",
+     "id: a\nalgorithm: fixed_window\nlimit: 0\nwindow: 1m\ntiers:\n  b: 7\n  c: 0\n"},
+    {"nothing for one tier where all else is unlimited",
+     "id: a\nalgorithm: quota\nlimit: unlimited\ntiers:\n  free: 0\n", NULL},
+    {"a rule that replaces others", "{id: a, replaces: [c, b], rate: 1/s}",
+     "id: a\nreplaces: [b, c]\nalgorithm: token_bucket\nrate: 1/s\n"},
+    {"a sheet of overrides",
+     "{id: a.1, overrides_of: a, by: ip, algorithm: fixed_window, overrides: [{for: x, amount: 5/m}]}",
+     "id: a.1\nby: ip\nalgorithm: fixed_window\noverrides_of: a\noverrides:\n  - for: ip=x\n    amount: 5/m\n"},
+    {"a sheet without any", "id: a.1\nalgorithm: quota\noverrides_of: a\n", NULL},
+    {"a file of overrides", "id: a\nalgorithm: token_bucket\nrate: 1/s\noverrides_file: some/file.csv\n", NULL},
     {"dimensions are sorted", "{id: a, by: [b, c, a], rate: 1/s}",
      "id: a\nby: [a, b, c]\nalgorithm: token_bucket\nrate: 1/s\n"},
     {"one dimension needs no list", "{id: a, by: [ip], rate: 1/s}",
@@ -170,14 +186,28 @@ static const struct {
      "r.yaml:2: rule a: service is 'b/c': expected 1 to 63 letters, digits, dots, dashes, underscores"},
     {"id: a\nservice: b", "r.yaml:1: rule b/a: rate is missing: expected a rate such as 100/m, or unlimited"},
     {"id: a\nrate: 1/s\n\nrtae: 1/s", "r.yaml:4: rule 1: rtae is unknown: expected id, service, endpoint, by, "
-                                      "when, algorithm, rate, burst, limit, window, "
+                                      "when, replaces, algorithm, rate, burst, limit, window, "
                                       "zone, overshoot, sync, on_isolation, mode, priority_floor, tiers, "
-                                      "overrides, allow, deny, adaptive, persist, "
+                                      "overrides, overrides_of, overrides_file, allow, deny, adaptive, persist, "
                                       "inherit"},
     {"id: a\nrate: 1/s\nrate: 2/s", "r.yaml:3: rate is given twice, first in line 2: expected it once"},
     {"id: a\nrate: 5", "r.yaml:2: rule a: rate is '5': expected a rate such as 100/m, or unlimited"},
-    {"id: a\nrate: 0/s",
-     "r.yaml:2: rule a: rate is '0/s': expected 1 to 1000000000000 for token_bucket, per 1ns to 366d"},
+    {"id: a\nrate: 0/s\nburst: 5", "r.yaml:3: rule a: burst makes no sense with a rate of 0, which admits nothing"},
+    {"id: a\nrate: 5/s\ntiers: {b: 5/s burst 0}",
+     "r.yaml:3: rule a: tiers.b is '5/s burst 0': expected 1 to 1000000000000 for token_bucket, per 1ns to 366d"},
+    {"id: a\nrate: 5/s\ntiers: {b: 0/s burst 5}",
+     "r.yaml:3: rule a: tiers.b is '0/s burst 5': expected 1 to 1000000000000 for token_bucket, per 1ns to 366d"},
+    {"id: a\nrate: 1/s\nreplaces: [b, a]",
+     "r.yaml:3: rule a: replaces names the rule itself: expected other rules"},
+    {"id: a\nrate: 1/s\nreplaces: [b, b]", "r.yaml:3: rule a: replaces names b twice: expected each rule once"},
+    {"id: a\nrate: 1/s\nreplaces: [b/c]",
+     "r.yaml:3: rule a: replaces is 'b/c': expected 1 to 63 letters, digits, dots, dashes, underscores"},
+    {"id: a\noverrides_of: a", "r.yaml:2: rule a: overrides_of names the rule itself: expected another rule"},
+    {"id: a\noverrides_of: b\nrate: 1/s", "r.yaml:3: rule a: rate makes no sense with overrides_of: expected id, "
+                                          "service, by, algorithm and overrides"},
+    {"id: a\nalgorithm: quota\noverrides_of: b\noverrides: [{for: x, amount: 5}]",
+     "r.yaml:4: rule a: overrides[0].amount is '5': expected a count such as 5000, perhaps with a unit such as "
+     "5000/month, or unlimited"},
     {"id: a\nrate: [1/s]", "r.yaml:2: rule a: rate is a list: expected a rate such as 100/m, or unlimited"},
     {"id: a\nrate: 1/366d\nburst: 1000000000000",
      "r.yaml:1: rule a: rate cannot be counted: capacity 1000000000000 at this rate needs more than 60 bits to "

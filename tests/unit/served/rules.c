@@ -110,6 +110,30 @@ static void test_lists(void)
     OK(served_told("'why' 'deny list'") && served_told("'allowed' 0"), "VERBOSE says why");
 }
 
+static void test_nothing_admitted(void)
+{
+    OK(set_rules(
+           "rules:\n"
+           "- {id: r, service: zero, algorithm: fixed_window, limit: 0, window: 1m, overrides: [{for: vip, amount: "
+           "5}]}\n"
+           "- {id: all, service: zero, by: [], rate: 10/m}\n"),
+       "a rule with a limit of 0");
+    OK_STRING(served_ask("CHECK u SERVICE zero"), "[0 0 0 -1 0 'r']", "denies for good");
+    OK_STRING(served_ask("PEEK u SERVICE zero"), "[0 0 0 -1 0 'r']", "says so before");
+    OK_STRING(served_ask("CHECK u SERVICE zero COST 0"), "[0 0 0 -1 0 'r']", "and to one that asks for nothing");
+    OK(strncmp(served_ask("RESERVE u SERVICE zero COST 1 TTL 1000"), "[0 ", 3) == 0, "holds nothing: %s",
+       served.told);
+    OK_STRING(served_ask("CHECK vip SERVICE zero RULE all"), "[1 10 9 0 6000 'all']", "charges no other rule");
+    OK(strncmp(served_ask("CHECK vip SERVICE zero"), "[1 5 4 0 ", 9) == 0, "an override of it counts: %s",
+       served.told);
+    (void)served_ask("CHECK u SERVICE zero VERBOSE");
+    OK(served_told("'why' 'limit 0'") && served_told("'allowed' 0"), "VERBOSE says why");
+    (void)served_ask("EXPLAIN u SERVICE zero");
+    OK(served_told("denied: limit 0"), "as EXPLAIN does");
+    (void)served_ask("INFO rules");
+    OK(served_told("rule_zero/r:allowed=1,denied=4,"), "they are counted");
+}
+
 static void test_giving_back(void)
 {
     OK(set_rules("{id: g, service: d, algorithm: fixed_window, limit: 10, window: 1h}"), "a window");
@@ -173,7 +197,7 @@ static void test_changes(void)
     OK_STRING(ask_words("RULE", "APPLY",
                         "rules:\n- {id: x, service: f, rate: 5/m}\n- {id: y, service: f, rate: 7/m}\n", NULL),
               "1", "of which one changes");
-    OK(ask_words("RULE", "APPLY", "rules:\n- {id: z, service: f, rate: 5/m}\n- {id: y, service: f, rate: 0/m}\n",
+    OK(ask_words("RULE", "APPLY", "rules:\n- {id: z, service: f, rate: 5/m}\n- {id: y, service: f, rate: m}\n",
                  NULL)[0] == '!',
        "all or nothing: %s", served.told);
     OK_STRING(served_ask("RULE GET f z"), "(nil)", "nothing of it is there");
@@ -266,6 +290,7 @@ int main(void)
     test_algorithms();
     test_all_or_nothing();
     test_lists();
+    test_nothing_admitted();
     test_giving_back();
     test_reservations();
     test_changes();

@@ -1,0 +1,66 @@
+/*
+ * plane_rule asks of a rule that is to be set whether daemons can do what it says: with the shares of now, and with
+ * what they know of files and canaries.
+ */
+#include "cluster/plane/plane_rule.h"
+
+#include "cluster/plane/plane_work.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/share.h"
+#include "rules/rule_reach.h"
+
+#include <sysexits.h>
+
+/* True, with what a sheet's overrides are under its rule: the newest version in the book, which may come later. */
+static bool is_sheet_in(const struct rulebook *book, const struct rule *rule, struct rule *joined)
+{
+    const struct rulebook_rule *base =
+        rule->overrides_of.size > 0 ? rulebook_find(book, rule->service, rule->overrides_of) : NULL;
+    return base && base->version[0]->rule && rule_of_sheet(rule, base->version[0]->rule, joined);
+}
+
+/*
+ * True if the rule admits a request at some peer with the present shares. A rule that admits
+ * nothing anywhere is a mistake; a rule that admits nothing at some peers may be meant, so it gets
+ * a warning.
+ */
+static bool reaches(struct node *node, struct plane_work *work, const struct rule *rule)
+{
+    uint64_t shares[NODE_PEERS_MAX];
+    const struct reach_peers peers = {shares_of_all(node, shares), shares, node->options.grants};
+    struct rule joined;
+    struct error sentence;
+    switch (rule_reach(is_sheet_in(work->book, rule, &joined) ? &joined : rule, &peers, &sentence)) {
+    case RULE_REACHES:
+        return true;
+    case RULE_FALLS_SHORT:
+        if (work->result.warnings++ == 0)
+            work->result.warning = sentence;
+        return true;
+    case RULE_NOWHERE:
+        break;
+    }
+    work->result.error = sentence;
+    return false;
+}
+
+/* False: the rule says what only operators' programs understand, or what a canary cannot be. */
+static bool is_for_daemons(struct plane_work *work, const struct rule *rule)
+{
+    if (rule->overrides_file.size > 0)
+        return error_set(
+            &work->result.error, EX_DATAERR,
+            "rule %s/%s: overrides_file is read by `headgate rules`: expected overrides, or rules with "
+            "overrides_of",
+            rule->service.data, rule->id.data);
+    if (rule->overrides_of.size > 0 && work->changes.share_millionths > 0)
+        return error_set(&work->result.error, EX_DATAERR,
+                         "rule %s/%s: a rule with overrides_of has no canary: expected the change for all keys",
+                         rule->service.data, rule->id.data);
+    return true;
+}
+
+bool plane_rule_is_right(struct node *node, struct plane_work *work, const struct rule *rule)
+{
+    return is_for_daemons(work, rule) && reaches(node, work, rule);
+}

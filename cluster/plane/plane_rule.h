@@ -1,0 +1,19 @@
+/*
+ * plane_rule: what a rule that an operator sets must be, beyond being right by itself.
+ *
+ * The one idea: a rule that can admit nobody, or that only operators' programs understand, is a mistake, and is refused
+ * before it is a version. Rules of peers are not asked: they are in force there.
+ */
+#ifndef HEADGATE_CLUSTER_PLANE_PLANE_RULE_H
+#define HEADGATE_CLUSTER_PLANE_PLANE_RULE_H
+
+#include <stdbool.h>
+
+struct node;
+struct plane_work;
+struct rule;
+
+/* False, with work->result.error. May add a warning to the result. */
+bool plane_rule_is_right(struct node *node, struct plane_work *work, const struct rule *rule);
+
+#endif

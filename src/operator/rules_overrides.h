@@ -1,0 +1,29 @@
+/*
+ * rules_overrides: the overrides of a rule that stand in a file of their own (`overrides_file`).
+ *
+ * The one idea: a daemon knows rules and no files, and a rule's text is bounded. So the lines of the file become sheets
+ * (`overrides_of`): rules of a few hundred overrides each, named after the rule. A line goes to a sheet by its hash, so
+ * that a change of a customer is a change of one sheet.
+ */
+#ifndef HEADGATE_OPERATOR_RULES_OVERRIDES_H
+#define HEADGATE_OPERATOR_RULES_OVERRIDES_H
+
+#include "base/error.h"
+#include "operator/rules.h"
+
+#include <stdbool.h>
+
+#define RULES_SHEET_SUFFIX ".overrides-" /* between the id of a rule and the number of a sheet of it */
+
+/*
+ * Reads the files that rules of the list name, beside `path` (NULL: in the working directory), and adds their sheets at
+ * the end; the rules name no file any more. False: `error` names the file and the line.
+ */
+bool rules_overrides_read(struct rule_list *list, const char *path, struct error *error);
+/*
+ * Adds an empty sheet for each sheet in force of a rule of the list that the list does not name: what the file does not
+ * say any more ends with the same change. Asks the daemon. Returns an exit status that was explained.
+ */
+int rules_overrides_end(struct rules_invocation *invocation, struct rule_list *list);
+
+#endif
