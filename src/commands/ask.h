@@ -45,6 +45,13 @@ bool ask_match(const struct commands *commands, struct question *question, struc
  */
 void call_decide(struct commands *commands, const struct match *match, const struct asker *asker, uint64_t now_ns,
                  struct decision *decision);
+/*
+ * As call_decide, for a request that takes what is left where its cost is refused: it is then decided once more with
+ * the largest cost that this daemon could admit. *taken: the cost that was admitted, or 0. Changes the charges of
+ * the question.
+ */
+void ask_drain(struct commands *commands, struct question *question, const struct asker *asker, uint64_t now_ns,
+               struct decision *decision, uint64_t *taken);
 /* The index of the charge that decided, or -1 if none did. One that is over its soft limit decides where all allow. */
 int decision_of(const struct match *match, bool allowed, const struct verdict *verdicts);
 /* True: the request is allowed, and a soft rule would have denied it. */

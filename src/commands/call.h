@@ -99,6 +99,9 @@ void call_reset_keys(struct call *call);
 /* pending.c: answers why a request could not join the queue */
 void call_refused(struct call *call);
 
+/* drain.c: CHECK with DRAIN; any other CHECK is call_refused's */
+void call_check(struct call *call);
+
 /* explain.c */
 void call_explain(struct call *call);
 

@@ -65,7 +65,7 @@ static void call_reset_either(struct call *call)
 
 static void (*const calls[COMMAND_ID_COUNT])(struct call *call) = {
     [COMMAND_CAN_ACCESS] = call_refused,
-    [COMMAND_CHECK] = call_refused,
+    [COMMAND_CHECK] = call_check,
     [COMMAND_PEEK] = call_refused,
     [COMMAND_EXPLAIN] = call_explain,
     [COMMAND_REFUND] = call_refund,

@@ -194,12 +194,16 @@ static bool join_query(struct commands *commands, enum command_id command, const
                        struct bytes frame, struct turn turn, struct answer *refusal)
 {
     const bool reserves = command == COMMAND_RESERVE;
+    const unsigned takes = reserves                   ? QUERY_TTL
+                           : command == COMMAND_CHECK ? QUERY_WAIT | QUERY_VERBOSE | QUERY_DRAIN
+                                                      : QUERY_WAIT | QUERY_VERBOSE;
     struct pending_single *single = next_single(commands);
     struct command_query query;
     char error[COMMAND_ERROR_BYTES];
-    if (!command_parse_query(words, QUERY_COST | (reserves ? QUERY_TTL : QUERY_WAIT | QUERY_VERBOSE), &query,
-                             error))
+    if (!command_parse_query(words, QUERY_COST | takes, &query, error))
         return refuse(refusal, "ERR ", error);
+    if (query.drain)
+        return false; /* drain.c: it is decided alone, after what came before */
     if (!call_match(commands, &query, turn, &single->match, error) ||
         (reserves && !ask_ttl_fits(commands, query.ttl_ms, error)))
         return refuse(refusal, "", error);

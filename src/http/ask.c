@@ -79,14 +79,22 @@ static struct bytes trace_of(const void *context)
     return trace;
 }
 
-struct verdict_report http_decide(struct http_call *call, const struct question *question, bool take,
+struct verdict_report http_decide(struct http_call *call, struct question *question, bool take,
                                   struct decision *decision)
 {
     struct commands *commands = call->http->commands;
     const struct asker asker = {.query = &question->query, .trace = trace_of, .trace_context = call};
-    call_decide(commands, &question->match, take ? &asker : NULL, call->turn.now_ns, decision);
+    const bool drains = take && question->query.drain;
+    uint64_t taken = 0;
+    if (drains)
+        ask_drain(commands, question, &asker, call->turn.now_ns, decision, &taken);
+    else
+        call_decide(commands, &question->match, take ? &asker : NULL, call->turn.now_ns, decision);
     call->work += command_table[COMMAND_CHECK].work;
-    return verdict_report(commands, &question->match, decision->allowed, decision->verdict);
+    struct verdict_report report = verdict_report(commands, &question->match, decision->allowed, decision->verdict);
+    report.drained = drains;
+    report.taken = taken;
+    return report;
 }
 
 void http_answer_verdict(struct http_call *call, const struct verdict_report *report)

@@ -19,7 +19,7 @@ bool http_read(struct http_call *call, json_t *object, unsigned takes, const cha
 /* Finds the rules of question->query. */
 bool http_match(struct http_call *call, struct question *question, const char *place);
 /* Decides, and counts what that cost. */
-struct verdict_report http_decide(struct http_call *call, const struct question *question, bool take,
+struct verdict_report http_decide(struct http_call *call, struct question *question, bool take,
                                   struct decision *decision);
 /* Begins the answer: its status, the fields of the head, and the object of the verdict, without its closing bracket. */
 void http_answer_verdict(struct http_call *call, const struct verdict_report *report);

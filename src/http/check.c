@@ -5,15 +5,15 @@
 
 #include <stdio.h>
 
-enum { PLACE_BYTES = 16 };
+enum { PLACE_BYTES = 32 };
 
 static unsigned takes_of(bool take)
 {
-    return JSON_TAKES_IDS | JSON_TAKES_COST | (take ? JSON_TAKES_KEY : 0);
+    return JSON_TAKES_IDS | JSON_TAKES_COST | (take ? JSON_TAKES_KEY | JSON_TAKES_DRAIN : 0);
 }
 
 /* Decides, or gives the answer that the key stands for. False: the call is answered. */
-static bool decide(struct http_call *call, const struct question *question, struct bytes key, bool take,
+static bool decide(struct http_call *call, struct question *question, struct bytes key, bool take,
                    struct decision *decision, struct verdict_report *report)
 {
     struct http_once once;
@@ -33,15 +33,16 @@ static bool decide(struct http_call *call, const struct question *question, stru
     return true;
 }
 
-/* A key stands for a verdict, not for what each rule said. */
+/* A key stands for a verdict, not for what each rule said, or how much was taken. */
 static bool read_key(struct http_call *call, const struct json_query *read, bool take, struct bytes *key)
 {
     *key = (struct bytes){0};
     if (take && !http_once_key(call, read, key))
         return false;
-    if (key->data == NULL || !read->verbose)
+    if (key->data == NULL || (!read->verbose && !read->query.drain))
         return true;
-    http_problem(call, 400, "verbose", "not with an idempotency key: expected one of the two");
+    http_problem(call, 400, read->verbose ? "verbose" : "drain",
+                 "not with an idempotency key: expected one of the two");
     return false;
 }
 
@@ -84,6 +85,11 @@ static bool question_at(struct http_call *call, json_t *batch, size_t index, boo
         return false;
     question->query = read.query;
     *key = read.idempotency_key;
+    if (key->data != NULL && read.query.drain) {
+        (void)snprintf(place, sizeof place, "[%zu].drain", index);
+        http_problem(call, 400, place, "not with an idempotency key: expected one of the two");
+        return false;
+    }
     return http_match(call, question, place);
 }
 

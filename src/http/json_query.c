@@ -13,7 +13,7 @@ static const struct {
     {"rule", "rule", JSON_TAKES_IDS},          {"identifiers", NULL, JSON_TAKES_IDS},
     {"cost", "cost", JSON_TAKES_COST},         {"ttl_ms", "ttl", JSON_TAKES_TTL},
     {"verbose", NULL, JSON_TAKES_VERBOSE},     {"reservation", NULL, JSON_TAKES_RESERVATION},
-    {"idempotency_key", NULL, JSON_TAKES_KEY},
+    {"idempotency_key", NULL, JSON_TAKES_KEY}, {"drain", NULL, JSON_TAKES_DRAIN},
 };
 enum { MEMBERS = sizeof members / sizeof members[0] };
 
@@ -84,8 +84,8 @@ static bool read_member(struct json_query *out, unsigned index, json_t *value, s
         return read_option(out, index, value, numbers);
     if (members[index].taken_with == JSON_TAKES_IDS)
         return read_ids(out, value, numbers);
-    if (members[index].taken_with == JSON_TAKES_VERBOSE) {
-        out->verbose = json_is_true(value);
+    if (members[index].taken_with == JSON_TAKES_VERBOSE || members[index].taken_with == JSON_TAKES_DRAIN) {
+        *(members[index].taken_with == JSON_TAKES_DRAIN ? &out->query.drain : &out->verbose) = json_is_true(value);
         return json_is_boolean(value) || fail(out, "", name, "expected true or false");
     }
     const bool is_key = members[index].taken_with == JSON_TAKES_KEY;

@@ -26,6 +26,7 @@ enum {
     JSON_TAKES_RESERVATION = 1 << 4, /* which must be there */
     JSON_NEEDS_COST = 1 << 5,        /* JSON_TAKES_COST, and it must be there */
     JSON_TAKES_KEY = 1 << 6,         /* idempotency_key */
+    JSON_TAKES_DRAIN = 1 << 7,
 };
 
 struct json_query {

@@ -63,6 +63,8 @@ void put_verdict(struct output *output, const struct verdict_report *report)
     put_figures(output, report);
     if (report->over_limit)
         put_text(output, ",\"over_limit\":true");
+    if (report->drained)
+        put_count(output, ",\"taken\":", report->taken);
 }
 
 static void put_rule(struct output *output, const struct matched *matched, const struct verdict_report *report)

@@ -14,6 +14,8 @@
 struct verdict_report {
     bool allowed;
     bool over_limit; /* it is allowed, and over the limit of a soft rule */
+    bool drained;    /* the request takes what is left: `taken` tokens */
+    uint64_t taken;
     struct bytes rule;
     struct verdict_figures figures;
     int64_t window_ms;

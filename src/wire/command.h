@@ -51,7 +51,7 @@ enum {
       COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED, ROLE_CHECK, "limits",        \
       "key [cost]", "Takes cost tokens (1) of the default limit for user=key: 1 if it was allowed, 0 if not.")     \
     X(CHECK, "check", -2, 4, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED,       \
-      ROLE_CHECK, "limits", "id [id ...] " COMMAND_SELECTORS " [COST n] [WAIT] [VERBOSE]",                         \
+      ROLE_CHECK, "limits", "id [id ...] " COMMAND_SELECTORS " [COST n] [DRAIN] [WAIT] [VERBOSE]",                 \
       "Takes tokens of every rule, or of none: allowed, limit, remaining, retry_after_ms, reset_after_ms, rule.")  \
     X(PEEK, "peek", -2, 4, COMMAND_READ | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED,          \
       ROLE_CHECK | ROLE_READ, "limits", "id [id ...] " COMMAND_SELECTORS " [COST n] [WAIT] [VERBOSE]",             \

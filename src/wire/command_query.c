@@ -84,6 +84,7 @@ enum option {
     OPTION_TTL,
     OPTION_WAIT,
     OPTION_VERBOSE,
+    OPTION_DRAIN,
     OPTION_COUNT,
 };
 
@@ -103,6 +104,7 @@ static const struct {
     [OPTION_TTL] = {"TTL", QUERY_TTL, true},
     [OPTION_WAIT] = {"WAIT", QUERY_WAIT, false},
     [OPTION_VERBOSE] = {"VERBOSE", QUERY_VERBOSE, false},
+    [OPTION_DRAIN] = {"DRAIN", QUERY_DRAIN, false},
 };
 
 static bool is_taken(enum option option, unsigned takes)
@@ -141,6 +143,8 @@ static enum option option_of(struct bytes word)
                : letters == letters_of(bytes_of("rule")) ? OPTION_RULE
                : letters == letters_of(bytes_of("wait")) ? OPTION_WAIT
                                                          : OPTION_COUNT;
+    case 5:
+        return letters == letters_of(bytes_of("drain")) ? OPTION_DRAIN : OPTION_COUNT;
     case 7:
         return letters == letters_of(bytes_of("service"))   ? OPTION_SERVICE
                : letters == letters_of(bytes_of("verbose")) ? OPTION_VERBOSE
@@ -246,6 +250,9 @@ static bool parse_option(enum option option, struct bytes value, struct command_
     case OPTION_VERBOSE:
         query->verbose = true;
         return true;
+    case OPTION_DRAIN:
+        query->drain = true;
+        return true;
     case OPTION_COUNT:
         break;
     }
@@ -260,7 +267,7 @@ void command_query_clear(struct command_query *query)
     query->priority = PRIORITY_NORMAL;
     query->cost = 1;
     query->ttl_ms = 0;
-    query->wait = query->verbose = false;
+    query->wait = query->verbose = query->drain = false;
 }
 
 bool command_parse_query(const struct resp_command *command, unsigned takes, struct command_query *query,

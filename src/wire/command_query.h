@@ -32,6 +32,7 @@ enum {
     QUERY_WAIT = 1 << 1,
     QUERY_VERBOSE = 1 << 2,
     QUERY_TTL = 1 << 3, /* required where it is allowed */
+    QUERY_DRAIN = 1 << 4,
 };
 
 struct command_id_words {
@@ -46,7 +47,7 @@ struct command_query {
     enum command_priority priority;             /* normal unless given */
     uint64_t cost;                              /* 1 unless given */
     uint64_t ttl_ms;
-    bool wait, verbose;
+    bool wait, verbose, drain;
 };
 
 /*

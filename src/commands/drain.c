@@ -1,0 +1,86 @@
+/*
+ * DRAIN: a request takes what is left, up to its cost.
+ *
+ * Nothing is decided here: a request is looked at, and then checked as any other with the cost that would be admitted.
+ * So the bound and all that is exact of a check holds. Where another thread takes tokens in between, the check may be
+ * refused; it is then tried with what that one left.
+ */
+#include "commands/call.h"
+
+enum { TRIES = 3 };
+
+/* The largest cost that would be admitted, at most `cost`; 0: none. */
+static uint64_t admissible(const struct match *match, const struct decision *decision, uint64_t cost)
+{
+    uint64_t least = cost;
+    for (uint32_t i = 0; i < match->count; i++) {
+        const struct verdict *verdict = &decision->verdict[i];
+        const struct charge *charge = &match->charge[i];
+        if (charge->shadow || verdict->allowed)
+            continue;
+        if (charge->lease || verdict->reason == VERDICT_JOINING || verdict->reason == VERDICT_OVERLOAD)
+            return 0;
+        least = verdict->available_tokens < least ? verdict->available_tokens : least;
+    }
+    return least;
+}
+
+/* A lease is one place, whatever the cost. */
+static void set_cost(struct match *match, uint64_t cost)
+{
+    for (uint32_t i = 0; i < match->count; i++)
+        if (!match->charge[i].lease)
+            match->charge[i].cost = cost;
+}
+
+void ask_drain(struct commands *commands, struct question *question, const struct asker *asker, uint64_t now_ns,
+               struct decision *decision, uint64_t *taken)
+{
+    struct match *match = &question->match;
+    const uint64_t asked = question->query.cost;
+    uint64_t cost = asked;
+    for (int i = 0; i < TRIES && cost > 0 && match->status == MATCH_CHARGES; i++) {
+        set_cost(match, cost);
+        call_decide(commands, match, NULL, now_ns, decision);
+        if (decision->allowed)
+            break;
+        cost = admissible(match, decision, cost);
+    }
+    /* Where nothing is left, the refusal is that of the whole cost. */
+    set_cost(match, cost > 0 ? cost : asked);
+    call_decide(commands, match, asker, now_ns, decision);
+    *taken = decision->allowed ? cost : 0;
+}
+
+static void answer_drained(struct call *call, const struct question *question, const struct decision *decision,
+                           uint64_t taken)
+{
+    const struct command_query *query = &question->query;
+    struct answer *answer = &call->answer;
+    call_answer_verdict(answer, 1 + (size_t)query->wait + query->verbose, &question->match, decision->allowed,
+                        decision->verdict);
+    call_answer_next(answer, "taken");
+    answer_integer(answer, (int64_t)taken);
+    if (query->wait)
+        call_answer_wait(answer, call->commands->node, &question->match, decision->allowed, decision->verdict);
+    if (query->verbose)
+        call_answer_rules(answer, &question->match, decision->verdict);
+}
+
+void call_check(struct call *call)
+{
+    char error[COMMAND_ERROR_BYTES];
+    const unsigned takes = QUERY_COST | QUERY_WAIT | QUERY_VERBOSE | QUERY_DRAIN;
+    struct question question;
+    struct decision decision;
+    uint64_t taken;
+    if (!command_parse_query(call->words, takes, &question.query, error) || !question.query.drain) {
+        call_refused(call);
+        return;
+    }
+    if (!call_question(call, takes, &question))
+        return;
+    const struct asker asker = {.query = &question.query};
+    ask_drain(call->commands, &question, &asker, call->now_ns, &decision, &taken);
+    answer_drained(call, &question, &decision, taken);
+}
