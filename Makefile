@@ -67,6 +67,8 @@ ALL_LDFLAGS := $(LDFLAGS_$(FLAVOUR)) $(LDFLAGS)
 # There are some hundred test programs to link: gold, where binutils has it, needs half the time.
 TEST_LDFLAGS := $(filter-out -flto=auto,$(ALL_LDFLAGS)) $(if $(findstring flto,$(ALL_LDFLAGS)),-fno-lto) \
     $(if $(shell command -v ld.gold 2>/dev/null),-fuse-ld=gold)
+# A unit test is not linked with LTO, and what calls the product in it need not be fast itself.
+TEST_CFLAGS_asan := -O0
 # Debian keeps them all in the default paths, and nng has no .pc file: pkg-config would add nothing.
 LIBS := -lyaml -lnng -luv -lmsgpackc -lsqlite3 -lsodium -ljansson -lnghttp2 -lprotobuf-c -licui18n -licuuc -lsystemd -lssl -lcrypto -lm -lpthread
 
@@ -217,6 +219,8 @@ $(TEST_LIB): $(patsubst %.c,$(O)/%.o,$(wildcard tests/lib/*.c))
 	$(SAY) AR $@
 	@mkdir -p $(@D)
 	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(O)/tests/unit/%.o: ALL_CFLAGS := $(filter-out -flto=auto -ffat-lto-objects,$(ALL_CFLAGS)) $(TEST_CFLAGS_$(FLAVOUR))
 
 # tests/unit/<room>/<what>.c is linked with that room and those below it.
 define unit_rule
@@ -409,14 +413,14 @@ check-build-debug: goals := build/debug/tests/sim
 $(CHECK_FLAVOURS): check-build-%:
 	@$(MAKE) --no-print-directory -s FLAVOUR=$* $(goals)
 
-# One run of prove over everything, so that its summary counts everything; tests/order.yml says what runs when, and
-# what alone.
+# One run of prove over everything, so that its summary counts everything; tests/order.yml says what runs when. What
+# runs with TSan runs with ASan as well, and not a third time.
 check: deps
 	@echo 'check: building with gcc (release, asan, tsan) and clang; a warning is an error'
 	@$(SUBMAKE) -s check-build
 	@echo 'check: units, simulator, fuzz corpus, source rules, end to end'
-	@HARNESS_RULESFILE=tests/order.yml prove -j2 \
-	    $(patsubst %.c,build/release/%,$(UNIT_SOURCES)) \
+	@HARNESS_RULESFILE=tests/order.yml prove -j3 \
+	    $(filter-out $(TSAN:build/tsan/%=build/release/%),$(UNIT_SOURCES:%.c=build/release/%)) \
 	    $(patsubst %.c,build/asan/%,$(UNIT_SOURCES) $(wildcard tests/fuzz/fuzz_*.c)) \
 	    $(TSAN) $(wildcard tests/sim/*.t tests/tidy/*.t tests/e2e/*.t) $(E2E_ASAN) $(E2E_TSAN)
 
