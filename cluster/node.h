@@ -250,6 +250,23 @@ struct hold {
     struct reservation_id id;    /* out, if the request is allowed: valid in this process only */
 };
 
+/*
+ * A request that may wait: where this node's share alone refuses it, the caller holds it and asks
+ * again. Requests that wait for one key are decided in the order in which they came.
+ */
+struct await {
+    struct key_id ahead;   /* requests that came before wait for this key, */
+    uint64_t ahead_tokens; /* and want so many of its tokens: this request must not overtake them. 0: none wait */
+    uint64_t
+        waiting_tokens;   /* asked again: what all requests want that wait for its key, with itself; 0: it is new */
+    uint32_t repeats;     /* so many more of the same wait behind it, and their tokens are asked for with its own */
+    bool last;            /* it is not held, whatever refuses it */
+    bool held;            /* out: it is refused for now, and not counted. Then: */
+    struct key_id key;    /* out: which key refuses it, */
+    uint64_t tokens;      /* out: how many tokens it wants of that key, with its repeats, */
+    uint32_t patience_ms; /* out: and for how long it may wait, at most PATIENCE_MAX_MS */
+};
+
 /* Requests with the same charges, except for the ids of their keys. */
 struct run {
     const struct charge *charge; /* charge_count, at most CHARGES_MAX; ids in them are not read */
@@ -258,6 +275,7 @@ struct run {
     bool take;                   /* false: decides and charges nothing */
     struct verdict *verdicts;    /* charge_count for each request, in order; NULL: not wanted */
     struct hold *hold;           /* `take` and `verdicts` must be set; NULL: the tokens are spent for good */
+    struct await *await;         /* of one request; likewise, and without a hold; NULL: no request waits */
     uint64_t allowed;            /* out: bit i: request i is allowed */
 };
 
@@ -273,6 +291,9 @@ struct run {
 void node_decide(struct node *node, struct run *runs, uint32_t run_count, const struct key_id *ids,
                  uint64_t now_ns);
 void node_prefetch_tags(const struct node *node, struct key_id id);
+
+/* The time of the last step: since then keys have changed by refill and by requests alone. */
+uint64_t node_stepped_ns(const struct node *node);
 
 /*
  * Gives tokens back to each key: at most `tokens`, at most the cost of its charge, at most the

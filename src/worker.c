@@ -6,6 +6,7 @@
 #include "worker_serving.h"
 
 #include "commands/hot.h"
+#include "commands/patient.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -258,6 +259,7 @@ static void nothing(void *context)
 void worker_close_listener(struct worker *worker)
 {
     (void)uv_timer_stop(&worker->feeds);
+    patient_stop(&worker->commands);
     if (worker->has_listener)
         listener_close(&worker->listener, nothing, NULL);
     worker->has_listener = false;

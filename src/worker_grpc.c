@@ -24,7 +24,20 @@ static enum serve_status on_grpc_serve(void *context, void *session, struct byte
     enum serve_status status = grpc_serve(worker->grpc, session, input, output, turn, consumed);
     worker_end_serving(worker, status, turn);
     budget->work = worker_work_left(budget->work, grpc_worked(worker->grpc));
+    budget->rouses = grpc_waits(session);
+    if (budget->rouses)
+        worker_resume_soon(worker);
     return status;
+}
+
+static bool on_grpc_rouse(void *context, void *session, struct output *output)
+{
+    struct worker *worker = context;
+    const struct serve_budget budget = {.work = 0};
+    const struct turn turn = worker_begin_serving(worker, &budget);
+    bool more = grpc_rouse(worker->grpc, session, output, turn);
+    worker_end_serving(worker, SERVE_MORE, turn);
+    return more;
 }
 
 static bool on_grpc_knows(void *context, void *session)
@@ -47,6 +60,7 @@ struct service worker_grpc_service(struct worker *worker)
         .session_bytes = sizeof(struct grpc_session),
         .open = on_grpc_open,
         .serve = on_grpc_serve,
+        .rouse = on_grpc_rouse,
         .close = on_grpc_close,
         .knows = on_grpc_knows,
         .leave = on_grpc_leave,

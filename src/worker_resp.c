@@ -20,7 +20,8 @@ static bool on_resume(void *context, void *session, struct output *output)
 {
     struct worker *worker = context;
     worker_enter(worker);
-    bool known = commands_resume(&worker->commands, session, output);
+    bool known = commands_holds(session) ? commands_is_due(&worker->commands, session, worker_turn(worker))
+                                         : commands_resume(&worker->commands, session, output);
     worker_leave(worker);
     return known;
 }

@@ -15,8 +15,10 @@ struct turn worker_turn(struct worker *worker)
 static void on_resumes(uv_timer_t *timer)
 {
     struct worker *worker = timer->data;
+    waiting_begin_round(&worker->commands.waiting);
     listener_resume(&worker->listener);
-    if (!listener_waits(&worker->listener))
+    listener_rouse(&worker->listener);
+    if (!listener_waits(&worker->listener) && !listener_rouses(&worker->listener))
         (void)uv_timer_stop(timer);
 }
 

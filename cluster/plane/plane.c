@@ -55,7 +55,8 @@ static struct ruleset *create_rules(struct node *node, struct error *error)
         named[i] = (struct ruleset_named){.name = bytes_of(limits->limit[i].name),
                                           .id = limits->limit[i].id,
                                           .limit = (uint16_t)index,
-                                          .capacity = limits->limit[i].terms.capacity};
+                                          .capacity = limits->limit[i].terms.capacity,
+                                          .patience_ms = limits->limit[i].patience_ms};
     }
     struct ruleset *rules = ruleset_create(&(struct ruleset_options){
         .hash_key = &node->options.hash_key,

@@ -19,6 +19,11 @@ uint64_t request_time(const struct node *node, uint64_t now_ns)
     return now_ns > node->now_ns ? now_ns : node->now_ns;
 }
 
+uint64_t node_stepped_ns(const struct node *node)
+{
+    return node->now_ns;
+}
+
 /* ---- new keys of requests with several charges, for the fast kernel ---- */
 
 bool fast_allows_new(const struct node *node, const struct terms *terms, struct key_id id, size_t count)
@@ -140,7 +145,7 @@ __attribute__((noinline)) static bool decide_slowly(struct node *node, const str
     struct verdict unwanted[CHARGES_MAX];
     fill_charges(run, ids, charges);
     verdicts = verdicts ? verdicts : unwanted;
-    return decide_full(node, charges, run->charge_count, run->take, now_ns, verdicts, NULL);
+    return decide_full(node, charges, run->charge_count, run->take, now_ns, verdicts, NULL, run->await);
 }
 
 /* ---- runs ---- */
@@ -203,7 +208,8 @@ __attribute__((noinline)) static uint64_t decide_several(struct node *node, cons
 {
     struct terms terms[CHARGES_MAX];
     const uint32_t count = run->charge_count;
-    const bool fast = run->take && terms_of(node, run->charge, count, terms);
+    const bool overtakes = run->await && run->await->ahead_tokens > 0;
+    const bool fast = run->take && !overtakes && terms_of(node, run->charge, count, terms);
     uint64_t allowed = 0;
     for (size_t i = 0; i < count; i++)
         assert(run->request_count == 1 || !run->charge[i].sliding); /* a window has one request */
@@ -243,6 +249,7 @@ static void decide_run(struct node *node, struct run *run, struct deciding *deci
 {
     struct terms terms;
     assert(run->charge_count <= CHARGES_MAX && run->request_count <= NODE_EACH_MAX);
+    assert(!run->await || (run->request_count == 1 && run->take && run->verdicts && !run->hold));
     if (run->charge_count == 1 && !run->verdicts && run->take && terms_of(node, run->charge, 1, &terms))
         run->allowed = decide_singles(node, run, &terms, deciding);
     else if (run->hold)

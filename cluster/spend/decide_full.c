@@ -10,6 +10,7 @@
 #include "cluster/spend/decide_full.h"
 
 #include "base/number.h"
+#include "cluster/spend/await.h"
 #include "cluster/spend/deferred.h"
 #include "cluster/spend/outbox.h"
 #include "cluster/spend/record.h"
@@ -270,7 +271,8 @@ static inline const struct budget *allowing_or_paying(struct node *node, const s
 
 /* The verdict of an allowed charge that is to be made gets its figures afterwards. */
 static inline void decide(struct node *node, const struct charge *charge, bool take, bool by_vouchers,
-                          uint64_t now_ns, struct decision *decision, struct verdict *verdict)
+                          const struct await *await, uint64_t now_ns, struct decision *decision,
+                          struct verdict *verdict)
 {
     struct view *view = &decision->view;
     enum verdict_reason reason;
@@ -287,7 +289,10 @@ static inline void decide(struct node *node, const struct charge *charge, bool t
     look(node, charge, take, now_ns, view);
     assert(view->budget); /* NULL would say that no budget allows it */
     decision->changes = table_changes(node->table, charge->id);
-    decision->budget = allowing_or_paying(node, charge, take, by_vouchers, now_ns, decision);
+    decision->budget =
+        allowing_or_paying(node, charge, take && !await_is_again(await), by_vouchers, now_ns, decision);
+    if (decision->budget && await_is_behind(await, charge))
+        decision->budget = NULL;
     if (decision->budget && take && !can_record(node, view->entry)) {
         own_thread(node)->push_wanted = true;
         *verdict = refusal(node, charge->limit, VERDICT_OVERLOAD);
@@ -365,11 +370,12 @@ static bool charge_all(struct node *node, const struct charge *charges, size_t c
 }
 
 static bool decide_all(struct node *node, const struct charge *charges, size_t count, bool take, bool by_vouchers,
-                       uint64_t now_ns, struct verdict *verdicts, struct decision *decisions)
+                       const struct await *await, uint64_t now_ns, struct verdict *verdicts,
+                       struct decision *decisions)
 {
     bool allowed = true;
     for (size_t i = 0; i < count; i++) {
-        decide(node, &charges[i], take, by_vouchers, now_ns, &decisions[i], &verdicts[i]);
+        decide(node, &charges[i], take, by_vouchers, await, now_ns, &decisions[i], &verdicts[i]);
         allowed &= decisions[i].outcome != OUTCOME_DENIED || charges[i].shadow;
     }
     return allowed;
@@ -389,17 +395,20 @@ static void describe_untaken(struct node *node, const struct charge *charges, si
 
 /* noinline: keeps its large frame off the fast path. */
 __attribute__((noinline)) bool decide_full(struct node *node, const struct charge *charges, size_t count, bool take,
-                                           uint64_t now_ns, struct verdict *verdicts, bool *taken)
+                                           uint64_t now_ns, struct verdict *verdicts, bool *taken,
+                                           struct await *await)
 {
     struct decision decisions[CHARGES_MAX];
     assert(count <= CHARGES_MAX);
     /* tokens of a voucher cannot be given back, so no reservation may hold them */
-    bool allowed = decide_all(node, charges, count, take, taken == NULL, now_ns, verdicts, decisions);
+    bool allowed = decide_all(node, charges, count, take, taken == NULL, await, now_ns, verdicts, decisions);
     if (!take)
         return allowed;
     allowed = allowed && charge_all(node, charges, count, decisions, now_ns, verdicts);
     if (!allowed)
         describe_untaken(node, charges, count, decisions, now_ns, verdicts);
+    if (!allowed && await && await_hold(node, charges, count, now_ns, verdicts, await))
+        return false;
     for (size_t i = 0; i < count && taken; i++)
         taken[i] = allowed && decisions[i].outcome == OUTCOME_TAKEN && verdicts[i].allowed;
     struct thread_state *thread = own_thread(node);

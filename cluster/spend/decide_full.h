@@ -13,14 +13,15 @@
 
 struct charge;
 struct node;
+struct await;
 struct verdict;
 
 /*
  * Decides one request, as node_decide does, and makes its charges if `take`. The caller has locked its
  * keys; now_ns must come from request_time. taken[i]: charges[i] was made. `taken` may be NULL, and is
- * written only if `take`.
+ * written only if `take`. `await`: see struct run; NULL: the request does not wait.
  */
 bool decide_full(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
-                 struct verdict *verdicts, bool *taken);
+                 struct verdict *verdicts, bool *taken, struct await *await);
 
 #endif

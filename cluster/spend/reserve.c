@@ -109,7 +109,7 @@ static bool reserve_held(struct node *node, const struct charge *charges, size_t
     struct charge held[CHARGES_MAX];
     bool taken[CHARGES_MAX];
     size_t held_count = 0;
-    if (!decide_full(node, charges, count, true, now_ns, verdicts, taken))
+    if (!decide_full(node, charges, count, true, now_ns, verdicts, taken, NULL))
         return false;
     for (size_t i = 0; i < count; i++)
         if (taken[i])
@@ -153,9 +153,9 @@ static uint64_t take_more(struct node *node, struct charge charge, uint64_t toke
         return 0;
     charge.cost = 0;
     charge.floor_tokens = 0;
-    (void)decide_full(node, &charge, 1, false, now_ns, &verdict, NULL);
+    (void)decide_full(node, &charge, 1, false, now_ns, &verdict, NULL, NULL);
     charge.cost = tokens < verdict.available_tokens ? tokens : verdict.available_tokens;
-    return charge.cost > 0 && decide_full(node, &charge, 1, true, now_ns, &verdict, NULL) ? charge.cost : 0;
+    return charge.cost > 0 && decide_full(node, &charge, 1, true, now_ns, &verdict, NULL, NULL) ? charge.cost : 0;
 }
 
 /* A return must be told: a return that cannot be told now is made later. */

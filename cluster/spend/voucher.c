@@ -80,6 +80,36 @@ uint64_t voucher_pays(struct node *node, const struct charge *charge, const stru
     return pays ? missing : 0;
 }
 
+void voucher_note_waiting(struct node *node, const struct charge *charge, uint64_t tokens, uint64_t now_ns)
+{
+    const struct entry *entry = table_find(node->table, charge->id);
+    if (!node->rights.shared || !entry || !can_be_paid(node, charge))
+        return;
+    const int64_t token = node->limits.limit[charge->limit].units_per_token;
+    vouchers_lock(node);
+    struct voucher *voucher = voucher_find(node, charge->id, charge->limit);
+    const uint64_t asked_ns = voucher ? voucher->ask[VOUCHER_ASKS - 1].asked_ns : 0;
+    const uint64_t held = voucher ? (uint64_t)(voucher_units(node, voucher, now_ns) / token) : 0;
+    const bool is_asked = voucher && voucher_since_ns(asked_ns, now_ns) < voucher_answer_ns(node);
+    if (!is_asked && held < tokens && (!voucher || voucher->wanted < tokens - held) &&
+        is_worth_asking(node, charge, &entry->bucket)) {
+        note_wanted(node, charge, now_ns);
+        voucher = voucher_find(node, charge->id, charge->limit);
+        if (voucher && voucher->wanted > 0)
+            voucher->wanted = tokens - held;
+    }
+    vouchers_unlock(node);
+}
+
+void voucher_note_more(struct node *node, const struct charge *charge, uint64_t tokens)
+{
+    vouchers_lock(node);
+    struct voucher *voucher = voucher_find(node, charge->id, charge->limit);
+    if (voucher && voucher->wanted > 0)
+        voucher->wanted = number_sum(voucher->wanted, tokens);
+    vouchers_unlock(node);
+}
+
 bool voucher_use(struct node *node, const struct charge *charge, uint64_t tokens, uint64_t now_ns,
                  struct voucher_payment *payment)
 {

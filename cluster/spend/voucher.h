@@ -60,6 +60,13 @@ static inline bool voucher_may_help(const struct node *node, struct key_id id, c
  */
 uint64_t voucher_pays(struct node *node, const struct charge *charge, const struct bucket *bucket, bool take,
                       uint64_t now_ns);
+/*
+ * Requests that this node's share alone refuses wait here for so many tokens of the charge's key, all together: has
+ * what the key's voucher lacks asked for, unless an answer is on its way. The caller has locked the key.
+ */
+void voucher_note_waiting(struct node *node, const struct charge *charge, uint64_t tokens, uint64_t now_ns);
+/* A charge whose wish was noted just now wants so many tokens more. */
+void voucher_note_more(struct node *node, const struct charge *charge, uint64_t tokens);
 /* The tokens that a voucher paid, by ask. */
 struct voucher_payment {
     int64_t units[VOUCHER_ASKS];

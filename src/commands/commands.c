@@ -6,6 +6,7 @@
 #include "commands/commands.h"
 
 #include "commands/call.h"
+#include "commands/patient.h"
 #include "limit/key.h"
 
 #include <assert.h>
@@ -22,6 +23,7 @@ void commands_init(struct commands *commands)
     commands->resident = (struct resident){0};
     commands->staged = (struct staged){0};
     commands->guessers = (struct guessers){0};
+    memset(&commands->waiting, 0, sizeof commands->waiting);
     pool_init(&commands->queues, TRANSACTIONS_MAX_BYTES);
     throttle_init(commands);
     observe_init(&commands->observer);
@@ -40,6 +42,7 @@ void commands_close(struct commands *commands)
 
 void session_close(struct session *session, struct commands *commands)
 {
+    patient_leave(commands, &session->waiting);
     transaction_end(session, commands);
 }
 
@@ -67,10 +70,12 @@ struct serving {
     struct session *session;
     struct output *output;
     struct turn turn;
-    uint32_t work; /* units that were done so far, see command.h */
-    bool joins;    /* requests may join `pending`: the client is known, and no transaction queues them */
-    bool shapes;   /* those of known shapes need no look at their words: the client may ask about all services */
-    bool closes;   /* the connection is to be closed */
+    uint32_t work;   /* units that were done so far, see command.h */
+    bool joins;      /* requests may join `pending`: the client is known, and no transaction queues them */
+    bool shapes;     /* those of known shapes need no look at their words: the client may ask about all services */
+    bool ends;       /* nothing more is served: the connection is to be closed, or a request has to wait */
+    const char *end; /* of the input */
+    size_t held;     /* the size of the request that was taken last and has to wait; 0: none has */
 };
 
 /* Must be called first, and after each command that may have changed the session or the rules. */
@@ -113,8 +118,25 @@ static bool execute(struct serving *serving, const struct resp_command *words, s
     return !call.close;
 }
 
+/* noinline: keeps it off the fast path. The last request may have to wait. */
+__attribute__((noinline)) static void decide_patiently(struct serving *serving)
+{
+    struct pending *pending = &serving->commands->pending;
+    const struct bytes frame = pending->run[pending->run_count - 1].frames;
+    const uint32_t count = pending->request_count;
+    if (!serving->session->transaction.runs)
+        pending->behind = (struct bytes){frame.data + frame.size, (size_t)(serving->end - frame.data) - frame.size};
+    serving->held = pending_decide_patiently(serving->commands, serving->session, serving->output, serving->turn);
+    serving->ends = serving->held > 0;
+    serving->commands->stats.total_commands_processed += count - serving->ends;
+}
+
 static void decide(struct serving *serving)
 {
+    if (serving->commands->pending.patient) {
+        decide_patiently(serving);
+        return;
+    }
     serving->commands->stats.total_commands_processed += serving->commands->pending.request_count;
     pending_decide(serving->commands, serving->session, serving->output, serving->turn);
 }
@@ -194,7 +216,7 @@ static size_t serve_front(struct serving *serving, struct bytes input)
     enum resp_status parsed = resp_parse(input, &words, &frame, &error);
     if (parsed == RESP_MORE)
         return 0;
-    serving->closes = !serve_words(serving, parsed, &words, (struct bytes){input.data, frame}, error);
+    serving->ends |= !serve_words(serving, parsed, &words, (struct bytes){input.data, frame}, error);
     return frame;
 }
 
@@ -207,7 +229,7 @@ static void serve_queued(struct serving *serving)
     while (at < transaction->size)
         at += serve_front(serving, (struct bytes){transaction->queued->data + at, transaction->size - at});
     decide(serving);
-    assert(!serving->closes && !session_waits(session));
+    assert(!serving->ends && !session_waits(session));
     transaction_end(session, serving->commands);
 }
 
@@ -220,12 +242,16 @@ static uint32_t work_done(const struct serving *serving, size_t begun)
 enum serve_status commands_serve(struct commands *commands, struct session *session, struct bytes input,
                                  struct output *output, struct turn turn, size_t *consumed)
 {
-    struct serving serving = {.commands = commands, .session = session, .output = output, .turn = turn};
+    struct serving serving = {.commands = commands,
+                              .session = session,
+                              .output = output,
+                              .turn = turn,
+                              .end = input.data + input.size};
     enum serve_status status = SERVE_MORE;
     const size_t begun = output->size;
     look_anew(&serving);
     *consumed = 0;
-    while (!serving.closes && !session_waits(session) && *consumed < input.size) {
+    while (!serving.ends && !session_waits(session) && *consumed < input.size) {
         if (turn.work_max > 0 && work_done(&serving, begun) >= turn.work_max) {
             status = SERVE_ENOUGH;
             break;
@@ -235,13 +261,20 @@ enum serve_status commands_serve(struct commands *commands, struct session *sess
             break;
         }
         size_t size = serve_front(&serving, (struct bytes){input.data + *consumed, input.size - *consumed});
-        if ((size == 0 && !serving.closes) || session->waits_check)
+        if ((size == 0 && !serving.ends) || session->waits_check)
             break;
         *consumed += size;
         if (session->transaction.runs)
             serve_queued(&serving);
     }
-    if (!serving.closes && !session_waits(session) && output->size == begun && *consumed == input.size &&
+    if (session->waiting > 0 && serving.held == 0)
+        patient_leave(commands, &session->waiting); /* what waited was answered in another way */
+    if (serving.held > 0) {
+        *consumed -= serving.held; /* the request is asked again, with all that follows it */
+        commands->worked = work_done(&serving, begun);
+        return SERVE_WAIT;
+    }
+    if (!serving.ends && !session_waits(session) && output->size == begun && *consumed == input.size &&
         late_put_off(commands, session)) {
         commands->worked = serving.work;
         return SERVE_LATER;
@@ -251,5 +284,10 @@ enum serve_status commands_serve(struct commands *commands, struct session *sess
     else
         status = session->waits_refused || session->waits_check ? SERVE_DELAY : SERVE_WAIT;
     commands->worked = work_done(&serving, begun);
-    return serving.closes ? SERVE_CLOSE : status;
+    return serving.ends ? SERVE_CLOSE : status;
+}
+
+bool commands_is_due(struct commands *commands, const struct session *session, struct turn turn)
+{
+    return patient_is_due(commands, session->waiting, turn.now_ns);
 }

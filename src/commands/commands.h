@@ -19,6 +19,7 @@
 #include "commands/pending.h"
 #include "commands/shapes.h"
 #include "commands/users.h"
+#include "commands/waiting.h"
 #include "edge/clients/listener.h"
 #include "edge/process/pool.h"
 #include "edge/settings/settings_changes.h"
@@ -60,6 +61,10 @@ struct transport;
     X(forgotten_answers, "such answers forgotten before their time, because others needed the place")              \
     X(auth_failures, "wrong passwords")                                                                            \
     X(hot_left_out, "refusals and samples that HOT lacks: of more rules at a time than a thread notes")            \
+    X(patience_waiting, "requests that wait for this node's share, and are neither admitted nor refused (now)")    \
+    X(patience_admitted, "requests that waited and were admitted")                                                 \
+    X(patience_refused, "requests that waited and were refused: their patience was over, or the daemon stopped")   \
+    X(patience_crowded, "requests that would have waited and were refused at once: too many waited")               \
     X(grouped_decisions, "CAN_ACCESS, CHECK, PEEK, RESERVE and THROTTLE decided in batches")
 
 struct commands_stats {
@@ -102,6 +107,7 @@ struct session {
     uint8_t waits_form;      /* enum change_form: the form in which a change of rules is answered */
     uint8_t refused;         /* wrong passwords since the last right one */
     uint32_t late_count;     /* answers that are put off until commands_answer */
+    uint32_t waiting;        /* the ticket of the request that waits for its share; 0: none does. See patient.h */
     bool waits_refused;      /* the session waits for the answer to a wrong password */
     bool waits_check;        /* its secret is being compared: its last command was not taken, and is served again */
     struct rules_wait waits_rules;
@@ -203,6 +209,7 @@ struct commands {
     struct shapes shapes;
     struct pending pending;
     struct late late;
+    struct waiting_room waiting;
     struct guessers guessers; /* addresses that send wrong passwords */
 };
 
@@ -225,6 +232,15 @@ static inline bool commands_have_late(const struct commands *commands)
     return commands->late.count > 0;
 }
 void commands_answer(struct commands *commands, struct session *session, struct output *output, struct turn turn);
+/*
+ * After SERVE_WAIT: true if a request of the session waits for its share. It is the first of the input that is left,
+ * and commands_serve must be called with that input when commands_is_due.
+ */
+static inline bool commands_holds(const struct session *session)
+{
+    return session->waiting > 0;
+}
+bool commands_is_due(struct commands *commands, const struct session *session, struct turn turn);
 /* For SERVE_DELAY: how long the answer to a wrong password must wait, or until a secret was compared. */
 uint32_t session_delay_ms(const struct session *session);
 /*

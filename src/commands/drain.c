@@ -70,12 +70,16 @@ static void answer_drained(struct call *call, const struct question *question, c
 void call_check(struct call *call)
 {
     char error[COMMAND_ERROR_BYTES];
-    const unsigned takes = QUERY_COST | QUERY_WAIT | QUERY_VERBOSE | QUERY_DRAIN;
+    const unsigned takes = QUERY_COST | QUERY_WAIT | QUERY_VERBOSE | QUERY_DRAIN | QUERY_PATIENCE;
     struct question question;
     struct decision decision;
     uint64_t taken;
     if (!command_parse_query(call->words, takes, &question.query, error) || !question.query.drain) {
         call_refused(call);
+        return;
+    }
+    if (question.query.patience_ms != COMMAND_PATIENCE_NONE) {
+        answer_error(&call->answer, "ERR PATIENCE with DRAIN, which waits for nothing: expected one of the two");
         return;
     }
     if (!call_question(call, takes, &question))

@@ -89,6 +89,9 @@ static void print_charge(struct call *call, const struct charge *charge, const s
     if (seen.voucher_tokens > 0)
         output_print(output, "granted by peers  %" PRIu64 " tokens may be admitted beyond that\n",
                      seen.voucher_tokens);
+    if (charge->patience_ms > 0)
+        output_print(output, "patience          %u ms: so long a request may wait that only the share refuses\n",
+                     (unsigned)charge->patience_ms);
     print_ms(output, "full again after  ", verdict->reset_after_ns);
     output_print(output, "overshoot         at most %.3f tokens: declared %llu, in flight between peers %.3f\n",
                  seen.overshoot_bound_tokens, (unsigned long long)seen.overshoot_tokens,

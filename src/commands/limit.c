@@ -3,6 +3,7 @@
  * RESET.
  */
 #include "commands/call.h"
+#include "commands/patient.h"
 
 static void note(struct commands *commands, const struct match *match, bool allowed, const struct verdict *verdicts,
                  const struct key_id *ids, const struct asker *asker, uint64_t now_ns)
@@ -15,8 +16,10 @@ static void note(struct commands *commands, const struct match *match, bool allo
         observe_soft(commands, &observed, asker, now_ns);
 }
 
-bool ask_decide(struct commands *commands, const struct match *match, const struct asker *asker, struct hold *hold,
-                uint64_t now_ns, struct verdict *verdicts)
+/* `patient`: NULL: the request does not wait. *held: it has to wait, and is not decided. */
+static bool decide(struct commands *commands, const struct match *match, const struct asker *asker,
+                   struct hold *hold, struct patient *patient, uint64_t now_ns, struct verdict *verdicts,
+                   bool *held)
 {
     const bool take = asker != NULL;
     struct key_id ids[CHARGES_MAX];
@@ -26,14 +29,40 @@ bool ask_decide(struct commands *commands, const struct match *match, const stru
                       .take = take,
                       .verdicts = verdicts,
                       .hold = hold,
+                      .await = patient ? &patient->await : NULL,
                       .allowed = match->status == MATCH_CHARGES};
     for (uint32_t i = 0; i < match->count; i++)
         ids[i] = match->charge[i].id;
     if (match->status == MATCH_CHARGES)
         node_decide(commands->node, &run, 1, ids, now_ns);
+    *held = patient && patient_end(commands, patient, run.allowed != 0, verdicts, match->count, now_ns);
+    if (*held)
+        return false;
     if (take && (!hold || hold->room == RESERVATIONS_ROOM))
         note(commands, match, run.allowed != 0, verdicts, ids, asker, now_ns);
     return run.allowed != 0;
+}
+
+bool ask_decide(struct commands *commands, const struct match *match, const struct asker *asker, struct hold *hold,
+                uint64_t now_ns, struct verdict *verdicts)
+{
+    bool held;
+    return decide(commands, match, asker, hold, NULL, now_ns, verdicts, &held);
+}
+
+bool call_decide_patiently(struct commands *commands, const struct match *match, const struct asker *asker,
+                           uint32_t *ticket, uint64_t now_ns, struct decision *decision)
+{
+    struct patient patient;
+    bool held;
+    const bool may_wait = patient_is(match);
+    if (may_wait)
+        patient_begin(commands, &patient, ticket, match->charge, match->count, now_ns);
+    else
+        patient_leave(commands, ticket);
+    decision->allowed =
+        decide(commands, match, asker, NULL, may_wait ? &patient : NULL, now_ns, decision->verdict, &held);
+    return !held;
 }
 
 void call_decide(struct commands *commands, const struct match *match, const struct asker *asker, uint64_t now_ns,

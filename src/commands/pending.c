@@ -6,6 +6,7 @@
  * The load bounds requests, keys and answers by one number: see load_of.
  */
 #include "commands/call.h"
+#include "commands/patient.h"
 
 #include <assert.h>
 
@@ -73,12 +74,16 @@ static inline void add(struct pending *pending, enum command_id command, uint32_
 }
 
 static void add_one(struct commands *commands, enum command_id command, uint32_t shape, uint32_t key_count,
-                    struct bytes frame)
+                    bool patient, struct bytes frame)
 {
     struct pending *pending = &commands->pending;
     for (uint32_t i = 0; i < key_count; i++)
         node_prefetch_tags(commands->node, pending->id[pending->key_count + i]);
     add(pending, command, shape, 1, key_count, load_of(command, key_count), frame);
+    if (patient) {
+        pending->patient = true;
+        pending->load = PENDING_LOAD_MAX; /* full */
+    }
 }
 
 static struct pending_single *next_single(struct commands *commands)
@@ -87,13 +92,14 @@ static struct pending_single *next_single(struct commands *commands)
 }
 
 static struct pending_run *add_single(struct commands *commands, enum command_id command,
-                                      const struct charge *charges, uint32_t count, struct bytes frame)
+                                      const struct charge *charges, uint32_t count, bool patient,
+                                      struct bytes frame)
 {
     struct pending *pending = &commands->pending;
     struct key_id *ids = pending->id + pending->key_count;
     for (uint32_t i = 0; i < count; i++)
         ids[i] = charges[i].id;
-    add_one(commands, command, SHAPES_MAX, count, frame);
+    add_one(commands, command, SHAPES_MAX, count, patient, frame);
     return &pending->run[pending->run_count - 1];
 }
 
@@ -124,15 +130,16 @@ static size_t join_access_run(struct commands *commands, struct bytes input, uin
     return all;
 }
 
-static void match_access(struct commands *commands, struct bytes key, uint64_t cost, struct bytes frame,
+static void match_access(struct commands *commands, const struct command_access *access, struct bytes frame,
                          struct turn turn)
 {
     struct match *match = &next_single(commands)->match;
     struct request *request = &commands->access_request;
-    request->id[0].value = key;
-    request->cost = cost;
+    request->id[0].value = access->key;
+    request->cost = access->cost;
     (void)ruleset_match(node_rules(commands->node), request, turn.now_ns, turn.wall_ns, match);
-    (void)add_single(commands, COMMAND_CAN_ACCESS, match->charge, match->count, frame);
+    patient_say(match, access->patience_ms);
+    (void)add_single(commands, COMMAND_CAN_ACCESS, match->charge, match->count, patient_is(match), frame);
 }
 
 /* Lets one request of a known shape at the front of `input` join. Returns its size; 0: it has no known shape. */
@@ -144,7 +151,8 @@ static size_t join_shape(struct commands *commands, struct bytes input, struct t
     struct bytes key;
     size_t size = shape_read_access(input, &key);
     if (size > 0 && !shapes->access_is_known) {
-        match_access(commands, key, 1, (struct bytes){input.data, size}, turn);
+        const struct command_access access = {.key = key, .cost = 1, .patience_ms = COMMAND_PATIENCE_NONE};
+        match_access(commands, &access, (struct bytes){input.data, size}, turn);
         return size;
     }
     if (size > 0)
@@ -153,7 +161,7 @@ static size_t join_shape(struct commands *commands, struct bytes input, struct t
         return 0;
     const struct known_shape *known = &shapes->known[shape];
     add_one(commands, (enum command_id)known->command, shape, known->match.match.count,
-            (struct bytes){input.data, size});
+            known->patient && known->command != COMMAND_PEEK, (struct bytes){input.data, size});
     return size;
 }
 
@@ -181,11 +189,10 @@ static bool join_access(struct commands *commands, const struct resp_command *wo
                         struct turn turn, struct answer *refusal)
 {
     char error[COMMAND_ERROR_BYTES];
-    struct bytes key;
-    uint64_t cost;
-    if (!command_parse_can_access(words, &key, &cost, error))
+    struct command_access access;
+    if (!command_parse_can_access(words, &access, error))
         return refuse(refusal, "ERR ", error);
-    match_access(commands, key, cost, frame, turn);
+    match_access(commands, &access, frame, turn);
     return true;
 }
 
@@ -193,10 +200,10 @@ static bool join_access(struct commands *commands, const struct resp_command *wo
 static bool join_query(struct commands *commands, enum command_id command, const struct resp_command *words,
                        struct bytes frame, struct turn turn, struct answer *refusal)
 {
-    const bool reserves = command == COMMAND_RESERVE;
-    const unsigned takes = reserves                   ? QUERY_TTL
-                           : command == COMMAND_CHECK ? QUERY_WAIT | QUERY_VERBOSE | QUERY_DRAIN
-                                                      : QUERY_WAIT | QUERY_VERBOSE;
+    const bool reserves = command == COMMAND_RESERVE, checks = command == COMMAND_CHECK;
+    const unsigned takes = reserves ? QUERY_TTL
+                           : checks ? QUERY_WAIT | QUERY_VERBOSE | QUERY_DRAIN | QUERY_PATIENCE
+                                    : QUERY_WAIT | QUERY_VERBOSE;
     struct pending_single *single = next_single(commands);
     struct command_query query;
     char error[COMMAND_ERROR_BYTES];
@@ -207,7 +214,9 @@ static bool join_query(struct commands *commands, enum command_id command, const
     if (!call_match(commands, &query, turn, &single->match, error) ||
         (reserves && !ask_ttl_fits(commands, query.ttl_ms, error)))
         return refuse(refusal, "", error);
-    struct pending_run *run = add_single(commands, command, single->match.charge, single->match.count, frame);
+    patient_say(&single->match, query.patience_ms);
+    struct pending_run *run = add_single(commands, command, single->match.charge, single->match.count,
+                                         checks && patient_is(&single->match), frame);
     run->wait = query.wait;
     run->verbose = query.verbose;
     if (reserves)
@@ -224,7 +233,7 @@ void pending_join_throttle(struct commands *commands, enum throttle_dialect dial
 {
     next_single(commands)->throttle = *throttle;
     (void)add_single(commands, dialect == THROTTLE_THROTTLECRAB ? COMMAND_THROTTLE : COMMAND_CL_THROTTLE,
-                     &throttle->charge, 1, (struct bytes){0});
+                     &throttle->charge, 1, false, (struct bytes){0});
 }
 
 static bool join_throttle(struct commands *commands, enum throttle_dialect dialect,

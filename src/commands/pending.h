@@ -63,8 +63,10 @@ struct pending_single {
 
 struct pending {
     uint32_t run_count, request_count, key_count;
-    uint32_t load;   /* PENDING_LOAD_MAX at most */
-    uint32_t shapes; /* one bit for each shape of the runs: these shapes must stay until the runs are decided */
+    uint32_t load;       /* PENDING_LOAD_MAX at most */
+    bool patient;        /* the last request may wait: it is decided before another one joins */
+    struct bytes behind; /* then: the input behind it; to be set before pending_decide */
+    uint32_t shapes;     /* one bit for each shape of the runs: these shapes must stay until the runs are decided */
     struct pending_run run[PENDING_RUNS_MAX];
     struct pending_single single[PENDING_RUNS_MAX];
     struct key_id id[NODE_KEYS_MAX]; /* the keys of all charges of all requests */
@@ -90,6 +92,12 @@ void pending_join_throttle(struct commands *commands, enum throttle_dialect dial
 /* Decides all requests of the queue in order, and answers each. */
 void pending_decide(struct commands *commands, const struct session *session, struct output *output,
                     struct turn turn);
+/*
+ * The same where the last request may wait (pending->patient). Returns its size, if it is not answered but has to wait
+ * (session->waiting); else 0.
+ */
+size_t pending_decide_patiently(struct commands *commands, struct session *session, struct output *output,
+                                struct turn turn);
 void pending_clear(struct pending *pending);
 /*
  * Decides `count` CAN_ACCESS of the known shape by their keys. `count` must be at most

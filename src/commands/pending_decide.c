@@ -5,9 +5,12 @@
 #include "base/bits.h"
 #include "commands/call.h"
 #include "commands/guessers.h"
+#include "commands/patient.h"
 
 #include <assert.h>
 #include <string.h>
+
+enum { REPEATS_MAX = 256 };
 
 static bool is_throttle(const struct pending_run *joined)
 {
@@ -146,25 +149,69 @@ static void answer_run(struct commands *commands, uint32_t index, const struct r
         reserve_answer_id(run->allowed != 0 ? run->hold : NULL, answer);
 }
 
+/* How often the input behind begins with the same request again: a pipeline of one key. */
+static uint32_t repeats_of(struct bytes frame, struct bytes behind)
+{
+    uint32_t count = 0;
+    while (count < REPEATS_MAX && frame.size > 0 && behind.size >= frame.size &&
+           memcmp(behind.data, frame.data, frame.size) == 0) {
+        behind = (struct bytes){behind.data + frame.size, behind.size - frame.size};
+        count++;
+    }
+    return count;
+}
+
+/* The last run is one request, which may wait. `ids`: of its charges. */
+static void begin_patiently(struct commands *commands, uint32_t *ticket, struct run *run, const struct key_id *ids,
+                            uint64_t now_ns, struct patient *patient)
+{
+    struct charge charges[CHARGES_MAX];
+    for (uint32_t i = 0; i < run->charge_count; i++) {
+        charges[i] = run->charge[i];
+        charges[i].id = ids[i];
+    }
+    patient_begin(commands, patient, ticket, charges, run->charge_count, now_ns);
+    const struct pending *pending = &commands->pending;
+    patient->await.repeats = repeats_of(pending->run[pending->run_count - 1].frames, pending->behind);
+    run->await = &patient->await;
+}
+
+/*
+ * Decides all runs. `last`: NULL, or what becomes of the last run, which is one request: it is answered unless it is
+ * held.
+ */
+static inline bool decide_runs(struct commands *commands, const struct session *session, struct answer *answer,
+                               struct patient *last, uint32_t *ticket, uint64_t now_ns)
+{
+    const struct pending *pending = &commands->pending;
+    const uint32_t count = pending->run_count;
+    struct verdict verdicts[NODE_KEYS_MAX], *next = verdicts;
+    struct run runs[PENDING_RUNS_MAX], *end = &runs[count - 1];
+    bool held = false;
+    for (uint32_t i = 0; i < count; i++) {
+        runs[i] = run_of(commands, session, i);
+        runs[i].verdicts = needs_figures(&pending->run[i], &runs[i]) || (last && &runs[i] == end) ? next : NULL;
+        next += (size_t)runs[i].charge_count * runs[i].request_count;
+    }
+    if (last)
+        begin_patiently(commands, ticket, end, pending->id + pending->key_count - end->charge_count, now_ns, last);
+    node_decide(commands->node, runs, count, pending->id, now_ns);
+    if (last)
+        held = patient_end(commands, last, end->allowed != 0, end->verdicts, end->charge_count, now_ns);
+    const struct key_id *ids = pending->id;
+    for (uint32_t i = 0; i < count - held; i++) {
+        answer_run(commands, i, &runs[i], ids, answer, now_ns);
+        ids += (size_t)runs[i].charge_count * runs[i].request_count;
+    }
+    commands->stats.grouped_decisions += pending->request_count - held;
+    return held;
+}
+
 /* noinline: keeps its large frame off the path of CAN_ACCESS. */
 __attribute__((noinline)) static void decide_any(struct commands *commands, const struct session *session,
                                                  struct answer *answer, uint64_t now_ns)
 {
-    const struct pending *pending = &commands->pending;
-    struct verdict verdicts[NODE_KEYS_MAX], *next = verdicts;
-    struct run runs[PENDING_RUNS_MAX];
-    for (uint32_t i = 0; i < pending->run_count; i++) {
-        runs[i] = run_of(commands, session, i);
-        runs[i].verdicts = needs_figures(&pending->run[i], &runs[i]) ? next : NULL;
-        next += (size_t)runs[i].charge_count * runs[i].request_count;
-    }
-    node_decide(commands->node, runs, pending->run_count, pending->id, now_ns);
-    const struct key_id *ids = pending->id;
-    for (uint32_t i = 0; i < pending->run_count; i++) {
-        answer_run(commands, i, &runs[i], ids, answer, now_ns);
-        ids += (size_t)runs[i].charge_count * runs[i].request_count;
-    }
-    commands->stats.grouped_decisions += pending->request_count;
+    (void)decide_runs(commands, session, answer, NULL, NULL, now_ns);
 }
 
 void pending_decide(struct commands *commands, const struct session *session, struct output *output,
@@ -181,4 +228,20 @@ void pending_decide(struct commands *commands, const struct session *session, st
     else
         decide_any(commands, session, &answer, turn.now_ns);
     pending_clear(pending);
+}
+
+size_t pending_decide_patiently(struct commands *commands, struct session *session, struct output *output,
+                                struct turn turn)
+{
+    struct pending *pending = &commands->pending;
+    struct answer answer = {.output = output, .protocol = session->protocol};
+    struct patient patient, *last = session->transaction.runs ? NULL : &patient;
+    const size_t size = pending->run[pending->run_count - 1].frames.size;
+    if (session->waiting > 0 && pending->request_count > 1)
+        patient_leave(commands,
+                      &session->waiting); /* what waited is decided by itself, or need not wait any more */
+    const bool held = decide_runs(commands, session, &answer, last, &session->waiting, turn.now_ns);
+    pending_clear(pending);
+    pending->patient = false;
+    return held ? size : 0;
 }

@@ -10,6 +10,7 @@
  * each shape that was learned in vain more requests pass until the next one is learned.
  */
 #include "commands/call.h"
+#include "commands/patient.h"
 
 #include <assert.h>
 
@@ -46,8 +47,9 @@ __attribute__((noinline)) static void begin_anew(struct commands *commands, stru
     (void)ruleset_match(node_rules(commands->node), &request, turn.now_ns, turn.wall_ns, &match);
     access->command = COMMAND_CAN_ACCESS;
     shapes->access_is_known = shape_match_of(node_rules(commands->node), &request, &match, &access->match);
-    shapes->access_is_single =
-        shapes->access_is_known && access->match.distinct && match.count == 1 && !match.charge[0].shadow;
+    access->patient = patient_is(&match);
+    shapes->access_is_single = shapes->access_is_known && access->match.distinct && match.count == 1 &&
+                               !match.charge[0].shadow && !access->patient;
 }
 
 void shapes_renew(struct commands *commands, struct turn turn)
@@ -140,6 +142,7 @@ void shapes_learn(struct commands *commands, struct bytes frame, const struct re
     call_fill_request(&request, &query, commands->thread);
     if (shape_match_of(node_rules(commands->node), &request, match, &known->match)) {
         known->command = (uint8_t)command;
+        known->patient = patient_is(match);
         shapes->next = at - LEARNED + 1;
     } else {
         known->form.id_count = 0;

@@ -28,15 +28,17 @@ struct known_shape {
     struct shape form; /* of a learned shape */
     struct shape_match match;
     uint8_t command; /* enum command_id */
+    bool patient;    /* some charge may wait */
 };
 
 struct shapes {
     uint64_t edition; /* the edition of the rules; 0: no shape is known */
     /* SHAPE_ACCESS: the value of the request decides over nothing but the ids of its keys */
     bool access_is_known;
-    bool access_is_single; /* SHAPE_ACCESS: moreover, each request comes to one key, and that key may deny it */
-    uint64_t recognised;   /* requests of learned shapes that were recognised */
-    uint32_t next, last;   /* the shape to be replaced next; the shape that was recognised last */
+    /* SHAPE_ACCESS: moreover, each request comes to one key, and that key may deny it, at once */
+    bool access_is_single;
+    uint64_t recognised; /* requests of learned shapes that were recognised */
+    uint32_t next, last; /* the shape to be replaced next; the shape that was recognised last */
     /* trust 0: few requests are compared with the shapes; passed: requests that were not compared */
     uint32_t trust, passed;
     /* unknown requests until one is learned; the same count after the next one */

@@ -2,8 +2,9 @@
  * call: one request of gRPC, from the head of its stream to the answer. Internal to src/grpc.
  *
  * The one idea: a method is a row of the table in methods.c and a function that is given a whole message and answers
- * once: by grpc_answer_room, which gives room for the message of the answer, or by grpc_refuse. Streams, heads, windows
- * and passwords are not its business. A method whose answer goes on would need more: there is none.
+ * once: by grpc_answer_room, which gives room for the message of the answer, or by grpc_refuse; or it takes a ticket
+ * (patient.h), answers nothing, and is called again when that is due. Streams, heads, windows and passwords are not
+ * its business. A method whose answer goes on would need more: there is none.
  */
 #ifndef HEADGATE_GRPC_CALL_H
 #define HEADGATE_GRPC_CALL_H
@@ -83,6 +84,7 @@ struct grpc_call {
     bool timeout_is_wrong, is_encoded;
     bool ended;              /* the client has said all */
     bool answered;           /* further input of the stream is of no interest */
+    uint32_t ticket;         /* of a request that waits for its share; 0: it does not. See patient.h */
     uint8_t admission;       /* enum grpc_admission */
     const struct user *user; /* who asks, once admitted with a password */
     uint8_t trace_bytes;
@@ -125,6 +127,10 @@ bool grpc_http2_prepare(struct grpc *grpc);
 bool grpc_http2_open(struct grpc_session *session);
 /* Refuses requests that began too long ago and are not whole. */
 void grpc_http2_expire(struct grpc_session *session);
+/* Drops the tickets of all requests. */
+void grpc_http2_leave(struct grpc_session *session);
+/* Has requests that wait decided again, those that are due. */
+void grpc_http2_retry(struct grpc_session *session);
 
 /* ---- what methods do ---- */
 

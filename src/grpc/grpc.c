@@ -24,6 +24,7 @@ void grpc_open(struct grpc *grpc, struct grpc_session *session, const char *addr
 
 void grpc_close(struct grpc_session *session)
 {
+    grpc_http2_leave(session);
     nghttp2_session_del(session->http2);
     session->http2 = NULL;
     grpc_account_close(&session->account); /* nghttp2 may have lost something where there was no memory */
@@ -111,10 +112,24 @@ enum serve_status grpc_serve(struct grpc *grpc, struct grpc_session *session, st
     grpc_http2_expire(session);
     const enum serve_status status = converse(session, input, output, &at);
     grpc->worked = work_done(grpc, output, begun);
-    session->ahead = at > 0 && (status == SERVE_AGAIN ||
-                                (status == SERVE_MORE && (session->unfinished > 0 || !session->greeted)));
+    session->ahead =
+        at > 0 && (status == SERVE_AGAIN ||
+                   (status == SERVE_MORE && (session->unfinished > session->waiting || !session->greeted)));
     *consumed = at - session->ahead;
     return status;
+}
+
+bool grpc_waits(const struct grpc_session *session)
+{
+    return session->waiting > 0;
+}
+
+bool grpc_rouse(struct grpc *grpc, struct grpc_session *session, struct output *output, struct turn turn)
+{
+    grpc->turn = turn;
+    grpc->worked = 0;
+    grpc_http2_retry(session);
+    return !speak(session, output) || session->waiting > 0;
 }
 
 void grpc_leave(struct grpc_session *session, struct output *output)

@@ -3,8 +3,8 @@
  *
  * The one idea: gRPC is a service of the listener beside RESP and HTTP (struct service). nghttp2 knows frames, streams
  * and windows and does no I/O; methods.c knows which function answers which path; commands/ask.h decides. A request is
- * decided in the turn in which its last byte comes, so nothing of the daemon waits. All memory comes from a heap of
- * fixed size (heap.h). No I/O.
+ * decided in the turn in which its last byte comes, or waits for its share (commands/patient.h) while others go on. All
+ * memory comes from a heap of fixed size (heap.h). No I/O.
  */
 #ifndef HEADGATE_GRPC_GRPC_H
 #define HEADGATE_GRPC_GRPC_H
@@ -25,7 +25,8 @@ struct grpc_session {
     struct grpc_account account;
     struct list calls;    /* the open streams */
     size_t message_bytes; /* of all requests that are not whole yet */
-    uint32_t unfinished;  /* streams that are open */
+    uint32_t unfinished;  /* streams that are open, */
+    uint32_t waiting;     /* and of these, whose requests wait for their share: see patient.h */
     bool ahead;           /* nghttp2 has had the first byte of the input: see grpc_serve */
     bool greeted;         /* the client's preface was whole */
     bool known;           /* it has asked something, with the password if there is one */
@@ -49,6 +50,10 @@ void grpc_close(struct grpc_session *session);
 /* As struct service asks of `serve`, with the time of this turn. */
 enum serve_status grpc_serve(struct grpc *grpc, struct grpc_session *session, struct bytes input,
                              struct output *output, struct turn turn, size_t *consumed);
+/* True: some request of the session waits for its share, and grpc_rouse must be called now and then. */
+bool grpc_waits(const struct grpc_session *session);
+/* As struct service asks of `rouse`. */
+bool grpc_rouse(struct grpc *grpc, struct grpc_session *session, struct output *output, struct turn turn);
 /* As struct service asks of `leave`: GOAWAY. */
 void grpc_leave(struct grpc_session *session, struct output *output);
 /* The work of the last grpc_serve, see struct serve_budget. */

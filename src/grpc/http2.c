@@ -2,6 +2,7 @@
  * What nghttp2 tells of a connection: streams that begin, their heads and bodies, and their ends. It is fed, and asked
  * for its bytes, in grpc.c.
  */
+#include "commands/patient.h"
 #include "grpc/call.h"
 #include "grpc/timeout.h"
 
@@ -52,8 +53,16 @@ static void forget_message(struct grpc_call *call)
     call->message = NULL;
 }
 
+/* The request waits no more. */
+static void leave(struct grpc_call *call)
+{
+    call->session->waiting -= call->ticket > 0;
+    patient_leave(call->session->grpc->commands, &call->ticket);
+}
+
 static void forget(struct grpc_call *call)
 {
+    leave(call);
     struct grpc_account *account = &call->session->account;
     forget_message(call);
     grpc_give(account, call->answer);
@@ -92,19 +101,24 @@ static bool is_late(const struct grpc_call *call, uint64_t now_ns)
     return now_ns - call->begun_ns >= call->timeout_ns;
 }
 
-/* The client has said all. */
+/* The client has said all: now, or long ago, and its request waits. */
 static void finish(struct grpc_call *call)
 {
     struct grpc *grpc = call->session->grpc;
     if (call->answered)
         return;
+    call->session->waiting -= call->ticket > 0;
     if (is_late(call, grpc->turn.now_ns))
         grpc_refuse(call, GRPC_DEADLINE_EXCEEDED, "grpc-timeout is over");
     else if (call->prefix_bytes < GRPC_PREFIX_BYTES || call->message_bytes < call->message_size)
         grpc_refuse(call, GRPC_INVALID_ARGUMENT, "the message is not whole");
     else
         call->method->answer(call);
-    forget_message(call);
+    if (call->answered) {
+        patient_leave(grpc->commands, &call->ticket);
+        forget_message(call);
+    }
+    call->session->waiting += call->ticket > 0;
 }
 
 /* ---- bodies ---- */
@@ -309,7 +323,25 @@ void grpc_http2_expire(struct grpc_session *session)
         struct grpc_call *call = LIST_OWNER(link, struct grpc_call, link);
         if (grpc->turn.now_ns - call->begun_ns < grpc->options.request_timeout_ns)
             break; /* those that follow began later */
-        if (!call->answered)
+        if (!call->answered && call->ticket == 0)
             grpc_refuse(call, GRPC_DEADLINE_EXCEEDED, "the request is not whole after clients.request_timeout");
+    }
+}
+
+void grpc_http2_leave(struct grpc_session *session)
+{
+    for (struct list *link = session->calls.next; link != &session->calls; link = link->next)
+        leave(LIST_OWNER(link, struct grpc_call, link));
+}
+
+void grpc_http2_retry(struct grpc_session *session)
+{
+    const struct grpc *grpc = session->grpc;
+    for (struct list *link = session->calls.next; link != &session->calls && session->waiting > 0;
+         link = link->next) {
+        struct grpc_call *call = LIST_OWNER(link, struct grpc_call, link);
+        if (call->ticket > 0 &&
+            (is_late(call, grpc->turn.now_ns) || patient_is_due(grpc->commands, call->ticket, grpc->turn.now_ns)))
+            finish(call);
     }
 }

@@ -41,6 +41,8 @@ struct asking {
     struct asked *asked;     /* one for each descriptor */
     struct charged *charged; /* room for CHARGED_MAX */
     uint32_t charged_count;
+    bool begun; /* some descriptor was decided, so that the others are as well: no request is decided twice */
+    bool held;  /* the request has to wait */
     struct grpc_reply reply;
     struct question question;
     struct decision decision;
@@ -200,6 +202,20 @@ static void give_back(struct asking *asking)
     asking->decision.allowed = true;
 }
 
+/* Only the first descriptor that takes something may wait. False: it has to, and nothing is decided. */
+static bool take(struct asking *asking, const struct match *match, const struct asker *asker)
+{
+    struct commands *commands = asking->grpc->commands;
+    const uint64_t now_ns = asking->grpc->turn.now_ns;
+    if (asking->begun)
+        call_decide(commands, match, asker, now_ns, &asking->decision);
+    else
+        asking->held =
+            !call_decide_patiently(commands, match, asker, &asking->call->ticket, now_ns, &asking->decision);
+    asking->begun = true;
+    return !asking->held;
+}
+
 static void decide_by_rules(struct asking *asking, const struct asked *asked)
 {
     struct commands *commands = asking->grpc->commands;
@@ -212,10 +228,14 @@ static void decide_by_rules(struct asking *asking, const struct asked *asked)
         return;
     }
     if (asked->gives_back) {
+        asking->begun = true;
         give_back(asking);
     } else {
         reduce(asking, match);
-        call_decide(commands, match, asked->hits > 0 ? &asker : NULL, asking->grpc->turn.now_ns, &asking->decision);
+        if (asked->hits == 0)
+            call_decide(commands, match, NULL, asking->grpc->turn.now_ns, &asking->decision);
+        else if (!take(asking, match, &asker))
+            return;
         if (asking->decision.allowed && asked->hits > 0)
             note_charged(asking, match, asking->decision.verdict);
     }
@@ -274,6 +294,7 @@ static bool decide_by_itself(struct asking *asking, size_t index, const struct a
         grpc_refuse(asking->call, GRPC_RESOURCE_EXHAUSTED, "descriptor %zu: %s", index, error);
         return false;
     }
+    asking->begun = true;
     if (asked->gives_back) {
         (void)node_return(commands->node, &charge, 1, asked->hits, now_ns);
         charge.cost = 0;
@@ -303,7 +324,7 @@ static bool is_known(struct asking *asking)
 static bool decide_all(struct asking *asking)
 {
     const bool known = is_known(asking);
-    for (size_t i = 0; i < asking->request->n_descriptors && !asking->call->answered; i++) {
+    for (size_t i = 0; i < asking->request->n_descriptors && !asking->call->answered && !asking->held; i++) {
         const struct asked *asked = &asking->asked[i];
         asking->grpc->worked += DESCRIPTOR_WORK + command_table[COMMAND_CHECK].work;
         if (!known)
@@ -313,7 +334,7 @@ static bool decide_all(struct asking *asking)
         else if (!decide_by_itself(asking, i, asked))
             return false;
     }
-    return !asking->call->answered;
+    return !asking->call->answered && !asking->held;
 }
 
 /* Whatever a descriptor asks for is of its domain. */
@@ -334,6 +355,7 @@ void grpc_should_rate_limit(struct grpc_call *call)
     asking.call = call;
     asking.grpc = call->session->grpc;
     asking.charged_count = 0;
+    asking.begun = asking.held = false;
     if (!read_all(&asking) || !may_ask(&asking) || !decide_all(&asking))
         return;
     const Envoy__Service__Ratelimit__V3__RateLimitResponse *response =

@@ -1,5 +1,7 @@
 #include "http/ask.h"
 
+#include "commands/patient.h"
+
 #include <stdio.h>
 #include <strings.h>
 
@@ -95,6 +97,20 @@ struct verdict_report http_decide(struct http_call *call, struct question *quest
     report.drained = drains;
     report.taken = taken;
     return report;
+}
+
+bool http_decide_patiently(struct http_call *call, struct question *question, struct decision *decision,
+                           struct verdict_report *report)
+{
+    struct commands *commands = call->http->commands;
+    const struct asker asker = {.query = &question->query, .trace = trace_of, .trace_context = call};
+    patient_say(&question->match, question->query.patience_ms);
+    call->work += command_table[COMMAND_CHECK].work;
+    call->holds = !call_decide_patiently(commands, &question->match, &asker, &call->session->waiting,
+                                         call->turn.now_ns, decision);
+    if (!call->holds)
+        *report = verdict_report(commands, &question->match, decision->allowed, decision->verdict);
+    return !call->holds;
 }
 
 void http_answer_verdict(struct http_call *call, const struct verdict_report *report)

@@ -21,6 +21,12 @@ bool http_match(struct http_call *call, struct question *question, const char *p
 /* Decides, and counts what that cost. */
 struct verdict_report http_decide(struct http_call *call, struct question *question, bool take,
                                   struct decision *decision);
+/*
+ * The same for the only request of a call, which takes tokens, and may wait. False: it has to (call->holds): nothing
+ * may be done for the call.
+ */
+bool http_decide_patiently(struct http_call *call, struct question *question, struct decision *decision,
+                           struct verdict_report *report);
 /* Begins the answer: its status, the fields of the head, and the object of the verdict, without its closing bracket. */
 void http_answer_verdict(struct http_call *call, const struct verdict_report *report);
 /* Body, object and rules of one request. `read` has what is no part of the query. */

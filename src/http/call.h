@@ -55,6 +55,7 @@ struct http_call {
     bool closes;   /* the connection, after the answer */
     bool feeds;    /* the body goes on until the connection ends: see live.h */
     bool delays;   /* the answer waits for session_delay_ms: a wrong password */
+    bool holds;    /* the request waits for its share, and is served again: see patient.h */
     uint32_t work; /* that the answer cost, see commands.h */
     char fields_room[HTTP_FIELDS_BYTES];
 };

@@ -7,13 +7,26 @@
 
 enum { PLACE_BYTES = 32 };
 
+/* A batch is decided at once, whatever its rules say. */
+enum decide_way { DECIDE_PEEK, DECIDE_AT_ONCE, DECIDE_PATIENTLY };
+
 static unsigned takes_of(bool take)
 {
     return JSON_TAKES_IDS | JSON_TAKES_COST | (take ? JSON_TAKES_KEY | JSON_TAKES_DRAIN : 0);
 }
 
-/* Decides, or gives the answer that the key stands for. False: the call is answered. */
-static bool decide(struct http_call *call, struct question *question, struct bytes key, bool take,
+/* Decides, at once or patiently. False: the request has to wait. */
+static bool decide_now(struct http_call *call, struct question *question, enum decide_way way,
+                       struct decision *decision, struct verdict_report *report)
+{
+    if (way == DECIDE_PATIENTLY && !question->query.drain)
+        return http_decide_patiently(call, question, decision, report);
+    *report = http_decide(call, question, way != DECIDE_PEEK, decision);
+    return true;
+}
+
+/* Decides, or gives the answer that the key stands for. False: the call is answered, or has to wait. */
+static bool decide(struct http_call *call, struct question *question, struct bytes key, enum decide_way way,
                    struct decision *decision, struct verdict_report *report)
 {
     struct http_once once;
@@ -27,7 +40,10 @@ static bool decide(struct http_call *call, struct question *question, struct byt
     case HTTP_ONCE_FIRST:
         break;
     }
-    *report = http_decide(call, question, take, decision);
+    if (!decide_now(call, question, way, decision, report)) {
+        http_once_end(call, &once, false); /* the key stands for nothing yet */
+        return false;
+    }
     http_once_note(&once, report);
     http_once_end(call, &once, report->allowed);
     return true;
@@ -53,11 +69,16 @@ static void answer_one(struct http_call *call, json_t *object, bool take)
     struct decision decision;
     struct verdict_report report;
     struct bytes key;
-    if (!http_read(call, object, takes_of(take) | JSON_TAKES_VERBOSE, "", &read) ||
-        !read_key(call, &read, take, &key))
+    const unsigned takes = takes_of(take) | JSON_TAKES_VERBOSE | (take ? JSON_TAKES_PATIENCE : 0);
+    if (!http_read(call, object, takes, "", &read) || !read_key(call, &read, take, &key))
         return;
+    if (read.query.drain && read.query.patience_ms != COMMAND_PATIENCE_NONE) {
+        http_problem(call, 400, "patience_ms", "not with drain, which waits for nothing: expected one of the two");
+        return;
+    }
     question.query = read.query;
-    if (!http_match(call, &question, "") || !decide(call, &question, key, take, &decision, &report))
+    if (!http_match(call, &question, "") ||
+        !decide(call, &question, key, take ? DECIDE_PATIENTLY : DECIDE_PEEK, &decision, &report))
         return;
     http_answer_verdict(call, &report);
     if (read.verbose)
@@ -154,7 +175,7 @@ static void answer_batch(struct http_call *call, json_t *batch, bool take)
         return;
     for (size_t i = 0; i < count; i++) {
         if (!question_at(call, batch, i, take, &question, &key) ||
-            !decide(call, &question, key, take, &decision, &report))
+            !decide(call, &question, key, take ? DECIDE_AT_ONCE : DECIDE_PEEK, &decision, &report))
             return;
         put_text(&call->body, i > 0 ? "," : "[");
         put_verdict(&call->body, &report);

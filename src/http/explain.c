@@ -153,6 +153,10 @@ void http_explain(struct http_call *call)
         http_problem(call, 400, "denied", "an explanation denies nothing: expected no such name");
         return;
     }
+    if (words.query.patience_ms != COMMAND_PATIENCE_NONE) {
+        http_problem(call, 400, "patience_ms", "an explanation waits for nothing: expected no such name");
+        return;
+    }
     question.query = words.query;
     http_alone(commands, true);
     explain(call, &question);

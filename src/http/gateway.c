@@ -21,7 +21,9 @@ static void answer(struct http_call *call, struct http_words *words)
     question.query = words->query;
     if (!http_match(call, &question, ""))
         return;
-    const struct verdict_report report = http_decide(call, &question, true, &decision);
+    struct verdict_report report;
+    if (!http_decide_patiently(call, &question, &decision, &report))
+        return;
     http_answer_verdict(call, &report);
     if (!report.allowed && words->denied_status > 0)
         call->status = words->denied_status;

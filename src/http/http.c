@@ -1,5 +1,6 @@
 #include "http/http.h"
 
+#include "commands/patient.h"
 #include "http/call.h"
 #include "http/live.h"
 
@@ -26,6 +27,7 @@ void http_open(struct http_session *session, const char *address)
 void http_close(struct http_session *session, struct commands *commands)
 {
     http_end_live(session, commands);
+    patient_leave(commands, &session->waiting);
     http_change_forget(&session->change);
 }
 
@@ -56,7 +58,7 @@ static void begin(struct http_call *call, struct http *http, struct http_session
     call->decoded = output_over(http->decoded, sizeof http->decoded);
     call->fields = output_over(call->fields_room, sizeof call->fields_room);
     call->body = output_over(http->body, HTTP_ANSWER_BYTES);
-    call->closes = call->delays = call->feeds = false;
+    call->closes = call->delays = call->feeds = call->holds = false;
     call->work = 0;
 }
 
@@ -126,6 +128,8 @@ bool http_resume(struct http *http, struct http_session *session, struct output 
         session->waits_check = false;
         return true;
     }
+    if (session->waiting > 0)
+        return patient_is_due(http->commands, session->waiting, turn.now_ns); /* it is served again */
     begin(&call, http, session, turn);
     http->message.method = session->waits_head ? HTTP_METHOD_HEAD : HTTP_METHOD_OTHER;
     http->message.is_1_0 = false;
@@ -171,7 +175,8 @@ static uint32_t work_done(const struct serving *serving)
     return serving->work + (uint32_t)((serving->output->size - serving->begun) / OUTPUT_WORK_BYTES);
 }
 
-/* The message that was framed, in `size` bytes. SERVE_AGAIN, or the session waits for a check: it was not served. */
+/* The message that was framed, in `size` bytes. SERVE_AGAIN, or the session waits for a check or its share: it was not
+ * served. */
 static enum serve_status serve_message(struct serving *serving, size_t size)
 {
     struct http *http = serving->http;
@@ -188,6 +193,9 @@ static enum serve_status serve_message(struct serving *serving, size_t size)
     serving->work += REQUEST_WORK + (uint32_t)(size / INPUT_WORK_BYTES) + call.work;
     if (call.session->waits_check)
         return SERVE_DELAY;
+    if (call.holds)
+        return SERVE_WAIT;
+    patient_leave(http->commands, &serving->session->waiting); /* it was answered without being decided */
     if (call.session->change != NULL) {
         put_off(&call);
         return SERVE_WAIT;
@@ -215,7 +223,7 @@ static enum serve_status serve_front(struct serving *serving, struct bytes input
     switch (http_frame(&serving->session->framer, input, &http->message, &whole, &fault)) {
     case HTTP_WHOLE:
         status = serve_message(serving, whole);
-        *size = status == SERVE_AGAIN || serving->session->waits_check ? 0 : whole;
+        *size = status == SERVE_AGAIN || serving->session->waits_check || serving->session->waiting > 0 ? 0 : whole;
         return status;
     case HTTP_CONTINUE:
         put_text(serving->output, "HTTP/1.1 100 Continue\r\n\r\n");

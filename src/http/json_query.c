@@ -8,12 +8,19 @@ static const struct {
     const char *option; /* of the commands; NULL: it is read on its own */
     unsigned taken_with;
 } members[] = {
-    {"service_id", "service", JSON_TAKES_IDS}, {"endpoint", "endpoint", JSON_TAKES_IDS},
-    {"tier", "tier", JSON_TAKES_IDS},          {"priority", "priority", JSON_TAKES_IDS},
-    {"rule", "rule", JSON_TAKES_IDS},          {"identifiers", NULL, JSON_TAKES_IDS},
-    {"cost", "cost", JSON_TAKES_COST},         {"ttl_ms", "ttl", JSON_TAKES_TTL},
-    {"verbose", NULL, JSON_TAKES_VERBOSE},     {"reservation", NULL, JSON_TAKES_RESERVATION},
-    {"idempotency_key", NULL, JSON_TAKES_KEY}, {"drain", NULL, JSON_TAKES_DRAIN},
+    {"service_id", "service", JSON_TAKES_IDS},
+    {"endpoint", "endpoint", JSON_TAKES_IDS},
+    {"tier", "tier", JSON_TAKES_IDS},
+    {"priority", "priority", JSON_TAKES_IDS},
+    {"rule", "rule", JSON_TAKES_IDS},
+    {"identifiers", NULL, JSON_TAKES_IDS},
+    {"cost", "cost", JSON_TAKES_COST},
+    {"ttl_ms", "ttl", JSON_TAKES_TTL},
+    {"verbose", NULL, JSON_TAKES_VERBOSE},
+    {"reservation", NULL, JSON_TAKES_RESERVATION},
+    {"idempotency_key", NULL, JSON_TAKES_KEY},
+    {"drain", NULL, JSON_TAKES_DRAIN},
+    {"patience_ms", "patience", JSON_TAKES_PATIENCE},
 };
 enum { MEMBERS = sizeof members / sizeof members[0] };
 
@@ -64,14 +71,15 @@ static bool read_ids(struct json_query *out, json_t *value, struct output *numbe
 static bool read_option(struct json_query *out, unsigned index, json_t *value, struct output *numbers)
 {
     const char *name = members[index].name;
-    const bool number = members[index].taken_with == JSON_TAKES_COST || members[index].taken_with == JSON_TAKES_TTL;
+    const unsigned numbered = JSON_TAKES_COST | JSON_TAKES_TTL | JSON_TAKES_PATIENCE;
+    const bool number = (members[index].taken_with & numbered) != 0;
     struct bytes text;
     if (number ? !json_is_integer(value) : !json_is_string(value))
         return fail(out, "", name, number ? "expected a whole number" : "expected a text");
     if (!text_of(value, numbers, &text))
         return fail(out, "", name, "the body has too many numbers");
-    return command_query_set(&out->query, bytes_of(members[index].option), text, QUERY_COST | QUERY_TTL,
-                             out->error) ||
+    return command_query_set(&out->query, bytes_of(members[index].option), text,
+                             QUERY_COST | QUERY_TTL | QUERY_PATIENCE, out->error) ||
            fail(out, "", name, NULL);
 }
 

@@ -27,6 +27,7 @@ enum {
     JSON_NEEDS_COST = 1 << 5,        /* JSON_TAKES_COST, and it must be there */
     JSON_TAKES_KEY = 1 << 6,         /* idempotency_key */
     JSON_TAKES_DRAIN = 1 << 7,
+    JSON_TAKES_PATIENCE = 1 << 8, /* patience_ms */
 };
 
 struct json_query {

@@ -9,8 +9,9 @@
 static const struct {
     const char *name, *option;
 } names[] = {
-    {"service_id", "service"}, {"endpoint", "endpoint"}, {"tier", "tier"},
-    {"priority", "priority"},  {"cost", "cost"},         {"rule", "rule"},
+    {"service_id", "service"},   {"endpoint", "endpoint"}, {"tier", "tier"},
+    {"priority", "priority"},    {"cost", "cost"},         {"rule", "rule"},
+    {"patience_ms", "patience"},
 };
 enum { NAMES = sizeof names / sizeof names[0], SAID_DENIED = 1 << NAMES };
 
@@ -59,7 +60,8 @@ static bool say(struct http_words *words, struct bytes name, struct bytes value)
         if ((words->said & 1u << i) != 0)
             return fail(words, name, "said twice: expected it once");
         words->said |= 1u << i;
-        return command_query_set(&words->query, bytes_of(names[i].option), value, QUERY_COST, words->error) ||
+        return command_query_set(&words->query, bytes_of(names[i].option), value, QUERY_COST | QUERY_PATIENCE,
+                                 words->error) ||
                fail(words, name, NULL);
     }
     return command_query_add_id(&words->query, name, value, words->error) || fail(words, name, NULL);

@@ -15,7 +15,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { CHARGES_MAX = 16 }; /* of one request */
+enum {
+    CHARGES_MAX = 16,       /* of one request */
+    PATIENCE_MAX_MS = 5000, /* of one charge */
+};
 
 /* What to do while some peer is silent. */
 enum isolation {
@@ -40,6 +43,8 @@ struct charge {
     bool sliding;           /* two cells, weighted: see `previous` */
     bool lease;  /* of a reservation: the tokens are held until it ends, and a commit gives all of them back */
     bool shadow; /* never denies; where it would deny, it charges nothing */
+    /* how long a request may wait that this charge refuses for want of a share alone; 0: it is refused at once */
+    uint16_t patience_ms;
 };
 
 #endif

@@ -19,6 +19,7 @@ struct named_limit {
     char name[LIMIT_NAME_BYTES];
     uint32_t id; /* a hash of the name: the same at every peer */
     struct limit_terms terms;
+    uint16_t patience_ms; /* see struct charge; a daemon's own matter: peers need not have the same */
 };
 
 struct named_limits {

@@ -31,6 +31,7 @@ static inline void fill_charge(const struct matcher *matcher, const struct varia
     charge->tenant = matcher->match->tenant;
     charge->inherit = variant->inherit;
     charge->on_isolation = variant->on_isolation;
+    charge->patience_ms = variant->patience_ms;
     charge->lease = variant->concurrency;
     charge->sliding = variant->sliding;
     charge->shadow = variant->shadow;

@@ -12,6 +12,7 @@ static struct charge charge_by_config(const struct variant *variant)
         .limit = variant->base.limit,
         .inherit = variant->inherit,
         .on_isolation = variant->on_isolation,
+        .patience_ms = variant->patience_ms,
     };
 }
 

@@ -147,7 +147,8 @@ struct rule {
     enum isolation on_isolation;
     enum rule_mode mode;
     enum rule_inherit inherit;
-    bool persist;                             /* counters survive a restart of the whole cluster */
+    bool persist;         /* counters survive a restart of the whole cluster */
+    uint64_t patience_ns; /* how long a request waits that only a share refuses; 0: it is refused at once */
     uint32_t priority_floor[RULE_PRIORITIES]; /* millionths of the limit, falling; 0 for critical */
     uint32_t adaptive_floor;      /* millionths of the amount, 1..1,000,000; 0: the rule is not adaptive */
     uint64_t adaptive_latency_ns; /* the target of latency samples; 0: none */

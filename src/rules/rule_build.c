@@ -15,7 +15,7 @@ const char *const rule_field_names[RULE_FIELDS] = {
     "id",           "service", "endpoint",       "by",      "when",      "replaces",     "algorithm",
     "rate",         "burst",   "limit",          "window",  "zone",      "overshoot",    "sync",
     "on_isolation", "mode",    "priority_floor", "tiers",   "overrides", "overrides_of", "overrides_file",
-    "allow",        "deny",    "adaptive",       "persist", "inherit",
+    "allow",        "deny",    "adaptive",       "persist", "inherit",   "patience",
 };
 
 /* ---- the block ---- */
@@ -209,7 +209,7 @@ static bool find_fields(struct rule_builder *builder)
                              "%.64s is unknown: expected id, service, endpoint, by, when, replaces, algorithm, "
                              "rate, burst, limit, "
                              "window, zone, overshoot, sync, on_isolation, mode, priority_floor, tiers, overrides, "
-                             "overrides_of, overrides_file, allow, deny, adaptive, persist, inherit",
+                             "overrides_of, overrides_file, allow, deny, adaptive, persist, inherit, patience",
                              node->key.data);
         builder->field[field] = node;
     }

@@ -205,6 +205,18 @@ static bool read_overshoot(struct rule_builder *builder)
     return true;
 }
 
+static bool read_patience(struct rule_builder *builder)
+{
+    const struct yaml_node *node = builder->field[RULE_FIELD_PATIENCE];
+    if (!node)
+        return true;
+    if (builder->rule->sync == RULE_BUDGET)
+        return rule_fail(&builder->reader, node->line,
+                         "patience makes no sense with sync: budget, whose shares never move");
+    return rule_read_duration(&builder->reader, node, "patience", 1000000, PATIENCE_MAX_MS * UINT64_C(1000000),
+                              &builder->rule->patience_ns);
+}
+
 bool rule_read_choices(struct rule_builder *builder)
 {
     struct rule *rule = builder->rule;
@@ -224,7 +236,7 @@ bool rule_read_choices(struct rule_builder *builder)
     rule->mode = (enum rule_mode)mode;
     rule->inherit = (enum rule_inherit)inherit;
     rule->persist = persist == 1;
-    return read_overshoot(builder);
+    return read_overshoot(builder) && read_patience(builder);
 }
 
 /* An absent level gets the floor of the level above it. */

@@ -39,6 +39,7 @@ enum rule_field {
     RULE_FIELD_ADAPTIVE,
     RULE_FIELD_PERSIST,
     RULE_FIELD_INHERIT,
+    RULE_FIELD_PATIENCE,
     RULE_FIELDS,
 };
 
@@ -64,7 +65,7 @@ bool rule_read_amounts(struct rule_builder *builder);
 /* Reads the amount of a tier or an override. The rule's own amount must be known. */
 bool rule_read_amount(const struct rule_builder *builder, const struct yaml_node *node, const char *field,
                       struct rule_amount *amount);
-/* Reads overshoot, sync, on_isolation, mode, persist and inherit. */
+/* Reads overshoot, sync, on_isolation, mode, persist, inherit and patience. */
 bool rule_read_choices(struct rule_builder *builder);
 bool rule_read_floors(struct rule_builder *builder);
 bool rule_read_adaptive(struct rule_builder *builder);

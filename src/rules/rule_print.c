@@ -173,6 +173,8 @@ static void behaviour(struct printer *printer, const struct rule *rule)
         line(printer, "sync", rule_syncs.name[rule->sync]);
     if (rule->on_isolation != ISOLATION_BUDGET)
         line(printer, "on_isolation", rule_isolations.name[rule->on_isolation]);
+    if (rule->patience_ns > 0)
+        line(printer, "patience", rule_duration_text(rule->patience_ns, text, sizeof text));
     if (rule->mode != RULE_ENFORCE)
         line(printer, "mode", rule_mode_name(rule->mode));
 }

@@ -98,6 +98,7 @@ static bool add_named(struct ruleset *ruleset, const struct ruleset_options *opt
         variant->base = (struct amount){.capacity = named->capacity, .limit = named->limit};
         variant->select_below = MILLION;
         variant->inherit = INHERIT_KEEP;
+        variant->patience_ms = named->patience_ms;
         variant->version = (struct ruled_version){.endpoint = everything, .by = {"", 0}};
     }
     key_of_dimension(&ruleset->default_key, &ruleset->hash_key, bytes_of(RULE_DEFAULT_DIMENSION));

@@ -41,6 +41,7 @@ struct ruleset_named {
     uint32_t id;    /* of the name; gives the salt of its keys */
     uint16_t limit; /* index in the limit set; the caller interned it */
     uint64_t capacity;
+    uint16_t patience_ms; /* as of a rule */
 };
 
 struct ruleset_options {

@@ -126,6 +126,7 @@ struct variant {
     uint32_t dimensions;                /* bits: the dimensions of `by` */
     uint32_t floor[RULE_PRIORITIES];    /* millionths of the amount */
     uint8_t inherit, on_isolation;
+    uint16_t patience_ms;
     bool sliding, concurrency;
     bool candidate, shadow, soft, has_canary; /* as in struct matched */
     /* Only the variant's own amount can apply unless the request has one of its tiers: no lists, windows or

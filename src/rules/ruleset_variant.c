@@ -216,6 +216,7 @@ bool variant_compile(struct ruleset *ruleset, struct service *service, struct va
     memcpy(variant->floor, rule->priority_floor, sizeof variant->floor);
     variant->inherit = rule->inherit == RULE_PROPORTIONAL ? INHERIT_PROPORTIONAL : INHERIT_KEEP;
     variant->on_isolation = (uint8_t)rule->on_isolation;
+    variant->patience_ms = (uint16_t)((rule->patience_ns + 999999) / 1000000);
     variant->sliding = rule->algorithm == RULE_SLIDING_WINDOW;
     variant->concurrency = rule->algorithm == RULE_CONCURRENCY;
     variant->soft = rule->mode == RULE_SOFT;

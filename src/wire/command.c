@@ -94,6 +94,16 @@ bool word_cost(struct bytes word, uint64_t *cost, char *error)
                      word_shown(word), word.data);
 }
 
+bool word_patience(struct bytes word, int32_t *patience_ms, char *error)
+{
+    uint64_t value;
+    if (!word_number(word, COMMAND_PATIENCE_MAX_MS, &value))
+        return word_fail(error, "PATIENCE is '%.*s': expected milliseconds from 0 to %d", word_shown(word),
+                         word.data, COMMAND_PATIENCE_MAX_MS);
+    *patience_ms = (int32_t)value;
+    return true;
+}
+
 bool word_key(struct bytes word, char *error)
 {
     if (word.size == 0)
@@ -130,13 +140,18 @@ bool word_decimal(struct bytes word, unsigned places, uint64_t max, uint64_t *va
     return digits > 0 && number <= max;
 }
 
-bool command_parse_can_access(const struct resp_command *command, struct bytes *key, uint64_t *cost, char *error)
+bool command_parse_can_access(const struct resp_command *command, struct command_access *access, char *error)
 {
-    *key = command->args[1];
-    *cost = 1;
-    if (command->count > 3)
-        return word_fail(error, "too many words: expected CAN_ACCESS key [cost]");
-    if (!word_key(*key, error))
+    uint32_t i = 2;
+    *access = (struct command_access){.key = command->args[1], .cost = 1, .patience_ms = COMMAND_PATIENCE_NONE};
+    if (!word_key(access->key, error))
         return false;
-    return command->count == 2 || word_cost(command->args[2], cost, error);
+    if (i < command->count && !word_is(command->args[i], "patience") &&
+        !word_cost(command->args[i++], &access->cost, error))
+        return false;
+    if (i == command->count)
+        return true;
+    if (command->count != i + 2 || !word_is(command->args[i], "patience"))
+        return word_fail(error, "wrong words: expected CAN_ACCESS key [cost] [PATIENCE ms]");
+    return word_patience(command->args[i + 1], &access->patience_ms, error);
 }

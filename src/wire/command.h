@@ -49,9 +49,10 @@ enum {
 #define COMMANDS(X)                                                                                                \
     X(CAN_ACCESS, "can_access", -2, 4,                                                                             \
       COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED, ROLE_CHECK, "limits",        \
-      "key [cost]", "Takes cost tokens (1) of the default limit for user=key: 1 if it was allowed, 0 if not.")     \
+      "key [cost] [PATIENCE ms]",                                                                                  \
+      "Takes cost tokens (1) of the default limit for user=key: 1 if it was allowed, 0 if not.")                   \
     X(CHECK, "check", -2, 4, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED,       \
-      ROLE_CHECK, "limits", "id [id ...] " COMMAND_SELECTORS " [COST n] [DRAIN] [WAIT] [VERBOSE]",                 \
+      ROLE_CHECK, "limits", "id [id ...] " COMMAND_SELECTORS " [COST n] [PATIENCE ms] [DRAIN] [WAIT] [VERBOSE]",   \
       "Takes tokens of every rule, or of none: allowed, limit, remaining, retry_after_ms, reset_after_ms, rule.")  \
     X(PEEK, "peek", -2, 4, COMMAND_READ | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED,          \
       ROLE_CHECK | ROLE_READ, "limits", "id [id ...] " COMMAND_SELECTORS " [COST n] [WAIT] [VERBOSE]",             \
@@ -198,6 +199,9 @@ struct subcommand_spec {
     struct command_spec spec;
 };
 
+/* Of a request, in milliseconds. NONE: it says nothing of its patience. */
+enum { COMMAND_PATIENCE_NONE = -1, COMMAND_PATIENCE_MAX_MS = 5000 };
+
 /* Indexed by id. */
 extern const struct command_spec command_table[COMMAND_ID_COUNT];
 extern const struct subcommand_spec subcommand_table[SUBCOMMAND_ID_COUNT];
@@ -217,8 +221,14 @@ bool word_is(struct bytes word, const char *lower);
 /* Parses a decimal number without sign, at most `max`. */
 bool word_number(struct bytes word, uint64_t max, uint64_t *number);
 
+/* The words of a CAN_ACCESS. */
+struct command_access {
+    struct bytes key;
+    uint64_t cost;       /* 1 unless given */
+    int32_t patience_ms; /* COMMAND_PATIENCE_NONE unless given */
+};
 /* Parses CAN_ACCESS; the arity must be checked. On failure returns false, with a sentence for the
  * client in `error` (COMMAND_ERROR_BYTES). */
-bool command_parse_can_access(const struct resp_command *command, struct bytes *key, uint64_t *cost, char *error);
+bool command_parse_can_access(const struct resp_command *command, struct command_access *access, char *error);
 
 #endif

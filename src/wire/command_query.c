@@ -82,6 +82,7 @@ enum option {
     OPTION_RULE,
     OPTION_COST,
     OPTION_TTL,
+    OPTION_PATIENCE,
     OPTION_WAIT,
     OPTION_VERBOSE,
     OPTION_DRAIN,
@@ -102,6 +103,7 @@ static const struct {
     [OPTION_RULE] = {"RULE", 0, true},
     [OPTION_COST] = {"COST", QUERY_COST, true},
     [OPTION_TTL] = {"TTL", QUERY_TTL, true},
+    [OPTION_PATIENCE] = {"PATIENCE", QUERY_PATIENCE, true},
     [OPTION_WAIT] = {"WAIT", QUERY_WAIT, false},
     [OPTION_VERBOSE] = {"VERBOSE", QUERY_VERBOSE, false},
     [OPTION_DRAIN] = {"DRAIN", QUERY_DRAIN, false},
@@ -152,6 +154,7 @@ static enum option option_of(struct bytes word)
     case 8:
         return letters == letters_of(bytes_of("endpoint"))   ? OPTION_ENDPOINT
                : letters == letters_of(bytes_of("priority")) ? OPTION_PRIORITY
+               : letters == letters_of(bytes_of("patience")) ? OPTION_PATIENCE
                                                              : OPTION_COUNT;
     default:
         return OPTION_COUNT;
@@ -244,6 +247,8 @@ static bool parse_option(enum option option, struct bytes value, struct command_
         if (word_number(value, COMMAND_TTL_MAX_MS, &query->ttl_ms) && query->ttl_ms > 0)
             return true;
         return word_fail(error, "TTL is '%.*s': expected milliseconds, 1 or more", word_shown(value), value.data);
+    case OPTION_PATIENCE:
+        return word_patience(value, &query->patience_ms, error);
     case OPTION_WAIT:
         query->wait = true;
         return true;
@@ -267,6 +272,7 @@ void command_query_clear(struct command_query *query)
     query->priority = PRIORITY_NORMAL;
     query->cost = 1;
     query->ttl_ms = 0;
+    query->patience_ms = COMMAND_PATIENCE_NONE;
     query->wait = query->verbose = query->drain = false;
 }
 

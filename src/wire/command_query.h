@@ -33,6 +33,7 @@ enum {
     QUERY_VERBOSE = 1 << 2,
     QUERY_TTL = 1 << 3, /* required where it is allowed */
     QUERY_DRAIN = 1 << 4,
+    QUERY_PATIENCE = 1 << 5,
 };
 
 struct command_id_words {
@@ -47,6 +48,7 @@ struct command_query {
     enum command_priority priority;             /* normal unless given */
     uint64_t cost;                              /* 1 unless given */
     uint64_t ttl_ms;
+    int32_t patience_ms; /* COMMAND_PATIENCE_NONE unless given */
     bool wait, verbose, drain;
 };
 

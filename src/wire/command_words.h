@@ -19,6 +19,8 @@ static inline int word_shown(struct bytes word)
 
 /* Parses a number of tokens. */
 bool word_cost(struct bytes word, uint64_t *cost, char *error);
+/* Parses milliseconds, 0 to COMMAND_PATIENCE_MAX_MS. */
+bool word_patience(struct bytes word, int32_t *patience_ms, char *error);
 /* Checks a key: 1 to COMMAND_VALUE_MAX_BYTES. */
 bool word_key(struct bytes word, char *error);
 

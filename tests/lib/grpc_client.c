@@ -122,10 +122,15 @@ void grpc_client_close(void)
 
 void grpc_client_begin(size_t memory_bytes, uint32_t window)
 {
+    served_open();
+    grpc_client_begin_in(memory_bytes, window);
+}
+
+void grpc_client_begin_in(size_t memory_bytes, uint32_t window)
+{
     const struct grpc_options options = {.limit_fields = HTTP_LIMIT_X,
                                          .memory_bytes = memory_bytes,
                                          .request_timeout_ns = 10000 * SERVED_MS};
-    served_open();
     client.grpc = grpc_create(&served.commands, &options);
     assert(client.grpc != NULL);
     client.room = OUTPUT_BYTES;

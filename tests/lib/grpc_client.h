@@ -45,6 +45,8 @@ extern struct grpc_client client;
 
 /* A daemon of that memory, and a client that is connected to it; `window`: of each of its streams, at first. */
 void grpc_client_begin(size_t memory_bytes, uint32_t window);
+/* The same in a world that has begun. */
+void grpc_client_begin_in(size_t memory_bytes, uint32_t window);
 void grpc_client_end(void);
 /* Another connection to the same daemon; the first one must be closed. */
 void grpc_client_connect(uint32_t window);

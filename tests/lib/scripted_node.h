@@ -41,6 +41,12 @@ bool node_rules_result(const struct node *node, uint64_t ticket, struct rules_re
     return node->result_known;
 }
 
+uint64_t node_stepped_ns(const struct node *node)
+{
+    (void)node;
+    return 0;
+}
+
 void node_prefetch_tags(const struct node *node, struct key_id id)
 {
     (void)id;

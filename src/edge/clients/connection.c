@@ -50,6 +50,7 @@ void connection_close(struct connection *connection)
     connection_set_state(connection, CONNECTION_CLOSING);
     list_remove(&connection->timed);
     list_remove(&connection->waiting);
+    list_remove(&connection->roused);
     list_remove(&connection->aside);
     list_remove(&connection->heard);
     assert(list_empty(&connection->unwritten));
@@ -110,6 +111,7 @@ static void start(struct connection *connection, struct listener *listener, uint
     list_init(&connection->timed);
     list_init(&connection->late);
     list_init(&connection->waiting);
+    list_init(&connection->roused);
     list_init(&connection->unwritten);
     list_init(&connection->aside);
     list_init(&connection->heard);

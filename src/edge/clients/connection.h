@@ -39,6 +39,7 @@ struct connection {
     struct list waiting;
     /* in the listener's list of connections of one weight that wait for a turn, and are not read */
     struct list aside;
+    struct list roused;    /* in the listener's list of connections some of whose requests wait */
     struct list heard;     /* in the listener's list of strangers, or of connections that the service knows */
     struct list unwritten; /* in the listener's list of connections with unwritten answers */
     size_t unwritten_at, unwritten_bytes; /* where the unwritten answers stand in the listener's output */
@@ -54,6 +55,7 @@ struct connection {
     bool input_more;  /* the last read filled its room: there may be more to read */
     bool greets;      /* the handshake of TLS is not over; until then `timed` has its deadline */
     bool fed;         /* the answer goes on until the connection ends: `waiting` is in the listener's list `fed` */
+    bool retries; /* it waits with SERVE_WAIT: without an answer, what is left is served if the client is there */
     bool stranger;
     enum listener_weight weight;
     enum connection_state state;
@@ -81,6 +83,8 @@ void connection_answer(struct connection *connection);
 void connection_write(struct connection *connection);
 /* Asks the service for the answer that the connection waits for, and serves on if the service has it. */
 void connection_resume(struct connection *connection);
+/* Asks the service what it can say to requests that wait, unless the reader has not taken what was said before. */
+void connection_rouse(struct connection *connection);
 /* Asks the service for the next piece of the answer that goes on, unless the reader has not taken the one before. */
 void connection_feed(struct connection *connection);
 /* Lets the client take all answers, then closes the connection. */

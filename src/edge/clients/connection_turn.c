@@ -61,6 +61,7 @@ static void leave(struct connection *connection, enum serve_status status, uint3
         connection_close_for_want_of_room(connection);
         return;
     }
+    connection->retries = status == SERVE_WAIT;
     if (status == SERVE_WAIT)
         list_insert_before(&listener->waiters, &connection->waiting);
     else if (status == SERVE_DELAY)
@@ -119,6 +120,8 @@ static void serve(struct connection *connection, struct bytes input, uint32_t *w
     } while (status == SERVE_AGAIN && connection->state == CONNECTION_OPEN);
     listener_weigh(listener, connection, *work - budget.work, budget.work == 0 || status == SERVE_ENOUGH);
     *work = budget.work;
+    if (budget.rouses && list_empty(&connection->roused))
+        list_insert_before(&listener->roused, &connection->roused);
     const size_t consumed = input.size - left.size;
     if (status == SERVE_LATER)
         put_off(connection, consumed);
@@ -217,6 +220,16 @@ void connection_answer(struct connection *connection)
         connection_write_or_close(connection, &output);
 }
 
+/* Serves the input that was left, unless the client has gone. */
+static void serve_left(struct connection *connection)
+{
+    uint32_t work = connection->listener->options.light_work;
+    if (stream_is_left(&connection->stream))
+        connection_close(connection);
+    else
+        connection_take_turn(connection, &work);
+}
+
 /* The answer waits while the reader has not taken earlier answers. */
 void connection_resume(struct connection *connection)
 {
@@ -227,7 +240,9 @@ void connection_resume(struct connection *connection)
         return;
     assert(!output.overflowed);
     list_remove(&connection->waiting);
-    if (output.size > 0 && !connection_write_now(connection, &output))
+    if (output.size == 0 && connection->retries)
+        serve_left(connection);
+    else if (output.size > 0 && !connection_write_now(connection, &output))
         connection_close(connection);
     else if (listener->closing && connection->state == CONNECTION_BLOCKED)
         connection_finish(connection);
@@ -235,6 +250,21 @@ void connection_resume(struct connection *connection)
         connection_linger(connection);
     else if (connection->state == CONNECTION_OPEN)
         connection_go_on(connection);
+}
+
+void connection_rouse(struct connection *connection)
+{
+    struct listener *listener = connection->listener;
+    if (!list_empty(&connection->unwritten))
+        listener_write(listener);
+    if (connection->state != CONNECTION_OPEN)
+        return;
+    struct output output = output_over(listener->output, LISTENER_OUTPUT_BYTES);
+    if (!connection->service->rouse(connection->service->context, connection->session, &output))
+        list_remove(&connection->roused);
+    assert(!output.overflowed);
+    if (output.size > 0)
+        connection_write_or_close(connection, &output);
 }
 
 void connection_feed(struct connection *connection)
@@ -266,6 +296,16 @@ void listener_resume(struct listener *listener)
         last = link == end;
         link = link->next;
         connection_resume(connection);
+    }
+    listener_write(listener); /* the loop may be about to wait */
+}
+
+void listener_rouse(struct listener *listener)
+{
+    struct list *next;
+    for (struct list *link = listener->roused.next; link != &listener->roused; link = next) {
+        next = link->next;
+        connection_rouse(LIST_OWNER(link, struct connection, roused));
     }
 }
 

@@ -173,6 +173,7 @@ bool listener_init(struct listener *listener, uv_loop_t *loop, const struct serv
     list_init(&listener->late);
     list_init(&listener->waiters);
     list_init(&listener->fed);
+    list_init(&listener->roused);
     list_init(&listener->unwritten);
     listener->crowded = options->crowd_count == 0;
     pool_init(&listener->pool, options->buffers_max_bytes);
@@ -341,6 +342,8 @@ void listener_close(struct listener *listener, void (*closed)(void *context), vo
     if (listener->closing)
         return;
     listener_answer(listener);
+    listener_resume(listener);
+    listener_rouse(listener);
     listener->closing = true;
     listener->closed = closed;
     listener->closed_context = context;

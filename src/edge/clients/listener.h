@@ -52,7 +52,10 @@ enum serve_status {
     SERVE_CLOSE, /* the listener must write the output, then close */
     /* all of the input was taken, and nothing is answered yet: the listener calls `answer` later, or at once */
     SERVE_LATER,
-    /* the last command that was taken is not answered yet: the listener must call `resume` before all else */
+    /*
+     * The last command that was taken is not answered yet, or the first one of the input that is left must not be
+     * served yet: the listener must call `resume` before all else.
+     */
     SERVE_WAIT,
     SERVE_DELAY,  /* like SERVE_WAIT, and `resume` is called, and is true, after delay_ms */
     SERVE_ENOUGH, /* the work is used up: the listener must write the output, and call again in another turn */
@@ -65,6 +68,7 @@ struct serve_budget {
     /* In units of the service. The last command is the one that uses up the work. Becomes the work that is left. */
     uint32_t work;
     uint32_t delay_ms; /* set if the status is SERVE_DELAY */
+    bool rouses; /* set if some request waits, while the session serves others: the listener must call `rouse` */
 };
 
 /* The functions that serve the bytes of a protocol. All calls come from the thread of the loop. */
@@ -99,6 +103,11 @@ struct service {
      * NULL: the service never has such an answer.
      */
     void (*feed)(void *context, void *session, struct output *output);
+    /*
+     * Appends, to an output as for `serve`, what can be said by now to requests that wait. False: nothing waits any
+     * more, and all is said. NULL: the service never sets `rouses`.
+     */
+    bool (*rouse)(void *context, void *session, struct output *output);
     /*
      * True if the client has shown who it is. Asked after each time the client was served, until it
      * is true. NULL: it is true for every client.
@@ -237,6 +246,7 @@ struct listener {
     bool crowded;                   /* the turn before had crowd_count reads */
     struct list waiters;            /* connections that wait with SERVE_WAIT */
     struct list fed;                /* connections whose answer goes on with SERVE_FEED */
+    struct list roused;             /* connections that are served while some of their requests wait */
     struct list unwritten;          /* connections whose answers wait to be written */
     struct output unwritten_output; /* the answers that wait to be written */
     uv_timer_t timer;
@@ -304,6 +314,13 @@ void listener_resume(struct listener *listener);
 static inline bool listener_waits(const struct listener *listener)
 {
     return !list_empty(&listener->waiters);
+}
+
+/* Does the same for single requests that wait, of connections that are served meanwhile. */
+void listener_rouse(struct listener *listener);
+static inline bool listener_rouses(const struct listener *listener)
+{
+    return !list_empty(&listener->roused);
 }
 
 /*

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -87,6 +88,12 @@ bool stream_watch(struct stream *stream)
 void stream_unwatch(struct stream *stream)
 {
     (void)uv_read_stop(uv_stream_of(stream));
+}
+
+bool stream_is_left(const struct stream *stream)
+{
+    struct pollfd polled = {.fd = stream->fd, .events = POLLRDHUP};
+    return poll(&polled, 1, 0) > 0 && (polled.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
 /* ---- writing ---- */

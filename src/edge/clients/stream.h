@@ -78,6 +78,9 @@ void stream_describe_peer(const struct stream *stream, char *text, size_t room);
 bool stream_watch(struct stream *stream);
 void stream_unwatch(struct stream *stream);
 
+/* True: the other side has closed the stream, or says nothing more, whatever is still to be read. */
+bool stream_is_left(const struct stream *stream);
+
 /*
  * Has `rest` written as the other side takes it, then calls `written`. Only one rest at a time.
  * False: the stream is broken.

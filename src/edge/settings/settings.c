@@ -105,6 +105,15 @@ static bool read_terms(const struct settings_reader *reader, struct limit_terms 
     return read_overshoot(reader, terms->capacity, &terms->overshoot);
 }
 
+static bool read_patience(const struct settings_reader *reader, uint16_t *patience_ms)
+{
+    uint64_t patience_ns = 0;
+    if (!read_duration(reader, "patience", MILLISECOND, PATIENCE_MAX_MS * MILLISECOND, &patience_ns))
+        return false;
+    *patience_ms = (uint16_t)((patience_ns + MILLISECOND - 1) / MILLISECOND);
+    return true;
+}
+
 /* `reader` is within the limit's entry. */
 static bool read_limit(const struct settings_reader *reader, struct named_limits *set, unsigned index,
                        bool *is_default)
@@ -123,6 +132,8 @@ static bool read_limit(const struct settings_reader *reader, struct named_limits
     *is_default = chosen;
     if (!named_limit_init(&set->limit[set->count], bytes_of(name), &terms, &error))
         return reader_fail(reader, "", "limits[%u] '%s': %s", index, name, error.text);
+    if (!read_patience(reader, &set->limit[set->count].patience_ms))
+        return false;
     twin = named_limit_find_id(set, set->limit[set->count].id);
     if (twin >= 0)
         return reader_fail(reader, "",

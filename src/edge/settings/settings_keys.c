@@ -86,6 +86,7 @@ const struct settings_key settings_keys[] = {
     {"limits.capacity", ENTRY},
     {"limits.rate", ENTRY},
     {"limits.overshoot", ENTRY},
+    {"limits.patience", ENTRY},
     {"limits.default", ENTRY},
     {"interval", DURATION(node.interval_ns, MILLISECOND, 60 * SECOND)},
     {"silent_after", DURATION(node.silent_after_ns, 0, 0)},

@@ -133,12 +133,15 @@ static void put_limits(struct printer *printer)
     const struct named_limits *limits = &printer->settings->limits;
     for (uint32_t i = 0; i < limits->count; i++) {
         const struct named_limit *limit = &limits->limit[i];
-        char rate[UNITS_TEXT_BYTES];
+        char rate[UNITS_TEXT_BYTES], patience[UNITS_TEXT_BYTES];
         begin_map(printer);
         put_text(printer, "name", limit->name);
         put_number(printer, "capacity", limit->terms.capacity);
         put(printer, "rate", units_format_rate(rate, sizeof rate, limit->terms.rate, limit->terms.period_ns));
         put_number(printer, "overshoot", limit->terms.overshoot);
+        if (limit->patience_ms > 0)
+            put(printer, "patience",
+                units_format_duration(patience, sizeof patience, limit->patience_ms * UINT64_C(1000000)));
         if (i == limits->by_default)
             put(printer, "default", "true");
         end_map(printer);

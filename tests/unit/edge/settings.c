@@ -55,7 +55,7 @@ static const struct mistake mistakes[] = {
      "f:5: listen.client is not a known key: expected one of clients, gossip, snapshots, http, "
      "clients_tls, http_tls, grpc, grpc_tls"},
     {"node: a\nlimits:\n- name: d\n  burst: 5\n",
-     "f:4: limits[0].burst is not a known key: expected one of name, capacity, rate, overshoot, default"},
+     "f:4: limits[0].burst is not a known key: expected one of name, capacity, rate, overshoot, patience, default"},
     {LEAST "node: b\n", "f:4: node is given twice, first in line 1: expected it once"},
     {"node: a\nlisten: {gossip: 'h:1',\n  clients: 'h:2', gossip: 'h:3'}\n" LIMITS,
      "f:3: listen.gossip is given twice, first in line 2: expected it once"},
@@ -378,7 +378,7 @@ static const char full[] =
     "peers:\n- {node: eu-west, region: eu-west, gossip: 10.0.0.2:7071}\n"
     "- {node: ap-south, region: ap-south, gossip: '[fd00::1]:7071', snapshots: '[fd00::1]:8000'}\n"
     "limits:\n- {name: default, capacity: 1_000, rate: 6000/m, overshoot: 20%, default: true}\n"
-    "- {name: strict, capacity: 7, rate: 5/10s, overshoot: 0}\n"
+    "- {name: strict, capacity: 7, rate: 5/10s, overshoot: 0, patience: 50ms}\n"
     "- {name: burst, capacity: 100, rate: 1/1.5h}\n"
     "interval: 50ms\nsilent_after: 3s\njoin_timeout: 0\nleave_timeout: 1.5s\nforget_after: 1h\n"
     "table:\n  keys: 4096\ngossip_pace: 2000\nlog_keys: 1,000\nmessage_max: 64KiB\nmax_connections: 77\n"

@@ -7,7 +7,7 @@
 #include <sodium.h>
 #include <stdlib.h>
 
-#define LEAST "node: a\nlimits:\n- {name: d, capacity: 100, rate: 100/s}\n"
+#define LEAST "node: a\nlimits:\n- {name: d, capacity: 100, rate: 100/s, patience: 50ms}\n"
 
 #define HASH "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHRzb21lc2FsdA$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc"
 

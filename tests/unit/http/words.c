@@ -55,6 +55,8 @@ static void test_query(void)
     OK_STRING(told("ip=1.2.3.4&user_id=7&service_id=shop&endpoint=/v1/x&tier=pro&rule=r&cost=3&priority=high"),
               "ip=1.2.3.4 user_id=7 shop|/v1/x|pro|r|3 2 0", "but for the names of options");
     OK_STRING(told("user=a&denied=403"), "user=a ||||1 1 403", "a gateway may want another status");
+    OK_STRING(told("user=a&patience_ms=5001"),
+              "! patience_ms: PATIENCE is '5001': expected milliseconds from 0 to 5000", "patience has its bound");
     OK_STRING(told("user=a%20b%2Bc+d&&"), "user=a b+c d ||||1 1 0", "values are decoded");
     OK_STRING(told("user=a&ip=&endpoint="), "user=a ||||1 1 0", "an empty value is none");
     OK_STRING(told("user=a&user=b"), "! user: a second id of dimension 'user': expected each dimension once",

@@ -189,7 +189,10 @@ static const struct {
                                       "when, replaces, algorithm, rate, burst, limit, window, "
                                       "zone, overshoot, sync, on_isolation, mode, priority_floor, tiers, "
                                       "overrides, overrides_of, overrides_file, allow, deny, adaptive, persist, "
-                                      "inherit"},
+                                      "inherit, patience"},
+    {"id: a\nrate: 1/s\npatience: 6s", "r.yaml:3: rule a: patience is '6s': expected a duration from 1ms to 5s"},
+    {"id: a\nrate: 1/s\nsync: budget\npatience: 1s",
+     "r.yaml:4: rule a: patience makes no sense with sync: budget, whose shares never move"},
     {"id: a\nrate: 1/s\nrate: 2/s", "r.yaml:3: rate is given twice, first in line 2: expected it once"},
     {"id: a\nrate: 5", "r.yaml:2: rule a: rate is '5': expected a rate such as 100/m, or unlimited"},
     {"id: a\nrate: 0/s\nburst: 5", "r.yaml:3: rule a: burst makes no sense with a rate of 0, which admits nothing"},
@@ -398,6 +401,7 @@ static void draw_rule(struct random *random, char *text, size_t room)
         "on_isolation: open\n",
         "mode: off\n",
         "inherit: reset\n",
+        "patience: 50ms\n",
         "persist: true\n",
         "persist: false\n",
         "priority_floor: {low: 33.3333%, high: 1%}\n",

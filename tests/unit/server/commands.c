@@ -216,7 +216,8 @@ static void test_group(void)
 
     OK_STRING(ask("CAN_ACCESS a\nPING\nCAN_ACCESS b 0\nCAN_ACCESS\nCAN_ACCESS c x\nECHO z\n"),
               ":0\r\n+PONG\r\n:1\r\n"
-              "-ERR wrong number of arguments for 'can_access' command: expected can_access key [cost]\r\n"
+              "-ERR wrong number of arguments for 'can_access' command: "
+              "expected can_access key [cost] [PATIENCE ms]\r\n"
               "-ERR cost 'x' is out of range: expected a whole number of tokens from 0 to 1000000000000\r\n"
               "$1\r\nz\r\n",
               "decisions, other commands and mistakes keep their order");

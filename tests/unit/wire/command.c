@@ -71,36 +71,49 @@ static void test_numbers(void)
 static void test_can_access(void)
 {
     char error[COMMAND_ERROR_BYTES], line[400];
-    struct bytes key;
-    uint64_t cost;
+    struct command_access access;
     words("CAN_ACCESS alice\n");
-    OK(command_parse_can_access(&command, &key, &cost, error) && cost == 1, "CAN_ACCESS key costs 1");
-    OK_STRING(text_of(key), "alice", "its key");
+    OK(command_parse_can_access(&command, &access, error) && access.cost == 1, "CAN_ACCESS key costs 1");
+    OK_STRING(text_of(access.key), "alice", "its key");
     words("CAN_ACCESS a=b=c 25\n");
-    OK(command_parse_can_access(&command, &key, &cost, error) && cost == 25, "CAN_ACCESS key cost");
-    OK_STRING(text_of(key), "a=b=c", "its key is taken verbatim");
+    OK(command_parse_can_access(&command, &access, error) && access.cost == 25, "CAN_ACCESS key cost");
+    OK_STRING(text_of(access.key), "a=b=c", "its key is taken verbatim");
     words("CAN_ACCESS alice 0\n");
-    OK(command_parse_can_access(&command, &key, &cost, error) && cost == 0, "a cost of 0 asks whether debt stands");
+    OK(command_parse_can_access(&command, &access, error) && access.cost == 0,
+       "a cost of 0 asks whether debt stands");
+
+    OK_I64(access.patience_ms, COMMAND_PATIENCE_NONE, "it says nothing of its patience");
+    words("CAN_ACCESS alice 2 patience 5000\n");
+    OK(command_parse_can_access(&command, &access, error) && access.cost == 2 && access.patience_ms == 5000,
+       "CAN_ACCESS key cost PATIENCE ms");
+    words("CAN_ACCESS alice PATIENCE 0\n");
+    OK(command_parse_can_access(&command, &access, error) && access.cost == 1 && access.patience_ms == 0,
+       "CAN_ACCESS key PATIENCE ms");
+    words("CAN_ACCESS alice PATIENCE 5001\n");
+    OK(!command_parse_can_access(&command, &access, error), "nobody waits for longer than 5 s");
+    OK_STRING(error, "PATIENCE is '5001': expected milliseconds from 0 to 5000", "why");
+    words("CAN_ACCESS alice 2 PATIENCE\n");
+    OK(!command_parse_can_access(&command, &access, error), "nor for nothing");
 
     words("CAN_ACCESS alice -1\n");
-    OK(!command_parse_can_access(&command, &key, &cost, error), "a negative cost is refused");
+    OK(!command_parse_can_access(&command, &access, error), "a negative cost is refused");
     OK_STRING(error, "cost '-1' is out of range: expected a whole number of tokens from 0 to 1000000000000", "why");
     words("CAN_ACCESS alice 1000000000001\n");
-    OK(!command_parse_can_access(&command, &key, &cost, error), "so is an absurd one");
+    OK(!command_parse_can_access(&command, &access, error), "so is an absurd one");
     words("CAN_ACCESS alice lots\n");
-    OK(!command_parse_can_access(&command, &key, &cost, error), "so is a word");
+    OK(!command_parse_can_access(&command, &access, error), "so is a word");
     words("CAN_ACCESS alice 1 1\n");
-    OK(!command_parse_can_access(&command, &key, &cost, error), "so are further words");
+    OK(!command_parse_can_access(&command, &access, error), "so are further words");
     words("CAN_ACCESS \"\"\n");
-    OK(!command_parse_can_access(&command, &key, &cost, error), "so is an empty key");
+    OK(!command_parse_can_access(&command, &access, error), "so is an empty key");
     memset(line, 'k', sizeof line);
     memcpy(line, "CAN_ACCESS ", 11);
     memcpy(line + 11 + 256, "\n", 2);
     words(line);
-    OK(command_parse_can_access(&command, &key, &cost, error) && key.size == 256, "a key of 256 bytes is taken");
+    OK(command_parse_can_access(&command, &access, error) && access.key.size == 256, "a key of 256 bytes is taken");
     memcpy(line + 11 + 256, "k\n", 3);
     words(line);
-    OK(!command_parse_can_access(&command, &key, &cost, error), "one of 257 is not");
+    OK(!command_parse_can_access(&command, &access, error), "one of 257 is not");
     OK_STRING(error, "key of 257 bytes: expected at most 256", "why");
 }
 

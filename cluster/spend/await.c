@@ -1,0 +1,67 @@
+/*
+ * await looks at the verdicts of a refused request. Where a share alone refuses, it asks for what waits, and
+ * lets the request wait.
+ */
+#include "cluster/spend/await.h"
+
+#include "cluster/spend/voucher.h"
+#include "cluster/state/node_state.h"
+
+/* A refusal of those who may not overtake: as if what others wait for were taken already. */
+static void refuse_behind(struct node *node, const struct charge *charge, const struct await *await,
+                          uint64_t now_ns, struct verdict *verdict)
+{
+    const uint64_t left = verdict->remaining_tokens + voucher_tokens(node, charge->id, charge->limit, now_ns);
+    if (verdict->reason == VERDICT_NO_SHARE && left < await->ahead_tokens + charge->cost)
+        verdict->reason = VERDICT_NO_TOKENS;
+    if (verdict->retry_after_ns == 0)
+        verdict->retry_after_ns = node->options.interval_ns;
+}
+
+/* A request that waits already goes on waiting when others have got the last tokens: more refill. */
+static bool may_wait(const struct node *node, const struct charge *charge, const struct verdict *verdict,
+                     bool waits_already)
+{
+    if (charge->patience_ms == 0 || (charge->on_isolation == ISOLATION_CLOSED && node->awake.somebody_silent))
+        return false;
+    return verdict->reason == VERDICT_NO_SHARE || (waits_already && verdict->reason == VERDICT_NO_TOKENS);
+}
+
+static void hold_by(const struct charge *charge, struct await *await)
+{
+    if (!await->held) {
+        await->key = charge->id;
+        await->tokens = charge->cost * (1 + (uint64_t)await->repeats);
+        await->patience_ms = charge->patience_ms;
+    } else if (charge->patience_ms < await->patience_ms) {
+        await->patience_ms = charge->patience_ms;
+    }
+    await->held = true;
+}
+
+bool await_hold(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
+                struct verdict *verdicts, struct await *await)
+{
+    const bool again = await_is_again(await);
+    bool all_wait = !await->last;
+    for (size_t i = 0; i < count; i++) {
+        if (verdicts[i].allowed || charges[i].shadow)
+            continue;
+        if (await_is_behind(await, &charges[i]))
+            refuse_behind(node, &charges[i], await, now_ns, &verdicts[i]);
+        if (all_wait && may_wait(node, &charges[i], &verdicts[i], again))
+            hold_by(&charges[i], await);
+        else
+            all_wait = false;
+    }
+    await->held = await->held && all_wait;
+    for (size_t i = 0; i < count && await->held; i++) {
+        if (verdicts[i].reason != VERDICT_NO_SHARE || charges[i].shadow)
+            continue;
+        if (again)
+            voucher_note_waiting(node, &charges[i], await->waiting_tokens, now_ns);
+        else if (await->repeats > 0)
+            voucher_note_more(node, &charges[i], charges[i].cost * await->repeats);
+    }
+    return await->held;
+}

@@ -1,0 +1,143 @@
+/*
+ * ShouldRateLimit of requests that wait for their share, while others of the connection go on: one node of two, whose
+ * other half is never heard from, so that only refill brings rights.
+ */
+#include "grpc/grpc.h"
+
+#include "envoy/service/ratelimit/v3/rls.pb-c.h"
+#include "tests/lib/grpc_client.h"
+#include "tests/lib/served.h"
+
+enum { MEMORY = 4 << 20 };
+
+typedef Envoy__Extensions__Common__Ratelimit__V3__RateLimitDescriptor Descriptor;
+typedef Envoy__Extensions__Common__Ratelimit__V3__RateLimitDescriptor__Entry Entry;
+typedef Envoy__Service__Ratelimit__V3__RateLimitRequest Request;
+typedef Envoy__Service__Ratelimit__V3__RateLimitResponse Response;
+
+static ProtobufCBinaryData data_of(const char *text)
+{
+    return (ProtobufCBinaryData){strlen(text), (uint8_t *)(uintptr_t)text};
+}
+
+/* Asks for so many hits of a user. Returns the stream. */
+static int32_t ask(const char *user, uint32_t hits, const char *timeout)
+{
+    uint8_t message[512];
+    Entry entry = ENVOY__EXTENSIONS__COMMON__RATELIMIT__V3__RATE_LIMIT_DESCRIPTOR__ENTRY__INIT, *entries = &entry;
+    Descriptor descriptor = ENVOY__EXTENSIONS__COMMON__RATELIMIT__V3__RATE_LIMIT_DESCRIPTOR__INIT,
+               *descriptors = &descriptor;
+    Request request = ENVOY__SERVICE__RATELIMIT__V3__RATE_LIMIT_REQUEST__INIT;
+    entry.key = data_of("user");
+    entry.value = data_of(user);
+    descriptor.entries = &entries;
+    descriptor.n_entries = 1;
+    request.domain = data_of("edge");
+    request.descriptors = &descriptors;
+    request.n_descriptors = 1;
+    request.hits_addend = hits;
+    const size_t size = envoy__service__ratelimit__v3__rate_limit_request__pack(&request, message);
+    const int32_t stream =
+        grpc_client_ask(GRPC_RATE_LIMIT, (struct bytes){(const char *)message, size}, NULL, timeout, true);
+    grpc_client_run();
+    return stream;
+}
+
+/* 1: OK, 2: over the limit, 0: not answered yet; below 0: a status of gRPC. */
+static int told(int32_t stream)
+{
+    const struct grpc_heard *heard = grpc_client_heard(stream);
+    if (heard->status != 0 || heard->message_size < 5)
+        return heard->status == -1 ? 0 : -heard->status;
+    Response *response =
+        envoy__service__ratelimit__v3__rate_limit_response__unpack(NULL, heard->message_size - 5,
+                                                                   (const uint8_t *)heard->message + 5);
+    assert(response != NULL);
+    const int code = (int)response->overall_code;
+    envoy__service__ratelimit__v3__rate_limit_response__free_unpacked(response, NULL);
+    return code;
+}
+
+/* As the listener does, a millisecond at a time. */
+static void wait_ms(uint32_t ms)
+{
+    static char room[128 * 1024];
+    for (uint32_t i = 0; i < ms; i++) {
+        struct output output = output_over(room, sizeof room);
+        served_wait_ms(1);
+        waiting_begin_round(&served.commands.waiting);
+        (void)grpc_rouse(client.grpc, &client.session, &output,
+                         (struct turn){.now_ns = served.now_ns, .wall_ns = served.wall_ns});
+        (void)nghttp2_session_mem_recv(client.http2, (const uint8_t *)output.data, output.size);
+        grpc_client_run();
+    }
+}
+
+static uint64_t admitted(void)
+{
+    struct node_stats stats;
+    node_stats(served.node, &stats);
+    return stats.admitted_tokens;
+}
+
+static void begin(const char *patience)
+{
+    char rule[160];
+    served_open_with(1024, 1);
+    grpc_client_begin_in(MEMORY, 65535);
+    (void)snprintf(rule, sizeof rule, "{id: r, service: edge, by: user, rate: 100/s, overshoot: 0%s}", patience);
+    bool good = set_rules(rule);
+    assert(good);
+    while (strncmp(served_ask("CHECK ann SERVICE edge PATIENCE 0"), "[1", 2) == 0)
+        ;
+}
+
+static void test_waits(void)
+{
+    begin(", patience: 200ms");
+    const uint64_t before = admitted();
+    const int32_t waits = ask("ann", 1, NULL), other = ask("bob", 1, NULL);
+    OK(told(waits) == 0 && grpc_waits(&client.session), "a request waits");
+    OK_I64(told(other), 1, "another one of the connection is answered");
+    OK_U64(admitted(), before + 1, "nothing is charged for the first yet");
+    wait_ms(60);
+    OK_I64(told(waits), 1, "until rights come");
+    OK_U64(admitted(), before + 2, "and is charged once");
+    OK(!grpc_waits(&client.session) && served.commands.stats.patience_waiting == 0, "nobody waits any more");
+    OK_U64(served.commands.stats.grpc_requests, 2, "two requests were answered");
+    grpc_client_end();
+}
+
+static void test_ends(void)
+{
+    begin(", patience: 20ms");
+    const int32_t large = ask("ann", 30, NULL), late = ask("ann", 30, "5m");
+    OK(told(large) == 0 && told(late) != 1, "a large request waits");
+    wait_ms(10);
+    wait_ms(15);
+    OK_I64(told(large), 2, "and is refused at its deadline");
+    OK(told(late) == 2 || told(late) == -4, "or when its own time is over");
+    const uint64_t before = admitted();
+    (void)ask("ann", 30, NULL);
+    OK_U64(served.commands.stats.patience_waiting, 1, "one more waits");
+    grpc_client_close();
+    OK_U64(served.commands.stats.patience_waiting, 0, "until its client goes");
+    OK_U64(admitted(), before, "which costs nothing");
+    grpc_client_connect(65535);
+    grpc_client_end();
+}
+
+static void test_does_not(void)
+{
+    begin("");
+    OK_I64(told(ask("ann", 30, NULL)), 2, "without patience of the rule nobody waits");
+    grpc_client_end();
+}
+
+int main(void)
+{
+    test_waits();
+    test_ends();
+    test_does_not();
+    return tap_done();
+}
