@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "commands/commands.h"
 #include "commands/hot.h"
+#include "limit/events.h"
 #include "limit/reservation.h"
 #include "rules/match.h"
 #include "wire/command_hot.h"
@@ -66,6 +67,32 @@ bool call_decide_patiently(struct commands *commands, const struct match *match,
 static inline int64_t call_ms(uint64_t ns)
 {
     return ns == UINT64_MAX ? -1 : (int64_t)(ns / 1000000 + (ns % 1000000 != 0));
+}
+
+/* The work of a request beyond that of its command: the table of commands counts few keys in. */
+static inline uint32_t ask_work_of_keys(uint32_t key_count)
+{
+    enum { COUNTED_IN = 4 };
+    return key_count > COUNTED_IN ? key_count - COUNTED_IN : 0;
+}
+
+/*
+ * Walks along logs are as long as the logs, which one request knows only afterwards. So they are counted as work, and
+ * whoever asks for many of them at once gets times that are easier to tell: until all of a log has ended. Begins such
+ * a count.
+ */
+static inline uint64_t ask_begin_walks(void)
+{
+    enum { LOOKS_AT_ONCE = 4096 };
+    events_spare_from(events_looked() + LOOKS_AT_ONCE);
+    return events_looked();
+}
+
+/* The work of walks since ask_begin_walks answered `begun`. */
+static inline uint32_t ask_work_of_walks(uint64_t begun)
+{
+    enum { LOOKS_FOR_A_WORK = 16 };
+    return (uint32_t)((events_looked() - begun) / LOOKS_FOR_A_WORK);
 }
 
 /* The figures of a verdict that clients are told. If nothing is counted, each protocol has its own figures. */

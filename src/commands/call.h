@@ -18,7 +18,8 @@ struct call {
     struct bytes frame; /* the bytes of the command */
     struct answer answer;
     uint64_t now_ns, wall_ns;
-    bool close; /* close the connection after the reply */
+    uint32_t work; /* units that the call cost beyond those in the table of commands, its bytes and its answer */
+    bool close;    /* close the connection after the reply */
 };
 
 /* Executes the call, queues it for EXEC, or answers an error. */

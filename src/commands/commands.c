@@ -70,8 +70,9 @@ struct serving {
     struct session *session;
     struct output *output;
     struct turn turn;
-    uint32_t work;   /* units that were done so far, see command.h */
-    bool joins;      /* requests may join `pending`: the client is known, and no transaction queues them */
+    uint32_t work;        /* units that were done so far, see command.h, but for answers and walks along logs */
+    uint64_t walks_begun; /* of ask_begin_walks */
+    bool joins;           /* requests may join `pending`: the client is known, and no transaction queues them */
     bool shapes;     /* those of known shapes need no look at their words: the client may ask about all services */
     bool ends;       /* nothing more is served: the connection is to be closed, or a request has to wait */
     const char *end; /* of the input */
@@ -104,6 +105,7 @@ static bool execute(struct serving *serving, const struct resp_command *words, s
                         .now_ns = serving->turn.now_ns,
                         .wall_ns = serving->turn.wall_ns};
     call_dispatch(&call);
+    serving->work += call.work;
     if (output->overflowed) {
         output->overflowed = false;
         output->size = before;
@@ -172,8 +174,10 @@ static bool serve_words(struct serving *serving, enum resp_status parsed, const 
         return true;
     if (parsed == RESP_COMMAND)
         serving->work += work_of(words, frame.size);
+    const uint32_t keys_before = commands->pending.key_count;
     if (parsed == RESP_COMMAND && may_join(serving, words) &&
         pending_join(commands, words, frame, serving->turn, NULL)) {
+        serving->work += ask_work_of_keys(commands->pending.key_count - keys_before);
         decide_if_full(serving);
         return true;
     }
@@ -233,10 +237,11 @@ static void serve_queued(struct serving *serving)
     transaction_end(session, serving->commands);
 }
 
-/* The units that were done so far, with the answers that begin at `begun`. */
+/* The units that were done so far, with walks along logs, and with the answers that begin at `begun`. */
 static uint32_t work_done(const struct serving *serving, size_t begun)
 {
-    return serving->work + (uint32_t)((serving->output->size - begun) / OUTPUT_WORK_BYTES);
+    return serving->work + ask_work_of_walks(serving->walks_begun) +
+           (uint32_t)((serving->output->size - begun) / OUTPUT_WORK_BYTES);
 }
 
 enum serve_status commands_serve(struct commands *commands, struct session *session, struct bytes input,
@@ -246,6 +251,7 @@ enum serve_status commands_serve(struct commands *commands, struct session *sess
                               .session = session,
                               .output = output,
                               .turn = turn,
+                              .walks_begun = ask_begin_walks(),
                               .end = input.data + input.size};
     enum serve_status status = SERVE_MORE;
     const size_t begun = output->size;

@@ -2,6 +2,9 @@
 
 #include "commands/call.h"
 
+/* Units of command.h that a rule costs: a look, and a decision where it counts the identifiers. */
+enum { RULE_WORK = 1, CONCERNED_WORK = 3 };
+
 static const char *reason_text(enum verdict_reason reason)
 {
     switch (reason) {
@@ -83,17 +86,19 @@ struct elsewhere_sum ask_elsewhere(struct commands *commands, const struct quest
     size_t from = 0;
     if (service.size > 0)
         from = rulebook_service(book, service, &sum.rules);
-    sum.looked = sum.rules < ELSEWHERE_RULES_MAX ? sum.rules : ELSEWHERE_RULES_MAX;
-    for (size_t i = 0; i < sum.looked; i++) {
-        const struct rulebook_rule *row = rulebook_at(book, from + i);
+    const size_t most = sum.rules < ELSEWHERE_RULES_MAX ? sum.rules : ELSEWHERE_RULES_MAX;
+    for (; sum.looked < most; sum.looked++) {
+        const struct rulebook_rule *row = rulebook_at(book, from + sum.looked);
         const struct ruled *rule = ruleset_find(node_rules(commands->node), row->service, row->id);
         bool concerned;
+        sum.work += RULE_WORK;
         if (!rule || is_explained(&question->match, rule))
             continue;
         struct elsewhere found = {.rule = rule, .version = rule->stable ? rule->stable : rule->candidate};
         if (look_at(commands, question, turn, &found, &concerned))
             visit(context, &found);
         sum.concerned += concerned;
+        sum.work += concerned ? CONCERNED_WORK : 0;
     }
     return sum;
 }

@@ -24,6 +24,7 @@ struct elsewhere {
 struct elsewhere_sum {
     size_t looked, rules; /* how many were looked at, of how many */
     uint32_t concerned;   /* of them count the identifiers, whether in use or not */
+    uint32_t work;        /* units of command.h */
 };
 
 /*

@@ -7,6 +7,8 @@
 
 #include <inttypes.h>
 
+enum { CHARGE_WORK = 30 }; /* units of command.h that each further limit costs, without the bytes of its text */
+
 static void print_ms(struct output *output, const char *label, uint64_t ns)
 {
     if (ns == UINT64_MAX)
@@ -128,6 +130,7 @@ static void print_explanation(struct call *call, const struct question *question
         print_terms(output, node_limit(call->commands->node, match->charge[i].limit));
         print_version(output, &match->rule[i]);
         print_charge(call, &match->charge[i], &decision.verdict[i]);
+        call->work += i > 0 ? CHARGE_WORK : 0;
         output_print(output, "%s", i + 1 < match->count + match->passed_count ? "\n" : "");
     }
     for (uint32_t i = 0; i < match->passed_count; i++) {
@@ -189,6 +192,7 @@ static void explain_elsewhere(struct call *call, const struct question *question
                  "looked at         %s%.*s: %zu of %zu rules; further ones that count this: %u, in use: %u\n",
                  service.size > 0 ? "service " : "all services", (int)service.size, service.data, sum.looked,
                  sum.rules, sum.concerned, lines.count);
+    call->work += sum.work;
 }
 
 void call_explain(struct call *call)

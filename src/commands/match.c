@@ -89,8 +89,10 @@ bool call_question(struct call *call, unsigned takes, struct question *question)
         answer_error(&call->answer, "ERR %s", error);
         return false;
     }
-    if (ask_match(call->commands, question, turn, error))
+    if (ask_match(call->commands, question, turn, error)) {
+        call->work += ask_work_of_keys(question->match.count);
         return true;
+    }
     answer_error(&call->answer, "%s", error);
     return false;
 }

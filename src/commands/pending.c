@@ -168,12 +168,14 @@ static size_t join_shape(struct commands *commands, struct bytes input, struct t
 size_t pending_join_shapes(struct commands *commands, struct bytes input, struct turn turn, uint32_t *work)
 {
     size_t size = 0, one;
+    uint32_t keys = commands->pending.key_count;
     if (commands->shapes.access_is_single && (size = join_access_run(commands, input, work)) > 0)
         return size;
     while (size < input.size && !pending_is_full(&commands->pending) &&
            (one = join_shape(commands, (struct bytes){input.data + size, input.size - size}, turn)) > 0) {
-        *work += command_table[COMMAND_CHECK].work;
+        *work += command_table[COMMAND_CHECK].work + ask_work_of_keys(commands->pending.key_count - keys);
         size += one;
+        keys = commands->pending.key_count;
     }
     return size;
 }

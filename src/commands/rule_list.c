@@ -11,6 +11,7 @@ enum {
     ROW_MAX_BYTES = 4 * 1024, /* bytes of any row without its text */
     /* another row is begun only while the answer is shorter than this */
     ROWS_MAX_BYTES = OUTPUT_REPLY_MAX_BYTES - 2 * ROW_MAX_BYTES,
+    DELETED_FOR_A_WORK = 4, /* so many removed rules are passed in the time of a unit of work */
 };
 
 static bool has_room(const struct call *call, size_t begun, size_t further)
@@ -139,6 +140,7 @@ void call_rule_list(struct call *call)
         index = after > index ? after : index;
     }
     size_t begun = answer_array_begin(&call->answer);
+    const size_t from = index;
     for (; index < end && has_room(call, begun, 0); index++) {
         const struct rulebook_rule *rule = rulebook_at(book, index);
         if (rule->version[0]->record.deleted)
@@ -147,6 +149,7 @@ void call_rule_list(struct call *call)
         rows++;
     }
     answer_array_end(&call->answer, begun, rows);
+    call->work += (uint32_t)((index - from - rows) / DELETED_FOR_A_WORK);
 }
 
 /* ---- HISTORY ---- */

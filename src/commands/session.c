@@ -220,6 +220,7 @@ void call_hello(struct call *call)
     for (uint32_t i = 2; i < words->count;) {
         uint32_t left = words->count - i;
         if (word_is(words->args[i], "auth") && left >= 3) {
+            call->work += command_table[COMMAND_AUTH].work; /* may be said many times */
             user = authenticate(call, words->args[i + 1], words->args[i + 2]);
             if (user == NULL)
                 return;

@@ -227,6 +227,7 @@ static void decide_by_rules(struct asking *asking, const struct asked *asked)
         grpc_reply_add_unlimited(&asking->reply); /* a rule that is named and does not exist, or is about others */
         return;
     }
+    asking->grpc->worked += ask_work_of_keys(match->count);
     if (asked->gives_back) {
         asking->begun = true;
         give_back(asking);
@@ -324,6 +325,7 @@ static bool is_known(struct asking *asking)
 static bool decide_all(struct asking *asking)
 {
     const bool known = is_known(asking);
+    const uint64_t walks_begun = ask_begin_walks();
     for (size_t i = 0; i < asking->request->n_descriptors && !asking->call->answered && !asking->held; i++) {
         const struct asked *asked = &asking->asked[i];
         asking->grpc->worked += DESCRIPTOR_WORK + command_table[COMMAND_CHECK].work;
@@ -334,6 +336,7 @@ static bool decide_all(struct asking *asking)
         else if (!decide_by_itself(asking, i, asked))
             return false;
     }
+    asking->grpc->worked += ask_work_of_walks(walks_begun);
     return !asking->call->answered && !asking->held;
 }
 

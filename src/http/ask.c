@@ -56,8 +56,10 @@ bool http_read(struct http_call *call, json_t *object, unsigned takes, const cha
 bool http_match(struct http_call *call, struct question *question, const char *place)
 {
     char error[COMMAND_ERROR_BYTES], text[PLACED_BYTES];
-    if (ask_match(call->http->commands, question, call->turn, error))
+    if (ask_match(call->http->commands, question, call->turn, error)) {
+        call->work += ask_work_of_keys(question->match.count);
         return true;
+    }
     const bool later = strncmp(error, "LOADING", 7) == 0;
     const char *field = question->match.status == MATCH_UNKNOWN_SERVICE ? "service_id" : "rule";
     const unsigned status = later ? 503 : strncmp(error, "NOPERM", 6) == 0 ? 403 : 400;

@@ -116,7 +116,7 @@ static void put_elsewhere(struct http_call *call, const struct question *questio
     put_count(&call->body, ",\"concerned\":", sum.concerned);
     put_count(&call->body, ",\"in_use\":", rows.count);
     put_text(&call->body, "}");
-    call->work += (uint32_t)sum.looked;
+    call->work += sum.work;
 }
 
 /* ---- the path ---- */

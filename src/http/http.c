@@ -168,11 +168,13 @@ struct serving {
     struct turn turn;
     size_t begun; /* of the output */
     uint32_t work;
+    uint64_t walks_begun; /* of ask_begin_walks */
 };
 
 static uint32_t work_done(const struct serving *serving)
 {
-    return serving->work + (uint32_t)((serving->output->size - serving->begun) / OUTPUT_WORK_BYTES);
+    return serving->work + ask_work_of_walks(serving->walks_begun) +
+           (uint32_t)((serving->output->size - serving->begun) / OUTPUT_WORK_BYTES);
 }
 
 /* The message that was framed, in `size` bytes. SERVE_AGAIN, or the session waits for a check or its share: it was not
@@ -245,7 +247,8 @@ enum serve_status http_serve(struct http *http, struct http_session *session, st
                               .session = session,
                               .output = output,
                               .turn = turn,
-                              .begun = output->size};
+                              .begun = output->size,
+                              .walks_begun = ask_begin_walks()};
     enum serve_status status = session->waits_last ? SERVE_CLOSE : SERVE_MORE;
     *consumed = 0;
     while (status == SERVE_MORE && *consumed < input.size) {

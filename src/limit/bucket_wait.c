@@ -5,7 +5,8 @@
 
 /*
  * retry_after and reset_after. For a BUCKET the time is arithmetic; a CELL waits for the end of its window; for a
- * LOG the list is walked, oldest first, until enough tokens have left it.
+ * LOG the list is walked, oldest first, until enough tokens have left it; where events are to be spared, it waits for
+ * the last one.
  */
 
 __extension__ typedef unsigned __int128 wide;
@@ -144,16 +145,34 @@ static uint64_t wait_for_events(const struct bucket *bucket, const struct limit 
     struct departures departures;
     struct leaving leaving;
     departures_begin(&departures, bucket, limit);
-    for (;;) {
+    for (uint32_t count = 0;; count++) {
         int64_t own = unsettled < listed ? unsettled : listed;
         const struct bucket then = {.settled = limit->capacity_units - listed + own, .unsettled = own};
-        if (bucket_allows(&then, limit, budget, wait->cost, wait->floor_tokens))
+        if (bucket_allows(&then, limit, budget, wait->cost, wait->floor_tokens)) {
+            events_add_looked(count);
             return wait_ns;
+        }
         if (!departures_next(&departures, limit, &leaving))
             return UINT64_MAX;
         listed -= leaving.tokens;
         wait_ns = until(leaving.at_ns, wait->now_ns);
     }
+}
+
+/* When the last listed spend of a LOG ends. */
+static uint64_t log_end_ns(const struct bucket *bucket, const struct limit *limit)
+{
+    uint64_t end_ns = 0;
+    unsigned looks = 0;
+    for (uint32_t index = bucket->events.newest; index != 0;) {
+        const struct log_event *event = events_at(limit->events, index);
+        bool ends_early = event->held == event->tokens && ++looks < LOOKED_AT_MAX;
+        uint64_t event_end_ns =
+            ends_early ? events_held_end_ns(event, limit->period_ns) : event->at_ns + limit->period_ns;
+        end_ns = event_end_ns > end_ns ? event_end_ns : end_ns;
+        index = ends_early ? event->older : 0; /* all older events end before one without held tokens */
+    }
+    return end_ns;
 }
 
 static uint64_t wait_for_log(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
@@ -162,10 +181,12 @@ static uint64_t wait_for_log(const struct bucket *bucket, const struct limit *li
     const struct bucket fresh = {.settled = limit->capacity_units};
     if (!bucket_allows(&fresh, limit, budget, wait->cost, wait->floor_tokens))
         return UINT64_MAX; /* without a walk through all of the list */
-    uint64_t gone_ns = wait_for_events(bucket, limit, budget, wait, bucket->unsettled);
+    uint64_t gone_ns = events_are_spared() ? until(log_end_ns(bucket, limit), wait->now_ns)
+                                           : wait_for_events(bucket, limit, budget, wait, bucket->unsettled);
     if (budget->alone || gone_ns <= wait->settle_ns)
         return gone_ns;
-    gone_ns = wait_for_events(bucket, limit, budget, wait, 0);
+    if (!events_are_spared())
+        gone_ns = wait_for_events(bucket, limit, budget, wait, 0);
     return gone_ns > wait->settle_ns ? gone_ns : wait->settle_ns;
 }
 
@@ -188,22 +209,6 @@ uint64_t bucket_retry_after_ns(const struct bucket *bucket, const struct limit *
     if (budget->alone || refilled_ns <= wait->settle_ns)
         return refilled_ns;
     return wait_for_settling(bucket, limit, budget, units, floor, wait->settle_ns);
-}
-
-/* When the last listed spend of a LOG ends. */
-static uint64_t log_end_ns(const struct bucket *bucket, const struct limit *limit)
-{
-    uint64_t end_ns = 0;
-    unsigned looks = 0;
-    for (uint32_t index = bucket->events.newest; index != 0;) {
-        const struct log_event *event = events_at(limit->events, index);
-        bool ends_early = event->held == event->tokens && ++looks < LOOKED_AT_MAX;
-        uint64_t event_end_ns =
-            ends_early ? events_held_end_ns(event, limit->period_ns) : event->at_ns + limit->period_ns;
-        end_ns = event_end_ns > end_ns ? event_end_ns : end_ns;
-        index = ends_early ? event->older : 0; /* all older events end before one without held tokens */
-    }
-    return end_ns;
 }
 
 uint64_t bucket_reset_window_ns(const struct bucket *bucket, const struct limit *limit, uint64_t now_ns,

@@ -111,6 +111,16 @@ uint64_t events_scale(struct events *events, struct event_list *list, uint64_t n
 /* The event with that index, which must not be 0; valid until the list changes. */
 const struct log_event *events_at(const struct events *events, uint32_t index);
 
+/*
+ * How many events the calling thread has looked at in walks along lists, since it began: whoever shares out work
+ * compares two answers. A walk outside the functions of this header adds its own.
+ */
+uint64_t events_looked(void);
+void events_add_looked(uint32_t count);
+/* From when events_looked() is `looked` on, this thread begins no walk that only tells a time. At first: UINT64_MAX. */
+void events_spare_from(uint64_t looked);
+bool events_are_spared(void);
+
 void events_stats(const struct events *events, struct events_stats *stats);
 
 /* Asserts that the list is sound. Returns the sum of its tokens; *count becomes its number of events. */

@@ -7,9 +7,31 @@
  * back by bucket_return, held ones by their reservation, others' by the peer that spent them.
  */
 
+static _Thread_local uint64_t looked, spared_from = UINT64_MAX;
+
+uint64_t events_looked(void)
+{
+    return looked;
+}
+
+void events_add_looked(uint32_t count)
+{
+    looked += count;
+}
+
+void events_spare_from(uint64_t from)
+{
+    spared_from = from;
+}
+
+bool events_are_spared(void)
+{
+    return looked >= spared_from;
+}
+
 uint64_t events_oldest_own_ns(const struct events *events, const struct event_list *list)
 {
-    for (uint32_t index = list->oldest; index; index = events->event[index].newer)
+    for (uint32_t index = list->oldest; index; index = events->event[index].newer, looked++)
         if (events->event[index].own > 0)
             return events->event[index].at_ns;
     return UINT64_MAX;
@@ -20,7 +42,7 @@ static uint64_t remove_own(struct events *events, struct event_list *list, uint3
                            uint64_t tokens)
 {
     uint64_t removed = 0;
-    for (uint32_t next; index && removed < tokens; index = next) {
+    for (uint32_t next; index && removed < tokens; index = next, looked++) {
         struct log_event *event = &events->event[index];
         uint32_t part = events_least(tokens - removed, event->own);
         next = to_newest ? event->newer : event->older;
@@ -43,15 +65,19 @@ uint64_t events_take_back(struct events *events, struct event_list *list, uint64
 }
 
 /*
- * The first event at that moment or later; 0: none. Searches from the newest on: most returned tokens were spent
- * lately.
+ * The first event at that moment or later; 0: none. Searches from both ends: most returned tokens were spent lately,
+ * and of reservations that end by themselves the oldest one ends first.
  */
 static uint32_t first_since(const struct events *events, const struct event_list *list, uint64_t since_ns)
 {
-    uint32_t first = 0;
-    for (uint32_t index = list->newest; index && events->event[index].at_ns >= since_ns;
-         index = events->event[index].older)
-        first = index;
+    uint32_t first = 0, older = list->oldest;
+    for (uint32_t newer = list->newest; newer && events->event[newer].at_ns >= since_ns; looked += 2) {
+        if (events->event[older].at_ns >= since_ns)
+            return older;
+        older = events->event[older].newer;
+        first = newer;
+        newer = events->event[newer].older;
+    }
     return first;
 }
 
