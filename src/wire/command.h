@@ -131,7 +131,7 @@ enum {
       "The peers of the cluster.")                                                                                 \
     X(FORGET, "forget", 2, 100, COMMAND_WRITE | COMMAND_ADMIN, ROLE_ADMIN, "cluster", "node",                      \
       "Declares a peer gone for good, so that others may have its share.")                                         \
-    X(RELOAD, "reload", 1, 2000, COMMAND_ADMIN, ROLE_ADMIN, "server", "",                                          \
+    X(RELOAD, "reload", 1, 512, COMMAND_ADMIN, ROLE_ADMIN, "server", "",                                          \
       "Reads the config, secrets and certificates again: which keys changed, which need a restart.")               \
     X(DEBUG, "debug", -2, 100, COMMAND_ADMIN, ROLE_ADMIN, "server", "subcommand ...",                              \
       "Breaks links, to show partitions; only where the config says debug: true.")
