@@ -224,7 +224,7 @@ int node_find_limit(const struct node *node, const struct limit_terms *terms);
 const struct limit *node_limit(const struct node *node, uint16_t index);
 
 /*
- * Bounds the keys of each tenant: a new key beyond the bound is refused with VERDICT_OVERLOAD.
+ * Bounds the keys of each tenant: a new key beyond the bound is refused with VERDICT_KEYS_FULL.
  * Tenant 0 (limits of the config and of other servers' dialects) is bounded while some service has
  * rules; otherwise it may fill the table. 0: no bound.
  */

@@ -161,14 +161,14 @@ static inline bool allows(const struct view *view, const struct charge *charge, 
     return sliding_allows(&sliding, charge->cost, charge->floor_tokens, now_ns);
 }
 
-static uint64_t retry_after_ns(const struct node *node, const struct view *view, const struct charge *charge,
+static uint64_t retry_after_ns(const struct view *view, const struct charge *charge, uint64_t settle_ns,
                                uint64_t now_ns)
 {
     const struct bucket_wait wait = {.cost = charge->cost,
                                      .floor_tokens = charge->floor_tokens,
                                      .now_ns = now_ns,
                                      .window_end_ns = charge->window_end_ns,
-                                     .settle_ns = settling_ns(node)};
+                                     .settle_ns = settle_ns};
     return charge->sliding ? sliding_retry_after_ns(&view->sliding, &wait)
                            : bucket_retry_after_ns(view->bucket, view->limit, view->budget, &wait);
 }
@@ -194,21 +194,30 @@ static inline void show(const struct view *view, const struct charge *charge, ui
     }
 }
 
+/* Why a key refuses a charge that may be tried again after `retry_ns`. */
+static enum verdict_reason reason_of(const struct node *node, const struct view *view, const struct charge *charge,
+                                     uint64_t retry_ns, uint64_t now_ns)
+{
+    const bool is_cut_off = node->awake.somebody_silent;
+    const struct bucket level = charge->sliding ? sliding_level(&view->sliding, now_ns) : *view->bucket;
+    if (charge->cost > view->limit->capacity ||
+        (retry_ns == UINT64_MAX &&
+         (!is_cut_off || retry_after_ns(view, charge, node->log.settle_ns, now_ns) == UINT64_MAX)))
+        return VERDICT_TOO_LARGE;
+    if (level.settled - level.unsettled < (int64_t)charge->cost * view->limit->units_per_token)
+        return VERDICT_CAPACITY;
+    return is_cut_off ? VERDICT_ISOLATION : VERDICT_SHARE;
+}
+
 static void show_refused(const struct node *node, const struct view *view, const struct charge *charge,
                          uint64_t now_ns, struct verdict *verdict)
 {
-    struct bucket level = charge->sliding ? sliding_level(&view->sliding, now_ns) : *view->bucket;
-    int64_t left = level.settled - level.unsettled;
+    const uint64_t retry_ns = number_least(retry_after_ns(view, charge, settling_ns(node), now_ns),
+                                           voucher_wait_ns(node, charge, view->bucket));
     show(view, charge, now_ns, verdict);
     verdict->allowed = false;
-    verdict->retry_after_ns = retry_after_ns(node, view, charge, now_ns);
-    verdict->retry_after_ns = number_least(verdict->retry_after_ns, voucher_wait_ns(node, charge, view->bucket));
-    if (verdict->retry_after_ns == UINT64_MAX)
-        verdict->reason = VERDICT_TOO_LARGE;
-    else if (charge->cost > view->limit->capacity || left < (int64_t)charge->cost * view->limit->units_per_token)
-        verdict->reason = VERDICT_NO_TOKENS;
-    else
-        verdict->reason = VERDICT_NO_SHARE;
+    verdict->retry_after_ns = retry_ns;
+    verdict->reason = reason_of(node, view, charge, retry_ns, now_ns);
 }
 
 /* True for a charge that is refused whatever its key has left. */
@@ -218,15 +227,15 @@ static inline bool is_refused(struct node *node, const struct charge *charge, bo
     assert(limit_set_has(&node->limits, charge->limit));
     *reason = VERDICT_ALLOWED;
     if (!may_decide(node))
-        *reason = VERDICT_JOINING;
+        *reason = node->accord.told_out ? VERDICT_CONFIG_DIFFERS : VERDICT_NOT_READY;
     else if (!outbox_has_room(node, 0)) /* an evicted key's waiting spends need room */
-        *reason = VERDICT_OVERLOAD;
+        *reason = VERDICT_LOG_FULL;
     else if (charge->on_isolation == ISOLATION_CLOSED && node->awake.somebody_silent)
-        *reason = VERDICT_NO_SHARE;
+        *reason = VERDICT_ISOLATION;
     else if (charge->cost > node->limits.limit[charge->limit].capacity)
         *reason = VERDICT_TOO_LARGE;
     else if (take && !admits_key(node, charge))
-        *reason = VERDICT_OVERLOAD;
+        *reason = VERDICT_KEYS_FULL;
     return *reason != VERDICT_ALLOWED;
 }
 
@@ -282,8 +291,12 @@ static inline void decide(struct node *node, const struct charge *charge, bool t
             look(node, charge, false, now_ns, view);
             show_refused(node, view, charge, now_ns, verdict);
         }
-        verdict->allowed = reason != VERDICT_JOINING && is_open(node, charge);
-        decision->outcome = verdict->allowed ? OUTCOME_PASSED : OUTCOME_DENIED;
+        decision->outcome = may_decide(node) && is_open(node, charge) ? OUTCOME_PASSED : OUTCOME_DENIED;
+        if (decision->outcome == OUTCOME_PASSED) {
+            verdict->allowed = true;
+            verdict->reason = VERDICT_ALLOWED;
+            verdict->retry_after_ns = 0;
+        }
         return;
     }
     look(node, charge, take, now_ns, view);
@@ -295,7 +308,7 @@ static inline void decide(struct node *node, const struct charge *charge, bool t
         decision->budget = NULL;
     if (decision->budget && take && !can_record(node, view->entry)) {
         own_thread(node)->push_wanted = true;
-        *verdict = refusal(node, charge->limit, VERDICT_OVERLOAD);
+        *verdict = refusal(node, charge->limit, VERDICT_LOG_FULL);
         decision->outcome = OUTCOME_DENIED;
         return;
     }
@@ -325,7 +338,7 @@ static inline bool charge_one(struct node *node, const struct charge *charge, st
         !bucket_spend(view->bucket, view->limit, budget, charge->cost - decision->paid, now_ns)) {
         if (pays && decision->paid > 0)
             voucher_put_back(node, charge, &decision->payment);
-        *verdict = refusal(node, charge->limit, VERDICT_OVERLOAD);
+        *verdict = refusal(node, charge->limit, VERDICT_LOG_FULL);
         return false;
     }
     note_charged(node, view->entry, budget, charge->cost - decision->paid, now_ns);

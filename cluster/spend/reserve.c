@@ -137,7 +137,7 @@ bool reserve_decide(struct node *node, const struct charge *charges, size_t coun
     bool reserved = asked->room == RESERVATIONS_ROOM && reserve_held(node, charges, count, now_ns, verdicts, asked);
     table_unlock(node->table, &keys);
     for (size_t i = 0; i < count && asked->room != RESERVATIONS_ROOM; i++)
-        verdicts[i] = (struct verdict){.reason = VERDICT_OVERLOAD, .retry_after_ns = node->options.interval_ns};
+        verdicts[i] = (struct verdict){.reason = VERDICT_LOG_FULL, .retry_after_ns = node->options.interval_ns};
     return reserved;
 }
 

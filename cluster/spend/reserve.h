@@ -20,7 +20,7 @@ struct verdict;
 
 /*
  * Decides one request and opens its reservation; now_ns must come from request_time. Without room
- * all verdicts say VERDICT_OVERLOAD, and nothing is charged.
+ * all verdicts say VERDICT_LOG_FULL, and nothing is charged.
  */
 bool reserve_decide(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
                     struct verdict *verdicts, struct hold *asked);

@@ -77,8 +77,10 @@ bool call_question(struct call *call, unsigned takes, struct question *question)
  */
 enum {
     VERDICT_FIELDS = 6,
-    VERDICT_NAMES_BYTES =
-        133, /* bytes that the names of the map take at least, with over_limit: see answer_named */
+    /* bytes that the names of the map take at least, with over_limit: see answer_named */
+    VERDICT_NAMES_BYTES = 133,
+    VERDICT_OVER_BYTES = 21,   /* of these, over_limit with its value */
+    VERDICT_REASON_BYTES = 33, /* the reason of a refusal with its name */
 };
 void call_answer_verdict(struct answer *answer, size_t more, const struct match *match, bool allowed,
                          const struct verdict *verdicts);

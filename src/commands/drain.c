@@ -9,6 +9,13 @@
 
 enum { TRIES = 3 };
 
+/* The node refused without a look at the key: it is not ready, or full. */
+static bool is_undecided(enum verdict_reason reason)
+{
+    return reason == VERDICT_NOT_READY || reason == VERDICT_CONFIG_DIFFERS || reason == VERDICT_LOG_FULL ||
+           reason == VERDICT_KEYS_FULL;
+}
+
 /* The largest cost that would be admitted, at most `cost`; 0: none. */
 static uint64_t admissible(const struct match *match, const struct decision *decision, uint64_t cost)
 {
@@ -18,7 +25,7 @@ static uint64_t admissible(const struct match *match, const struct decision *dec
         const struct charge *charge = &match->charge[i];
         if (charge->shadow || verdict->allowed)
             continue;
-        if (charge->lease || verdict->reason == VERDICT_JOINING || verdict->reason == VERDICT_OVERLOAD)
+        if (charge->lease || is_undecided(verdict->reason))
             return 0;
         least = verdict->available_tokens < least ? verdict->available_tokens : least;
     }

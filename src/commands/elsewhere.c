@@ -5,34 +5,6 @@
 /* Units of command.h that a rule costs: a look, and a decision where it counts the identifiers. */
 enum { RULE_WORK = 1, CONCERNED_WORK = 3 };
 
-static const char *reason_text(enum verdict_reason reason)
-{
-    switch (reason) {
-    case VERDICT_ALLOWED:
-        return "allowed";
-    case VERDICT_NO_TOKENS:
-        return "refused: the whole limit is spent, as far as this node knows";
-    case VERDICT_NO_SHARE:
-        return "refused: tokens are left, but not for this node until others have heard of its spends";
-    case VERDICT_TOO_LARGE:
-        return "refused: the cost is more than can ever be allowed here";
-    case VERDICT_JOINING:
-        return "refused: this node has no share yet";
-    case VERDICT_OVERLOAD:
-        return "refused: too many spends here that others have not acknowledged";
-    }
-    return "?";
-}
-
-const char *ask_reason(const struct commands *commands, enum verdict_reason reason)
-{
-    struct node_status status;
-    node_status(commands->node, &status);
-    return reason == VERDICT_JOINING && status.config_state == CONFIG_OUT
-               ? "refused: this node's config differs from that of its peers, and so it decides nothing"
-               : reason_text(reason);
-}
-
 static bool is_explained(const struct match *match, const struct ruled *rule)
 {
     for (uint32_t i = 0; i < match->count; i++)

@@ -1,6 +1,6 @@
 /*
- * elsewhere: what an explanation says besides the verdicts of the rules that a request falls under: reasons in words,
- * and other rules that count the same identifiers.
+ * elsewhere: what an explanation says besides the verdicts of the rules that a request falls under: other rules that
+ * count the same identifiers.
  *
  * The one idea: whoever is refused often asks about the wrong service or endpoint. So the rules that a question does
  * not fall under are asked as well, each with an endpoint of its own. No output: EXPLAIN and HTTP print what is found.
@@ -33,8 +33,5 @@ struct elsewhere_sum {
  */
 struct elsewhere_sum ask_elsewhere(struct commands *commands, const struct question *question, struct turn turn,
                                    void (*visit)(void *context, const struct elsewhere *elsewhere), void *context);
-
-/* The reason in words: "refused: ...". */
-const char *ask_reason(const struct commands *commands, enum verdict_reason reason);
 
 #endif

@@ -17,6 +17,14 @@ static void print_ms(struct output *output, const char *label, uint64_t ns)
         output_print(output, "%s%lld ms\n", label, (long long)call_ms(ns));
 }
 
+/* Prints "allowed", or "refused (share): tokens are left, ...". */
+static void print_reason(struct output *output, enum verdict_reason reason)
+{
+    if (reason != VERDICT_ALLOWED)
+        output_print(output, "refused (%s): ", verdict_reason_name(reason));
+    output_print(output, "%s", verdict_reason_sentence(reason));
+}
+
 /* Prints "user=alice ip=1.2.3.4", as many ids as fit a line. */
 static void print_ids(struct output *output, const struct command_query *query)
 {
@@ -76,7 +84,9 @@ static void print_charge(struct call *call, const struct charge *charge, const s
     node_explain(call->commands->node, charge->id, charge->limit, call->now_ns, &seen);
     output_print(output, "asked of          %s (%s), which holds %.2f%% of the limit\n", call->commands->name,
                  call->commands->region, seen.share * 100);
-    output_print(output, "one more now      %s\n", ask_reason(call->commands, verdict->reason));
+    output_print(output, "one more now      ");
+    print_reason(output, verdict->reason);
+    output_print(output, "\n");
     if (!verdict->allowed)
         print_ms(output, "retry after       ", verdict->retry_after_ns);
     output_print(output, "remaining         %llu tokens of the whole limit, as far as is known here\n",
@@ -167,15 +177,15 @@ static void print_line(void *context, const struct elsewhere *elsewhere)
     if (lines->count++ >= ELSEWHERE_LINES_MAX)
         return;
     print_elsewhere(output, elsewhere->rule, elsewhere->version);
+    print_reason(output, elsewhere->denied ? match_denial((uint8_t)elsewhere->why) : verdict->reason);
     if (elsewhere->denied)
-        output_print(output, "denied: %s\n", match_why_name(elsewhere->why));
+        output_print(output, "\n");
     else if (verdict->allowed)
-        output_print(output, "allowed, %llu tokens available now\n", (unsigned long long)verdict->available_tokens);
+        output_print(output, ", %llu tokens available now\n", (unsigned long long)verdict->available_tokens);
     else if (verdict->retry_after_ns == UINT64_MAX)
-        output_print(output, "%s, at any time\n", ask_reason(lines->call->commands, verdict->reason));
+        output_print(output, ", at any time\n");
     else
-        output_print(output, "%s, retry after %lld ms\n", ask_reason(lines->call->commands, verdict->reason),
-                     (long long)call_ms(verdict->retry_after_ns));
+        output_print(output, ", retry after %lld ms\n", (long long)call_ms(verdict->retry_after_ns));
 }
 
 static void explain_elsewhere(struct call *call, const struct question *question)

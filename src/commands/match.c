@@ -161,6 +161,14 @@ static struct verdict_figures figures_of_none(bool allowed)
 
 enum { FIGURES_NAMED = 6 };
 
+/* What a request is told. */
+struct told {
+    bool allowed, over;
+    enum verdict_reason reason; /* of a refusal */
+    struct verdict_figures figures;
+    struct bytes rule;
+};
+
 static void answer_named(struct answer *answer, bool allowed, const struct verdict_figures *figures)
 {
     static const char *const names[] = {"limit", "remaining", "available_now", "retry_after_ms", "reset_after_ms"};
@@ -175,24 +183,31 @@ static void answer_named(struct answer *answer, bool allowed, const struct verdi
     }
 }
 
-/* Begins an array in RESP2, whose elements have fixed places, or a map in RESP3, which alone has room for `over`. */
-static void answer_figures(struct answer *answer, size_t more, bool allowed, bool over,
-                           const struct verdict_figures *figures, struct bytes rule)
+/*
+ * Begins an array in RESP2, whose elements have fixed places, or a map in RESP3, which alone has room for `over` and
+ * the reason.
+ */
+static void answer_figures(struct answer *answer, size_t more, const struct told *told)
 {
+    const struct verdict_figures *figures = &told->figures;
     if (answer->protocol < 3) {
-        const int64_t values[] = {allowed, figures->limit, figures->remaining, figures->retry_after_ms,
+        const int64_t values[] = {told->allowed, figures->limit, figures->remaining, figures->retry_after_ms,
                                   figures->reset_after_ms};
         answer_array_of(answer, VERDICT_FIELDS + more, values, sizeof values / sizeof values[0]);
     } else {
-        answer_map(answer, FIGURES_NAMED + (size_t)over + 1 + more);
-        answer_named(answer, allowed, figures);
-        if (over) {
+        answer_map(answer, FIGURES_NAMED + (size_t)(told->over || !told->allowed) + 1 + more);
+        answer_named(answer, told->allowed, figures);
+        if (told->over) {
             answer_text(answer, "over_limit");
             answer_bool(answer, true);
         }
+        if (!told->allowed) {
+            answer_text(answer, "reason");
+            answer_text(answer, verdict_reason_name(told->reason));
+        }
         answer_text(answer, "rule");
     }
-    answer_bulk(answer, rule);
+    answer_bulk(answer, told->rule);
 }
 
 _Static_assert(VERDICT_FIELDS == 6, "answer_allowed answers as many");
@@ -202,10 +217,15 @@ void call_answer_verdict(struct answer *answer, size_t more, const struct match 
 {
     const int decider = decision_of(match, allowed, verdicts);
     if (decider < 0) {
-        const struct verdict_figures none = figures_of_none(allowed);
         const bool listed = match->status == MATCH_DENIED;
-        answer_figures(answer, more, allowed, decision_is_over(match, allowed, verdicts), &none,
-                       listed ? match->passed[match->denied_by].rule->id : (struct bytes){"", 0});
+        answer_figures(answer, more,
+                       &(struct told){.allowed = allowed,
+                                      .over = decision_is_over(match, allowed, verdicts),
+                                      .reason = listed ? match_denial(match->passed[match->denied_by].why)
+                                                       : VERDICT_ALLOWED,
+                                      .figures = figures_of_none(allowed),
+                                      .rule = listed ? match->passed[match->denied_by].rule->id
+                                                     : (struct bytes){"", 0}});
         return;
     }
     const struct verdict *verdict = &verdicts[decider];
@@ -215,10 +235,14 @@ void call_answer_verdict(struct answer *answer, size_t more, const struct match 
                        call_ms(verdict->reset_after_ns), rule);
         return;
     }
-    struct verdict_figures figures = verdict_figures(verdict);
+    struct told told = {.allowed = allowed,
+                        .over = decision_is_over(match, allowed, verdicts),
+                        .reason = verdict->reason,
+                        .figures = verdict_figures(verdict),
+                        .rule = rule};
     if (allowed)
-        figures.retry_after_ms = 0; /* of a soft rule as well */
-    answer_figures(answer, more, allowed, decision_is_over(match, allowed, verdicts), &figures, rule);
+        told.figures.retry_after_ms = 0; /* of a soft rule as well */
+    answer_figures(answer, more, &told);
 }
 
 void call_answer_next(struct answer *answer, const char *name)
@@ -257,7 +281,7 @@ void call_answer_wait(struct answer *answer, const struct node *node, const stru
 static void answer_rule_begin(struct answer *answer, const struct matched *matched)
 {
     const struct ruled_version *version = matched->version;
-    answer_map(answer, 7 + FIGURES_NAMED);
+    answer_map(answer, 8 + FIGURES_NAMED);
     answer_text(answer, "rule");
     answer_bulk(answer, matched->rule->id);
     answer_text(answer, "endpoint");
@@ -284,7 +308,12 @@ void call_answer_rules(struct answer *answer, const struct match *match, const s
         const struct matched *matched = counts ? &match->rule[i] : &match->passed[i - counted];
         const bool allowed = counts ? verdicts[i].allowed : !match_why_denies(matched->why);
         const struct verdict_figures figures = counts ? verdict_figures(&verdicts[i]) : figures_of_none(allowed);
+        const enum verdict_reason reason = counts    ? verdicts[i].reason
+                                           : allowed ? VERDICT_ALLOWED
+                                                     : match_denial(matched->why);
         answer_rule_begin(answer, matched);
         answer_named(answer, allowed, &figures);
+        answer_text(answer, "reason");
+        answer_text(answer, verdict_reason_name(reason));
     }
 }

@@ -39,17 +39,17 @@ struct refused {
     uint32_t index; /* of the request */
 };
 
-/* Where no verdict was asked for, the node is asked what it says now, a moment later. */
+/* Where no verdict was asked for, the node is asked what it says now, a moment later. NULL: it allows now. */
 static const char *reason_of(struct commands *commands, const struct refused *refused, uint64_t now_ns)
 {
     struct verdict verdict;
     struct run run = {.charge = refused->charge, .charge_count = 1, .request_count = 1, .verdicts = &verdict};
     if (refused->charge == NULL)
-        return match_denial_name(refused->matched->why);
+        return verdict_reason_name(match_denial(refused->matched->why));
     if (refused->verdict != NULL)
-        return refusal_reason_name(refused->verdict->reason);
+        return verdict_reason_name(refused->verdict->reason);
     node_decide(commands->node, &run, 1, &refused->id, now_ns);
-    return refusal_reason_name(verdict.reason);
+    return verdict.reason == VERDICT_ALLOWED ? NULL : verdict_reason_name(verdict.reason);
 }
 
 static void tell(struct commands *commands, const struct refused *refused, const struct asker *asker,

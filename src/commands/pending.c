@@ -17,6 +17,9 @@ _Static_assert(8 + (VERDICT_FIELDS - 1) * 23 + VERDICT_NAMES_BYTES + 5 + RULE_NA
                        PENDING_ANSWER_BYTES &&
                    (int)LIMIT_NAME_BYTES - 1 <= (int)RULE_NAME_MAX_BYTES && 23 <= 5 + RESERVATION_TEXT_BYTES + 2,
                "room for the name of a rule or a limit, and of a reservation or the time of WAIT");
+/* A refusal has a reason, but no reservation, and neither is it over a soft limit. */
+_Static_assert((int)VERDICT_REASON_BYTES - (int)VERDICT_OVER_BYTES <= (int)RESERVATION_TEXT_BYTES,
+               "room for the reason of a refusal");
 _Static_assert((int)PENDING_LOAD_MAX <= (int)NODE_EACH_MAX && (int)LATE_REQUESTS_MAX <= (int)NODE_EACH_MAX,
                "they are decided in one run");
 _Static_assert((int)TRANSACTION_ANSWER_MAX_BYTES + (int)PENDING_ANSWERS_BYTES <= (int)LISTENER_OUTPUT_BYTES &&

@@ -92,25 +92,6 @@ bool refusals_wants(struct refusals *refusals, const struct refusal *refusal, ui
 
 /* ---- lines ---- */
 
-const char *refusal_reason_name(enum verdict_reason reason)
-{
-    switch (reason) {
-    case VERDICT_ALLOWED:
-        return "";
-    case VERDICT_NO_TOKENS:
-        return "tokens";
-    case VERDICT_NO_SHARE:
-        return "share";
-    case VERDICT_TOO_LARGE:
-        return "too_large";
-    case VERDICT_JOINING:
-        return "joining";
-    case VERDICT_OVERLOAD:
-        return "overload";
-    }
-    return "";
-}
-
 struct line {
     size_t size;
     char text[JOURNAL_LINE_MAX_BYTES];

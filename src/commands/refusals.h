@@ -11,7 +11,6 @@
 
 #include "base/bytes.h"
 #include "edge/process/journal.h"
-#include "limit/verdict.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,16 +38,13 @@ struct refusal {
  */
 bool refusals_wants(struct refusals *refusals, const struct refusal *refusal, uint64_t now_ns, uint64_t *repeats);
 
-/* What a line says beside the refusal; empty texts are null in it. */
+/* What a line says beside the refusal; empty texts are null in it, and a NULL as well. */
 struct refusal_about {
     const char *region, *node, *reason, *name;
     struct bytes trace; /* traceparent of HTTP */
     uint64_t repeats;
 };
 void refusals_write(struct refusals *refusals, const struct refusal *refusal, const struct refusal_about *about);
-
-/* "share", "tokens", ...: why a charge was refused. */
-const char *refusal_reason_name(enum verdict_reason reason);
 
 struct refusals_stats {
     struct journal_stats journal;

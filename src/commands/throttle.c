@@ -105,7 +105,8 @@ static void fill_charge(const struct commands *commands, struct bytes key, int l
 static uint64_t retry_of(const struct throttle *throttle, const struct verdict *verdict, int64_t quantity)
 {
     uint64_t spare_ns;
-    if (verdict->reason != VERDICT_NO_TOKENS && verdict->reason != VERDICT_NO_SHARE)
+    if (verdict->reason != VERDICT_CAPACITY && verdict->reason != VERDICT_SHARE &&
+        verdict->reason != VERDICT_ISOLATION)
         return verdict->retry_after_ns;
     if (__builtin_mul_overflow((uint64_t)(throttle->capacity - quantity), throttle->emission_ns, &spare_ns) ||
         spare_ns >= verdict->reset_after_ns)

@@ -10,7 +10,7 @@
 #define DAY_NS (24 * HOUR_NS)
 
 enum {
-    HEADS_MAX = 8, /* at most five are put */
+    HEADS_MAX = 8, /* at most six are put */
     HEADS_BYTES = 512,
 };
 
@@ -199,13 +199,17 @@ void grpc_reply_add_guest(struct grpc_reply *reply, const Grpc_limit *limit, con
 {
     add_brought(reply, limit,
                 &(struct verdict_report){.allowed = decision->allowed,
+                                         .reason = decision->verdict[0].reason,
                                          .figures = verdict_figures(&decision->verdict[0]),
                                          .window_ms = (int64_t)(grpc_unit_ns((int)limit->unit) / 1000000)});
 }
 
 void grpc_reply_add_nothing(struct grpc_reply *reply, const Grpc_limit *limit)
 {
-    add_brought(reply, limit, &(struct verdict_report){.figures = {0, 0, 0, -1, -1}, .window_ms = -1});
+    add_brought(reply, limit,
+                &(struct verdict_report){.reason = VERDICT_LIMIT_ZERO,
+                                         .figures = {0, 0, 0, -1, -1},
+                                         .window_ms = -1});
 }
 
 /* ---- heads ---- */

@@ -10,17 +10,17 @@ enum {
     PLACES = 3, /* of tokens that are fractions */
 };
 
-static const char *const reason_names[] = {
-    [VERDICT_ALLOWED] = "allowed",     [VERDICT_NO_TOKENS] = "no_tokens", [VERDICT_NO_SHARE] = "no_share",
-    [VERDICT_TOO_LARGE] = "too_large", [VERDICT_JOINING] = "joining",     [VERDICT_OVERLOAD] = "overload",
-};
-
-static void put_reason(struct http_call *call, enum verdict_reason reason)
+/* In the words of EXPLAIN. */
+static void put_says(struct output *body, enum verdict_reason reason)
 {
-    put_text(&call->body, ",\"reason\":");
-    put_string(&call->body, bytes_of(reason_names[reason]));
-    put_text(&call->body, ",\"says\":");
-    put_string(&call->body, bytes_of(ask_reason(call->http->commands, reason)));
+    put_text(body, ",\"says\":\"");
+    if (reason != VERDICT_ALLOWED) {
+        put_text(body, "refused (");
+        put_text(body, verdict_reason_name(reason));
+        put_text(body, "): ");
+    }
+    put_text(body, verdict_reason_sentence(reason));
+    put_text(body, "\"");
 }
 
 static void put_tokens(struct output *output, const char *name, double tokens)
@@ -57,7 +57,7 @@ static void put_rules(struct http_call *call, const struct match *match, const s
         put_text(&call->body, i > 0 ? "," : "");
         put_verdict_rule(&call->body, commands, match, decision, i);
         if (i < verdict_counted(match)) {
-            put_reason(call, decision->verdict[i].reason);
+            put_says(&call->body, decision->verdict[i].reason);
             put_key(call, &match->charge[i]);
         }
         put_text(&call->body, "}");
@@ -89,15 +89,14 @@ static void put_row(void *context, const struct elsewhere *elsewhere)
     put_string(body, bytes_of(rule_mode_name(elsewhere->version->mode)));
     put_text(body, ",\"allowed\":");
     put_bool(body, !elsewhere->denied && verdict->allowed);
+    const enum verdict_reason reason =
+        elsewhere->denied ? match_denial((uint8_t)elsewhere->why) : verdict->reason;
+    put_verdict_reason(body, reason);
+    put_says(body, reason);
     if (elsewhere->denied) {
-        put_text(body, ",\"reason\":");
-        put_string(body, bytes_of(match_denial_name((uint8_t)elsewhere->why)));
-        put_text(body, ",\"says\":\"denied: ");
-        put_text(body, match_why_name(elsewhere->why));
-        put_text(body, "\"}");
+        put_text(body, "}");
         return;
     }
-    put_reason(rows->call, verdict->reason);
     const struct verdict_figures figures = verdict_figures(verdict);
     put_count(body, ",\"available_now\":", (uint64_t)figures.available);
     put_figure(body, ",\"retry_after_ms\":", figures.retry_after_ms);

@@ -6,6 +6,7 @@ static struct verdict_report report_of(const struct commands *commands, const st
                                        const struct charge *charge, const struct verdict *verdict, bool allowed)
 {
     struct verdict_report report = {.allowed = allowed,
+                                    .reason = allowed ? VERDICT_ALLOWED : verdict->reason,
                                     .rule = matched->rule->id,
                                     .figures = verdict_figures(verdict),
                                     .window_ms = call_ms(call_window_ns(commands, charge))};
@@ -14,11 +15,12 @@ static struct verdict_report report_of(const struct commands *commands, const st
     return report;
 }
 
-/* Of what counts nothing: no limit, or denied for good. */
-static struct verdict_report report_of_none(bool allowed, struct bytes rule)
+/* Of what counts nothing: no limit, or denied for good. `matched` is the rule; NULL: there is none. */
+static struct verdict_report report_of_none(bool allowed, const struct matched *matched)
 {
     return (struct verdict_report){.allowed = allowed,
-                                   .rule = rule,
+                                   .reason = allowed || !matched ? VERDICT_ALLOWED : match_denial(matched->why),
+                                   .rule = matched ? matched->rule->id : (struct bytes){0},
                                    .figures = {-1, -1, -1, allowed ? 0 : -1, 0},
                                    .window_ms = -1};
 }
@@ -32,7 +34,7 @@ struct verdict_report verdict_report(const struct commands *commands, const stru
     if (decider >= 0) {
         report = report_of(commands, &match->rule[decider], &match->charge[decider], &verdicts[decider], allowed);
     } else {
-        report = report_of_none(allowed, listed ? match->passed[match->denied_by].rule->id : (struct bytes){0});
+        report = report_of_none(allowed, listed ? &match->passed[match->denied_by] : NULL);
         report.figures.reset_after_ms = allowed ? 0 : -1;
     }
     report.over_limit = decision_is_over(match, allowed, verdicts);
@@ -56,11 +58,20 @@ static void put_allowed(struct output *output, bool allowed)
     put_text(output, allowed ? "{\"allowed\":true,\"rule\":" : "{\"allowed\":false,\"rule\":");
 }
 
+void put_verdict_reason(struct output *output, enum verdict_reason reason)
+{
+    put_text(output, ",\"reason\":\"");
+    put_text(output, verdict_reason_name(reason));
+    put_text(output, "\"");
+}
+
 void put_verdict(struct output *output, const struct verdict_report *report)
 {
     put_allowed(output, report->allowed);
     put_optional(output, "", report->rule);
     put_figures(output, report);
+    if (!report->allowed)
+        put_verdict_reason(output, report->reason);
     if (report->over_limit)
         put_text(output, ",\"over_limit\":true");
     if (report->drained)
@@ -84,6 +95,7 @@ static void put_rule(struct output *output, const struct matched *matched, const
     put_string(output, bytes_of(match_why_name((enum match_why)matched->why)));
     put_text(output, matched->candidate ? ",\"canary\":true" : ",\"canary\":false");
     put_figures(output, report);
+    put_verdict_reason(output, report->reason);
 }
 
 uint32_t verdict_rules(const struct match *match)
@@ -99,7 +111,7 @@ void put_verdict_rule(struct output *output, const struct commands *commands, co
     const bool allowed = i < counted ? decision->verdict[i].allowed : !match_why_denies(matched->why);
     const struct verdict_report report =
         i < counted ? report_of(commands, matched, &match->charge[i], &decision->verdict[i], allowed)
-                    : report_of_none(allowed, matched->rule->id);
+                    : report_of_none(allowed, matched);
     put_rule(output, matched, &report);
 }
 
@@ -153,6 +165,13 @@ static void put_x(struct output *output, const struct verdict_report *report, ui
     put_text(output, "\r\n");
 }
 
+static void put_reason_field(struct output *output, enum verdict_reason reason)
+{
+    put_text(output, "X-RateLimit-Reason: ");
+    put_text(output, verdict_reason_name(reason));
+    put_text(output, "\r\n");
+}
+
 void put_verdict_fields(struct output *output, const struct verdict_report *report, enum http_limit_fields fields)
 {
     const bool waits = !report->allowed && report->figures.retry_after_ms >= 0;
@@ -169,6 +188,8 @@ void put_verdict_fields(struct output *output, const struct verdict_report *repo
         put_draft_10(output, report, reset_s);
     if (report->over_limit && fields != HTTP_LIMIT_NONE)
         put_text(output, "X-RateLimit-Over-Limit: true\r\n");
+    if (!report->allowed && fields != HTTP_LIMIT_NONE)
+        put_reason_field(output, report->reason);
     if (!waits)
         return;
     put_text(output, "Retry-After: ");

@@ -16,6 +16,7 @@ struct verdict_report {
     bool over_limit; /* it is allowed, and over the limit of a soft rule */
     bool drained;    /* the request takes what is left: `taken` tokens */
     uint64_t taken;
+    enum verdict_reason reason;
     struct bytes rule;
     struct verdict_figures figures;
     int64_t window_ms;
@@ -31,13 +32,15 @@ static inline uint32_t verdict_counted(const struct match *match)
     return match->status == MATCH_CHARGES ? match->count : 0;
 }
 uint32_t verdict_rules(const struct match *match);
-/* Puts what one of them said, an object without its closing bracket. */
+/* Puts ,"reason":"share". */
+void put_verdict_reason(struct output *output, enum verdict_reason reason);
+/* Puts what one of them said, an object without its closing bracket, and with its reason at the end. */
 void put_verdict_rule(struct output *output, const struct commands *commands, const struct match *match,
                       const struct decision *decision, uint32_t i);
 /* Puts ,"rules":[...]: what each rule said. */
 void put_verdict_rules(struct output *output, const struct commands *commands, const struct match *match,
                        const struct decision *decision);
-/* Puts `fields` as lines of the head, and Retry-After. */
+/* Puts `fields` as lines of the head, the reason of a refusal, and Retry-After. */
 void put_verdict_fields(struct output *output, const struct verdict_report *report, enum http_limit_fields fields);
 
 #endif

@@ -69,8 +69,8 @@ static inline bool match_why_denies(uint8_t why)
 {
     return why == WHY_DENY_LIST || why == WHY_ZERO;
 }
-/* The same for machines: "deny_list", "limit_zero". Requires match_why_denies. */
-const char *match_denial_name(uint8_t why);
+/* The same as a reason. Requires match_why_denies. */
+enum verdict_reason match_denial(uint8_t why);
 
 struct matched {
     const struct ruled *rule;            /* valid until the next commit, as are `counter` and `version` */

@@ -107,8 +107,8 @@ const char *match_why_name(enum match_why why)
     return "?";
 }
 
-const char *match_denial_name(uint8_t why)
+enum verdict_reason match_denial(uint8_t why)
 {
     assert(match_why_denies(why));
-    return why == WHY_ZERO ? "limit_zero" : "deny_list";
+    return why == WHY_ZERO ? VERDICT_LIMIT_ZERO : VERDICT_DENY_LIST;
 }

@@ -38,14 +38,14 @@ $client->command(qw(CHECK alice SERVICE shop)) for 1 .. 3;
 $client->command(qw(CHECK alice SERVICE web ENDPOINT /p/1)) for 1 .. 2;
 $out = says('alice');
 like($out, qr/^one more now +allowed$/m, 'the default service allows her');
-like($out, qr/^elsewhere +rule logins of shop, endpoint \*: refused: the whole .*, retry after \d+ ms$/m,
+like($out, qr/^elsewhere +rule logins of shop, endpoint \*: refused \(capacity\): the whole .*, retry after \d+ ms$/m,
      'a refusal by another service is shown');
 like($out, qr{^elsewhere +rule pages of web, endpoint /p/\*: allowed, 3 tokens available now$}m,
      'and what she used at an endpoint that was not named');
 like($out, qr/^elsewhere +rule tighter of shop, endpoint \* \(shadow\): refused/m, 'a shadow rule is called one');
 unlike($out, qr/per-address|checkout|door/, 'rules that do not count her, or that she never used, are not');
 like($out, qr/further ones that count this: 5, in use: 3$/m, 'but counted');
-like(says('mallory'), qr/^elsewhere +rule door of club, endpoint \*: denied: deny list$/m, 'a deny list elsewhere');
+like(says('mallory'), qr/^elsewhere +rule door of club, endpoint \*: refused \(deny_list\): .* deny list$/m, 'a deny list elsewhere');
 is((() = says('bob') =~ /elsewhere/g), 0, 'another user has nothing of hers');
 
 $out = says('alice', '--service', 'web', '--endpoint', '/p/1');

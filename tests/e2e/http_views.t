@@ -50,7 +50,7 @@ subtest 'an explanation' => sub {
         $rule = $answer->{rules}[0];
         return !$answer->{allowed} && $rule->{unsettled} < 0.001;
     }), 'tokens are spent until nothing more is allowed, though everybody knows of all');
-    like($rule->{reason}, qr/^no_(?:tokens|share)$/, 'then the reason is told');
+    like($rule->{reason}, qr/^(?:capacity|share)$/, 'then the reason is told');
     my $text = $resp->command('EXPLAIN', 'user=ann', 'RULE', 'five');
     like($text, qr/^one more now      \Q$rule->{says}\E$/m, 'in the words of EXPLAIN');
     is($rule->{last_spender}, $here->{name}, 'who spent last is told');

@@ -46,12 +46,14 @@ subtest 'one line for a key in a window' => sub {
     is(scalar @lines, 5, 'whatever thread they were refused by');
     my %of = map { ($_->{name} => $_) } @lines;
     my $ann = $of{'user=ann'};
-    is("$ann->{service}/$ann->{rule} $ann->{tier} $ann->{reason} $ann->{repeats}", 'shop/slow pro tokens 0', 'a tier');
-    is("$of{'user=gus'}{mode} $of{'user=gus'}{reason} $ann->{mode}", 'soft tokens enforce', 'a soft rule is called so');
+    is("$ann->{service}/$ann->{rule} $ann->{tier} $ann->{reason} $ann->{repeats}", 'shop/slow pro capacity 0',
+       'a tier');
+    is("$of{'user=gus'}{mode} $of{'user=gus'}{reason} $ann->{mode}", 'soft capacity enforce',
+       'a soft rule is called so');
     is("$ann->{region} $ann->{node}", 'one one', 'where');
     like($ann->{time}, qr/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/, 'when');
     is($of{'user=cal'}{service} // 'null', 'null', 'a limit of the config');
-    is($of{'user=cal'}{reason}, 'tokens', 'and why');
+    is($of{'user=cal'}{reason}, 'capacity', 'and why');
     is($of{'user=eve'}{reason}, 'deny_list', 'a deny list');
     my $told = $client->command('FINGERPRINT', 'ann');
     is($ann->{fingerprint}, $told->[1], 'its fingerprint');

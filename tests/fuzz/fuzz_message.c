@@ -230,7 +230,8 @@ static void spend(struct story *story, unsigned i, uint32_t key, uint64_t cost)
     struct verdict peeked = node_peek(story->node[i], id, limit, cost, story->now_ns);
     struct verdict verdict = node_admit(story->node[i], id, limit, cost, story->now_ns);
     assert(verdict.allowed == (verdict.reason == VERDICT_ALLOWED));
-    assert(verdict.allowed == peeked.allowed || verdict.reason == VERDICT_OVERLOAD);
+    assert(verdict.allowed == peeked.allowed || verdict.reason == VERDICT_LOG_FULL ||
+           verdict.reason == VERDICT_KEYS_FULL);
     struct explanation explanation;
     node_explain(story->node[i], id, limit, story->now_ns, &explanation);
 }

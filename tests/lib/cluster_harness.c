@@ -99,16 +99,25 @@ const char *reason_text(const struct verdict *verdict)
     switch (verdict->reason) {
     case VERDICT_ALLOWED:
         return "yes";
-    case VERDICT_NO_TOKENS:
+    case VERDICT_CAPACITY:
         return "no, nothing is left";
-    case VERDICT_NO_SHARE:
+    case VERDICT_SHARE:
         return "no, not our share";
     case VERDICT_TOO_LARGE:
         return "never";
-    case VERDICT_JOINING:
+    case VERDICT_NOT_READY:
         return "no, joining";
-    case VERDICT_OVERLOAD:
+    case VERDICT_LOG_FULL:
+    case VERDICT_KEYS_FULL:
         return "no, overload";
+    case VERDICT_ISOLATION:
+        return "no, somebody is silent";
+    case VERDICT_CONFIG_DIFFERS:
+        return "no, another config";
+    case VERDICT_DENY_LIST:
+    case VERDICT_LIMIT_ZERO:
+    case VERDICT_REASON_COUNT:
+        break;
     }
     return "?";
 }

@@ -272,7 +272,7 @@ static bool decide(struct sim *sim, unsigned i, struct ask_held *request, uint64
     sim_hash_u64(sim, (uint64_t)i << 1 | allowed);
     bool overload = false;
     for (unsigned c = 0; c < request->count && !allowed; c++)
-        overload |= given[c].reason == VERDICT_OVERLOAD;
+        overload |= given[c].reason == VERDICT_LOG_FULL || given[c].reason == VERDICT_KEYS_FULL;
     if (allowed || !overload)
         check_verdicts(sim, i, request, allowed, given);
     if (compare && evictions(node) == evicted) {

@@ -112,7 +112,7 @@ static void decide(struct sim *sim, unsigned i, unsigned rule, unsigned number)
         for (uint32_t c = 0; c < match.count; c++) {
             bool denied = match.rule[c].candidate && sim->edits.edit[number].bad;
             verdicts[c] =
-                (struct verdict){.allowed = !denied, .reason = denied ? VERDICT_NO_TOKENS : VERDICT_ALLOWED};
+                (struct verdict){.allowed = !denied, .reason = denied ? VERDICT_CAPACITY : VERDICT_ALLOWED};
             decisions += match.rule[c].candidate;
         }
         ruleset_note(&match, verdicts);

@@ -83,7 +83,7 @@ static void odd_one(void)
            "ann: cat is active\n"
            "bob: cat is active\n"
            "ann: 1 of alice? yes\n"
-           "cat: 1 of alice? no, joining\n"
+           "cat: 1 of alice? no, another config\n"
            "ann: config differs, 50%\n"
            "bob: config differs, 25%\n"
            "cat: config out, 0%\n"

@@ -49,7 +49,7 @@ static void all_or_nothing(void)
     charges[2].cost = 75; /* of the 75 that half of the limit, less a sixteenth, allows */
     OK(!node_check(world.host[ANN].node, charges, 3, true, world.now_ns, verdicts), "one is denied");
     OK(verdicts[0].allowed && verdicts[1].allowed && !verdicts[2].allowed, "and says so");
-    OK(verdicts[2].reason == VERDICT_NO_SHARE && verdicts[2].available_tokens == 65, "with its figures");
+    OK(verdicts[2].reason == VERDICT_SHARE && verdicts[2].available_tokens == 65, "with its figures");
     OK_U64(verdicts[2].remaining_tokens, 150, "and with what is left of the whole limit");
     OK(left(ANN, "alice", &slow) == 150 && left(ANN, "10.0.0.1", &cell) == 150 && left(ANN, "job", &leases) == 150,
        "none is charged");

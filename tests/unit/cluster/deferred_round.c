@@ -193,7 +193,7 @@ static void evicts_without_room(void)
         (void)snprintf(key, sizeof key, "key %u", i);
         struct verdict verdict = world_ask(ANN, key, FAST, 1);
         given += verdict.allowed;
-        overload += verdict.reason == VERDICT_OVERLOAD;
+        overload += verdict.reason == VERDICT_LOG_FULL;
     }
     world_run(1000);
     tell("%s find no room, the rest was %s", overload > 1000 ? "many" : "few",

@@ -140,6 +140,20 @@ static void answers(void)
     world_close();
 }
 
+static void answers_while_silent(void)
+{
+    world_of(3);
+    world_spend(ANN, "alice", 61);
+    world_crash(BOB);
+    world_run(2000);
+    skip_text();
+    world_spend(ANN, "alice", 60);
+    world_spend(ANN, "alice", 161);
+    EXPECT("while a peer is silent as well", "ann: 60 of alice? no, somebody is silent\n"
+                                             "ann: 161 of alice? never\n");
+    world_close();
+}
+
 /* Nobody else spends: what retry_after promised must come true. Returns how many ms earlier it did. */
 static uint64_t ask_when_told(const char *what)
 {
@@ -285,6 +299,7 @@ int main(void)
     a_spend();
     shares();
     answers();
+    answers_while_silent();
     retry_after();
     alone();
     overload();

@@ -17,7 +17,7 @@ static void decide(unsigned i, unsigned requests, unsigned denied_percent, bool 
         bool matched = ruleset_match(node_rules(node), &request, world.now_ns, world.now_ns, &match);
         assert(matched && match.count == 1);
         if ((match.rule[0].candidate || stable_too) && r % 100 < denied_percent)
-            verdict = (struct verdict){.reason = VERDICT_NO_TOKENS};
+            verdict = (struct verdict){.reason = VERDICT_CAPACITY};
         ruleset_note(&match, &verdict);
     }
 }

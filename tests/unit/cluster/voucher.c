@@ -18,7 +18,7 @@ static void burst(const char *key, const struct limit_terms *terms, const unsign
 static void cost_beyond_a_share(const struct limit_terms *terms)
 {
     struct verdict verdict = rights_take_at_once(ANN, "ninety", terms, 90);
-    OK(!verdict.allowed && verdict.reason == VERDICT_NO_SHARE, "a cost of 90 is refused for the share alone");
+    OK(!verdict.allowed && verdict.reason == VERDICT_SHARE, "a cost of 90 is refused for the share alone");
     OK(verdict.retry_after_ns >= 2 * WAY_MS * MS && verdict.retry_after_ns <= TURN_MS * MS,
        "and may come again after a round trip");
     world_run(TURN_MS);

@@ -155,7 +155,8 @@ static void test_answers(void)
     grpc_client_run();
     OK_STRING(
         told(stream),
-        "OVER: OVER per-user 60/2 4 in 1000; X-RateLimit-Limit: 5; X-RateLimit-Remaining: 4; X-RateLimit-Reset: 1",
+        "OVER: OVER per-user 60/2 4 in 1000; X-RateLimit-Limit: 5; X-RateLimit-Remaining: 4; X-RateLimit-Reset: 1; "
+        "X-RateLimit-Reason: too_large",
         "what is too much is over, with heads for the gateway's client");
     OK_STRING(ask("edge", "org=acme"), "OK: OK hourly 3/3 2 in 3598000", "a window has its limit");
     OK_STRING(ask("edge", "odd=1"), "OK: OK odd 3/0 2 in 5398000", "and no unit where it is none");

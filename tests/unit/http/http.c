@@ -94,12 +94,12 @@ static const char *field(const char *text, const char *name)
 
 #define SLOW(left, retry, reset)                                                                                   \
     "\"rule\":\"slow\",\"limit\":5,\"remaining\":" #left ",\"available_now\":" #left ",\"retry_after_ms\":" #retry \
-    ",\"reset_after_ms\":" #reset ",\"window_ms\":300000}\n"
+    ",\"reset_after_ms\":" #reset ",\"window_ms\":300000"
 
 static void test_gateway(void)
 {
     begin();
-    OK_STRING(body(get("/check?user=a&rule=slow")), "{\"allowed\":true," SLOW(4, 0, 60000), "one of five");
+    OK_STRING(body(get("/check?user=a&rule=slow")), "{\"allowed\":true," SLOW(4, 0, 60000) "}\n", "one of five");
     OK_U64(code(answer), 200, "is allowed");
     OK_STRING(field(answer, "X-RateLimit-Limit"), "5", "the limit is told");
     OK_STRING(field(answer, "X-RateLimit-Remaining"), "4", "and what is left");
@@ -107,9 +107,10 @@ static void test_gateway(void)
     OK_STRING(field(answer, "Date"), "Sat, 21 Nov 2026 00:00:02 GMT", "and the time");
     for (int i = 0; i < 4; i++)
         (void)get("/check?user=a&rule=slow");
-    OK_STRING(body(get("/check?user=a&rule=slow")), "{\"allowed\":false," SLOW(0, 60000, 300000),
-              "the sixth is not");
+    OK_STRING(body(get("/check?user=a&rule=slow")),
+              "{\"allowed\":false," SLOW(0, 60000, 300000) ",\"reason\":\"capacity\"}\n", "the sixth is not");
     OK_U64(code(answer), 429, "with the status for it");
+    OK_STRING(field(answer, "X-RateLimit-Reason"), "capacity", "and the reason in the head");
     OK_STRING(field(answer, "Retry-After"), "60", "and when to come again");
     OK_STRING(field(answer, "X-RateLimit-Reset"), "60", "which is the only time that is told");
     OK_U64(code(get("/check?user=a&rule=slow&denied=403")), 403, "for nginx by another status");
@@ -156,11 +157,11 @@ static void test_post(void)
 {
     begin();
     OK_STRING(body(post("/v1/check", "{\"identifiers\":{\"user\":\"a\"},\"rule\":\"slow\",\"cost\":2}")),
-              "{\"allowed\":true," SLOW(3, 0, 120000), "a check takes");
+              "{\"allowed\":true," SLOW(3, 0, 120000) "}\n", "a check takes");
     OK_STRING(body(post("/v1/peek", "{\"identifiers\":{\"user\":\"a\"},\"rule\":\"slow\",\"cost\":9}")),
               "{\"allowed\":false,\"rule\":\"slow\",\"limit\":5,\"remaining\":3,\"available_now\":3,\"retry_after_"
               "ms\":null,"
-              "\"reset_after_ms\":120000,\"window_ms\":300000}\n",
+              "\"reset_after_ms\":120000,\"window_ms\":300000,\"reason\":\"too_large\"}\n",
               "a peek does not; what never fits has no time to come again");
     OK_STRING(field(answer, "Retry-After"), "", "nor in the head");
     OK_STRING(body(post("/v1/refund", "{\"identifiers\":{\"user\":\"a\"},\"rule\":\"slow\",\"cost\":1}")),
@@ -184,7 +185,7 @@ static void test_post(void)
         "\"endpoint\":\"*\",\"by\":\"\",\"algorithm\":\"token_bucket\",\"mode\":\"enforce\",\"why\":\"config\","
         "\"canary\":false,\"limit\":5,\"remaining\":4,\"available_now\":4,\"retry_after_ms\":0,\"reset_after_ms\":"
         "60000,"
-        "\"window_ms\":300000}]}\n",
+        "\"window_ms\":300000,\"reason\":\"allowed\"}]}\n",
         "a number may be an id; verbose tells each rule");
     end();
 }

@@ -35,7 +35,7 @@ static void test_over(void)
     OK(served_told("rule_d/listed:allowed=1,denied=0,shadow_denied=0,over_limit=1\r\n"), "who is listed too");
     (void)served_ask("EXPLAIN u SERVICE s ENDPOINT /o/1");
     OK(served_told("under rule orders of s: ") && served_told(", soft; amount of the rule\n") &&
-           served_told("one more now      refused: "),
+           served_told("one more now      refused ("),
        "EXPLAIN has the reason");
     (void)served_ask("EXPLAIN u SERVICE s ENDPOINT /x");
     OK(served_told("rule orders of s, endpoint /o/* (soft): refused"), "and calls it soft elsewhere");
@@ -74,6 +74,9 @@ static void test_named(void)
               "also with an option");
     OK(strstr(ask_named("CHECK eve SERVICE d"), "$10  over_limit  #t  $4  rule  $0    ") != NULL,
        "and to one of a deny list");
+    (void)ask_named("CHECK u SERVICE s");
+    OK(strstr(ask_named("CHECK u SERVICE s"), "$6  reason  $8  capacity  $4  rule  $3  all  ") != NULL,
+       "a refusal has its reason: %s", served.reply);
     OK_STRING(ask_named("CAN_ACCESS u"), ":1  ", "CAN_ACCESS is allowed; the limits of the config do not count");
     served_close();
 }

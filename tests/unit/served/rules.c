@@ -76,12 +76,12 @@ static void test_all_or_nothing(void)
     OK(served_told(
            "[['rule' 'per-ip' 'endpoint' '*' 'by' 'ip' 'algorithm' 'token_bucket' 'mode' 'enforce' 'why' 'rule' "
            "'canary' 0 'allowed' 1 'limit' 4 'remaining' 3 'available_now' 3 'retry_after_ms' 0 "
-           "'reset_after_ms' 15000]"),
+           "'reset_after_ms' 15000 'reason' 'allowed']"),
        "VERBOSE tells each");
     OK(served_told(
            "['rule' 'ghost' 'endpoint' '*' 'by' 'user' 'algorithm' 'token_bucket' 'mode' 'shadow' 'why' 'rule' "
            "'canary' 0 'allowed' 0 'limit' 1 'remaining' 0 'available_now' 0 'retry_after_ms' 60000 "
-           "'reset_after_ms' 60000]") &&
+           "'reset_after_ms' 60000 'reason' 'capacity']") &&
            served_told("['rule' 'both' 'endpoint' '*' 'by' 'ip,user' 'algorithm' 'fixed_window' "),
        "shadows and combinations too");
     (void)served_ask("INFO rules");

@@ -241,11 +241,11 @@ static void test_named_figures(void)
               "$14\r\nretry_after_ms\r\n:0\r\n$14\r\nreset_after_ms\r\n:51\r\n$4\r\nrule\r\n$7\r\ndefault\r\n",
               "CHECK in RESP3 names its figures");
     (void)ask("CHECK ip=1.2.3.4 WAIT VERBOSE\n");
-    OK(begins("%9\r\n$7\r\nallowed\r\n#t\r\n") && has("$7\r\nhold_ms\r\n:0\r\n$5\r\nrules\r\n*1\r\n%13\r\n"),
+    OK(begins("%9\r\n$7\r\nallowed\r\n#t\r\n") && has("$7\r\nhold_ms\r\n:0\r\n$5\r\nrules\r\n*1\r\n%14\r\n"),
        "and what options add");
     (void)ask("HELLO 2\n");
     (void)ask("CHECK ip=1.2.3.4 WAIT VERBOSE\n");
-    OK(begins("*8\r\n:1\r\n:100\r\n:95\r\n:0\r\n:51\r\n$7\r\ndefault\r\n:0\r\n*1\r\n*26\r\n"),
+    OK(begins("*8\r\n:1\r\n:100\r\n:95\r\n:0\r\n:51\r\n$7\r\ndefault\r\n:0\r\n*1\r\n*28\r\n"),
        "RESP2 has them in fixed places");
 }
 
