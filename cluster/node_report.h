@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "cluster/node_options.h"
 #include "limit/table.h"
+#include "limit/verdict.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -116,6 +117,8 @@ struct node_stats {
 };
 
 void node_stats(const struct node *node, struct node_stats *stats);
+/* refused_requests by reason: of a request with several charges, that of the one that refuses it for longest. */
+void node_refusals(const struct node *node, uint64_t counts[VERDICT_REASON_COUNT]);
 /* The part of doubted_tokens that keys of one limit have. */
 uint64_t node_doubted_tokens(const struct node *node, uint16_t limit);
 /* The part of worst_debt_tokens that keys of one limit have. */

@@ -129,6 +129,15 @@ void node_stats(const struct node *node, struct node_stats *stats)
     }
 }
 
+void node_refusals(const struct node *node, uint64_t counts[VERDICT_REASON_COUNT])
+{
+    for (unsigned reason = 0; reason < VERDICT_REASON_COUNT; reason++) {
+        counts[reason] = 0;
+        for (uint32_t i = 0; i < node->thread_count; i++)
+            counts[reason] += node->thread[i].refused[reason];
+    }
+}
+
 void node_visit_memory(struct node *node, void (*visit)(void *context, void *memory, size_t bytes), void *context)
 {
     size_t bytes;

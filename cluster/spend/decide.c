@@ -34,6 +34,20 @@ bool fast_allows_new(const struct node *node, const struct terms *terms, struct 
            bucket_allows_inline(&full, terms->limit, terms->budget, charge->cost, charge->floor_tokens);
 }
 
+/* noinline: refusals alone need it. */
+__attribute__((noinline)) enum verdict_reason fast_reason(const struct node *node, const struct terms *terms,
+                                                          const struct bucket *bucket)
+{
+    const struct limit *limit = terms->limit;
+    const struct bucket full = {.settled = limit->capacity_units};
+    const uint64_t cost = terms->charge->cost;
+    if (!bucket_allows(&full, limit, terms->budget, cost, terms->charge->floor_tokens))
+        return VERDICT_TOO_LARGE;
+    if (bucket->settled - bucket->unsettled < (int64_t)cost * limit->units_per_token)
+        return VERDICT_CAPACITY;
+    return node->awake.somebody_silent ? VERDICT_ISOLATION : VERDICT_SHARE;
+}
+
 /* True if an earlier charge of the request has the same key. */
 static bool is_repeated(const struct key_id *ids, size_t index)
 {

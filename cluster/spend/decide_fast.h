@@ -117,6 +117,9 @@ bool fast_allows_new(const struct node *node, const struct terms *terms, struct 
 bool fast_obtain_all(struct node *node, const struct terms *terms, const struct key_id *ids, size_t count,
                      uint64_t now_ns, struct fast_keys *keys);
 
+/* In decide.c: why a key refuses a charge for good, as decide_full.c would say. */
+enum verdict_reason fast_reason(const struct node *node, const struct terms *terms, const struct bucket *bucket);
+
 /* Finds the keys and decides over them; makes no charge. */
 __attribute__((always_inline)) static inline enum fast_outcome
 fast_decide_keys(struct node *node, struct thread_state *thread, const struct terms *terms,
@@ -149,7 +152,7 @@ fast_decide_keys(struct node *node, struct thread_state *thread, const struct te
             continue;
         if (!final || voucher_may_help(node, ids[i], &entry->bucket, terms[i].limit, terms[i].charge->cost))
             return FAST_UNDECIDED;
-        thread->refused_requests++;
+        count_refused(thread, fast_reason(node, &terms[i], &entry->bucket));
         hurry_if_in_outbox(node, entry);
         return FAST_REFUSED;
     }

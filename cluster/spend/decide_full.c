@@ -406,6 +406,16 @@ static void describe_untaken(struct node *node, const struct charge *charges, si
     }
 }
 
+/* The reason of the charge that decided against the request. */
+static enum verdict_reason reason_of_all(const struct charge *charges, size_t count, const struct verdict *verdicts)
+{
+    const struct verdict *worst = NULL;
+    for (size_t i = 0; i < count; i++)
+        if (!charges[i].shadow && !verdicts[i].allowed && (!worst || verdict_decides_before(&verdicts[i], worst)))
+            worst = &verdicts[i];
+    return worst ? worst->reason : VERDICT_LOG_FULL;
+}
+
 /* noinline: keeps its large frame off the fast path. */
 __attribute__((noinline)) bool decide_full(struct node *node, const struct charge *charges, size_t count, bool take,
                                            uint64_t now_ns, struct verdict *verdicts, bool *taken,
@@ -424,7 +434,9 @@ __attribute__((noinline)) bool decide_full(struct node *node, const struct charg
         return false;
     for (size_t i = 0; i < count && taken; i++)
         taken[i] = allowed && decisions[i].outcome == OUTCOME_TAKEN && verdicts[i].allowed;
-    struct thread_state *thread = own_thread(node);
-    *(allowed ? &thread->admitted_requests : &thread->refused_requests) += 1;
+    if (allowed)
+        own_thread(node)->admitted_requests++;
+    else
+        count_refused(own_thread(node), reason_of_all(charges, count, verdicts));
     return allowed;
 }

@@ -123,7 +123,7 @@ static bool reserve_held(struct node *node, const struct charge *charges, size_t
     /* There is no room for so many charges, or another thread took the last room. */
     return_held(node, held, held_count, now_ns);
     own_thread(node)->admitted_requests--;
-    own_thread(node)->refused_requests++;
+    count_refused(own_thread(node), VERDICT_LOG_FULL);
     asked->room = RESERVATIONS_FULL;
     return false;
 }

@@ -19,6 +19,12 @@ struct thread_state *own_thread(const struct node *node);
 /* Adds the wishes of all threads to the node's todo. Alone. */
 void thread_states_gather(struct node *node);
 
+static inline void count_refused(struct thread_state *thread, enum verdict_reason reason)
+{
+    thread->refused_requests++;
+    thread->refused[reason]++;
+}
+
 /* True if the ring of the thread has room for `keys` more keys: see outbox_has_room. */
 static inline bool thread_has_room(const struct node *node, const struct thread_state *thread, uint32_t keys)
 {

@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "cluster/codec/batch.h"
+#include "limit/verdict.h"
 
 #include <stdalign.h>
 #include <stdbool.h>
@@ -42,6 +43,7 @@ struct thread_state {
     /* see node_stats, like the next two */
     uint64_t admitted_requests, refused_requests, admitted_tokens;
     uint64_t returned_tokens, limit_drops, rights_used_tokens;
+    uint64_t refused[VERDICT_REASON_COUNT]; /* refused_requests by reason */
     struct changed changed;
 };
 

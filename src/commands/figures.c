@@ -23,6 +23,14 @@ static void add_commands(struct commands_stats *sum, const struct commands_stats
 #undef X
 }
 
+static void add_observed(struct observed_counts *sum, const struct observed_counts *of)
+{
+    sum->listed += of->listed;
+    sum->zero += of->zero;
+    sum->shadow += of->shadow;
+    sum->soft += of->soft;
+}
+
 static void be_alone(const struct commands *commands, bool alone)
 {
     if (commands->alone)
@@ -40,9 +48,13 @@ void figures_gather(const struct commands *commands, struct figures *figures)
         if (members[i]->listener != NULL)
             add_listener(&figures->listener, members[i]->listener);
         add_commands(&figures->commands, &members[i]->stats);
+        add_observed(&figures->observed, &members[i]->observer.counts);
         figures->thread_commands[i] = members[i]->stats.total_commands_processed;
     }
     node_stats(commands->node, &figures->node);
+    node_refusals(commands->node, figures->refused);
+    figures->refused[VERDICT_DENY_LIST] += figures->observed.listed;
+    figures->refused[VERDICT_LIMIT_ZERO] += figures->observed.zero;
     if (commands->transport != NULL)
         figures->transport = transport_stats(commands->transport);
     be_alone(commands, false);

@@ -21,6 +21,8 @@ struct figures {
     struct commands_stats commands;
     struct node_stats node;
     struct transport_stats transport; /* all 0 if there is no transport */
+    struct observed_counts observed;
+    uint64_t refused[VERDICT_REASON_COUNT]; /* requests, by reason */
     uint64_t thread_commands[GATE_THREADS_MAX];
 };
 

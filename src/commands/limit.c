@@ -9,7 +9,7 @@ static void note(struct commands *commands, const struct match *match, bool allo
                  const struct key_id *ids, const struct asker *asker, uint64_t now_ns)
 {
     const struct observed observed = {match, ids, verdicts, 1, allowed};
-    ruleset_note(match, verdicts);
+    observe_count(&commands->observer, match, ruleset_note(match, verdicts), 1, allowed);
     if (observe_is_due(&commands->observer, 1, allowed))
         observe(commands, &observed, asker, now_ns);
     if (decision_is_over(match, allowed, verdicts))

@@ -109,21 +109,6 @@ uint64_t call_window_ns(const struct commands *commands, const struct charge *ch
 
 /* ---- the rule that decided ---- */
 
-/*
- * True if `a` decides rather than `b`. Of charges that deny, or are over a soft limit, the one that is so for longest
- * decides; if none is, the one with the least tokens left, because it will be the next to deny.
- */
-static bool decides_before(const struct verdict *a, const struct verdict *b)
-{
-    if (a->allowed != b->allowed)
-        return !a->allowed;
-    if (!a->allowed && a->retry_after_ns != b->retry_after_ns)
-        return a->retry_after_ns > b->retry_after_ns;
-    if (a->available_tokens != b->available_tokens)
-        return a->available_tokens < b->available_tokens;
-    return a->limit_tokens < b->limit_tokens;
-}
-
 int decision_of(const struct match *match, bool allowed, const struct verdict *verdicts)
 {
     const struct verdict *best = NULL, *verdict = verdicts;
@@ -131,7 +116,7 @@ int decision_of(const struct match *match, bool allowed, const struct verdict *v
          matched++, verdict++) {
         if (allowed ? matched->shadow && !matched->soft : matched->shadow || verdict->allowed)
             continue;
-        if (!best || decides_before(verdict, best))
+        if (!best || verdict_decides_before(verdict, best))
             best = verdict;
     }
     return best ? (int)(best - verdicts) : -1;

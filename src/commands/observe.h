@@ -20,11 +20,18 @@ struct commands;
 struct hot;
 struct refusals;
 
+/* Requests, by what the node does not know of them. */
+struct observed_counts {
+    uint64_t listed, zero; /* refused by a deny list, or by a limit of 0 */
+    uint64_t shadow, soft; /* allowed, and a rule of that mode would have refused */
+};
+
 /* Of one thread. */
 struct observer {
     struct hot *hot;           /* set by the composition, as the next; NULL: nothing is kept */
     struct refusals *refusals; /* of all threads; NULL: no line is written */
     int64_t until_sample;      /* requests, until the next one that is noted whatever it came to */
+    struct observed_counts counts;
 };
 
 void observe_init(struct observer *observer);
@@ -37,6 +44,20 @@ struct observed {
     uint32_t count;                /* of requests */
     uint64_t allowed;              /* bit i: request i was */
 };
+
+/* Counts requests of one match; `noted` is what ruleset_note said of each. */
+static inline void observe_count(struct observer *observer, const struct match *match, unsigned noted,
+                                 uint64_t count, uint64_t allowed_count)
+{
+    if (__builtin_expect(match->status == MATCH_DENIED, 0))
+        *(match_denial(match->passed[match->denied_by].why) == VERDICT_LIMIT_ZERO ? &observer->counts.zero
+                                                                                  : &observer->counts.listed) +=
+            count - allowed_count;
+    if (__builtin_expect(noted == 0, 1))
+        return;
+    observer->counts.shadow += (noted & NOTED_SHADOW) != 0 ? allowed_count : 0;
+    observer->counts.soft += (noted & NOTED_SOFT) != 0 ? allowed_count : 0;
+}
 
 /* Counts requests that were decided. True: observe() must be called for them. */
 static inline bool observe_is_due(struct observer *observer, uint32_t count, bool all_allowed)

@@ -57,7 +57,7 @@ static bool needs_figures(const struct pending_run *joined, const struct run *ru
 }
 
 /* Counts the decisions about the requests of a run for the rules of `match`. True: some of the rules never deny. */
-static bool count_run(const struct match *match, const struct run *run)
+static bool count_run(struct observer *observer, const struct match *match, const struct run *run)
 {
     const uint32_t allowed_count = bits_count(run->allowed), denied_count = run->request_count - allowed_count;
     bool has_shadow = false;
@@ -68,11 +68,14 @@ static bool count_run(const struct match *match, const struct run *run)
      * not every charge is denied.
      */
     if (!has_shadow && (denied_count == 0 || run->charge_count <= 1)) {
-        ruleset_note_many(match, allowed_count, denied_count);
+        const unsigned noted = ruleset_note_many(match, allowed_count, denied_count);
+        observe_count(observer, match, noted, run->request_count, allowed_count);
         return match->passed_count > 0;
     }
-    for (uint32_t i = 0; i < run->request_count; i++)
-        ruleset_note(match, run->verdicts + (size_t)i * run->charge_count);
+    for (uint32_t i = 0; i < run->request_count; i++) {
+        const unsigned noted = ruleset_note(match, run->verdicts + (size_t)i * run->charge_count);
+        observe_count(observer, match, noted, 1, run->allowed >> i & 1);
+    }
     return has_shadow || match->passed_count > 0;
 }
 
@@ -80,7 +83,7 @@ static void note_run(struct commands *commands, const struct match *match, const
                      const struct key_id *ids, const struct asker *asker, uint64_t now_ns)
 {
     const bool all_allowed = bits_count(run->allowed) == run->request_count;
-    const bool may_be_soft = count_run(match, run);
+    const bool may_be_soft = count_run(&commands->observer, match, run);
     const bool is_due = observe_is_due(&commands->observer, run->request_count, all_allowed);
     if (!is_due && !may_be_soft)
         return;
@@ -98,7 +101,7 @@ uint64_t pending_decide_access(struct commands *commands, const struct key_id *i
     struct run run = {.charge = match->charge, .charge_count = 1, .request_count = count, .take = true};
     node_decide(commands->node, &run, 1, ids, turn.now_ns);
     const uint32_t allowed_count = bits_count(run.allowed);
-    ruleset_note_many(match, allowed_count, count - allowed_count);
+    (void)ruleset_note_many(match, allowed_count, count - allowed_count);
     commands->stats.grouped_decisions += count;
     if (observe_is_due(&commands->observer, count, allowed_count == count)) {
         const struct observed observed = {match, ids, NULL, count, run.allowed};

@@ -245,6 +245,18 @@ static void print_stats(const struct report *report)
 #undef X
 }
 
+/* Requests that a rule or a limit decided, by what became of them and why. */
+static void print_decisions(const struct report *report)
+{
+    struct output *output = report->call->answer.output;
+    field_number(output, "decisions_allowed", report->figures.node.admitted_requests);
+    for (unsigned reason = VERDICT_ALLOWED + 1; reason < VERDICT_REASON_COUNT; reason++)
+        output_print(output, "decisions_refused_%s:%" PRIu64 "\r\n",
+                     verdict_reason_name((enum verdict_reason)reason), report->figures.refused[reason]);
+    field_number(output, "decisions_would_refuse_shadow", report->figures.observed.shadow);
+    field_number(output, "decisions_would_refuse_soft", report->figures.observed.soft);
+}
+
 static void print_store(const struct report *report)
 {
     struct call *call = report->call;
@@ -301,6 +313,7 @@ static const struct {
     {"stats", "Stats", print_stats},          {"transport", "Transport", print_transport},
     {"store", "Store", print_store},          {"memory", "Memory", print_memory},
     {"keyspace", "Keyspace", print_keyspace}, {"refusals", "Refusals", print_refusals},
+    {"decisions", "Decisions", print_decisions},
 };
 
 static bool wanted(const struct resp_command *words, const char *section)

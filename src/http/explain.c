@@ -89,8 +89,7 @@ static void put_row(void *context, const struct elsewhere *elsewhere)
     put_string(body, bytes_of(rule_mode_name(elsewhere->version->mode)));
     put_text(body, ",\"allowed\":");
     put_bool(body, !elsewhere->denied && verdict->allowed);
-    const enum verdict_reason reason =
-        elsewhere->denied ? match_denial((uint8_t)elsewhere->why) : verdict->reason;
+    const enum verdict_reason reason = elsewhere->denied ? match_denial((uint8_t)elsewhere->why) : verdict->reason;
     put_verdict_reason(body, reason);
     put_says(body, reason);
     if (elsewhere->denied) {

@@ -68,6 +68,27 @@ static void put_refusals(struct metrics_page *page, const struct commands *comma
 #undef X
 }
 
+static void put_decision(struct metrics_page *page, const char *outcome, const char *reason, uint64_t count)
+{
+    page_begin(page);
+    page_name(page, "decisions_total");
+    page_label(page, 0, "outcome", bytes_of(outcome));
+    page_label(page, 1, "reason", bytes_of(reason));
+    page_value(page, 2, count, 1);
+    (void)page_end(page);
+}
+
+static void put_decisions(struct metrics_page *page, const struct figures *figures)
+{
+    page_head(page, "decisions_total", "counter",
+              "requests that a rule or a limit decided; those that a mode spared are allowed ones as well");
+    put_decision(page, "allowed", "none", figures->node.admitted_requests);
+    for (unsigned reason = VERDICT_ALLOWED + 1; reason < VERDICT_REASON_COUNT; reason++)
+        put_decision(page, "refused", verdict_reason_name((enum verdict_reason)reason), figures->refused[reason]);
+    put_decision(page, "would_refuse", "shadow", figures->observed.shadow);
+    put_decision(page, "would_refuse", "soft", figures->observed.soft);
+}
+
 /* ---- this daemon ---- */
 
 static void put_process(struct metrics_page *page, struct commands *commands, struct turn turn)
@@ -268,6 +289,7 @@ void http_metrics(struct http_call *call)
     put_tables(&page, &figures);
     put_more_tables(&page, commands, &figures);
     put_refusals(&page, commands);
+    put_decisions(&page, &figures);
     put_cluster(&page, commands->node, call->turn.now_ns);
     metrics_limits(&page, commands);
     page_gauge(&page, "services", "services with rules", stats.services, 1);

@@ -48,4 +48,19 @@ struct verdict {
     uint64_t reset_after_ns;    /* until the bucket is full if no peer spends */
 };
 
+/*
+ * True if `a` decides a request rather than `b`. Of charges that deny, or are over a soft limit, the one that is so for
+ * longest decides; if none is, the one with the least tokens left, because it will be the next to deny.
+ */
+static inline bool verdict_decides_before(const struct verdict *a, const struct verdict *b)
+{
+    if (a->allowed != b->allowed)
+        return !a->allowed;
+    if (!a->allowed && a->retry_after_ns != b->retry_after_ns)
+        return a->retry_after_ns > b->retry_after_ns;
+    if (a->available_tokens != b->available_tokens)
+        return a->available_tokens < b->available_tokens;
+    return a->limit_tokens < b->limit_tokens;
+}
+
 #endif

@@ -123,12 +123,18 @@ struct key_id match_identity(const struct match *match, uint32_t charge, struct 
 /* The tier of the amount that applies; empty: it is no tier's. */
 struct bytes match_tier(const struct ruleset *ruleset, const struct matched *matched);
 
-/* Counts the decisions: verdicts[match->count]. `verdicts` may be NULL if the count is 0. */
-void ruleset_note(const struct match *match, const struct verdict *verdicts);
+/* Rules that never deny, and would have denied: a set. */
+enum { NOTED_SHADOW = 1, NOTED_SOFT = 2 };
+/*
+ * Counts the decisions: verdicts[match->count]. `verdicts` may be NULL if the count is 0. Returns which of the modes
+ * would have denied the request.
+ */
+unsigned ruleset_note(const struct match *match, const struct verdict *verdicts);
 /*
  * Counts many requests that all matched as `match` says: `allowed_count` requests had every charge allowed, and
- * `denied_count` requests had every charge denied.
+ * `denied_count` requests had every charge denied. No charge may be of a rule that never denies. Returns as ruleset_note,
+ * for all of the requests.
  */
-void ruleset_note_many(const struct match *match, uint64_t allowed_count, uint64_t denied_count);
+unsigned ruleset_note_many(const struct match *match, uint64_t allowed_count, uint64_t denied_count);
 
 #endif

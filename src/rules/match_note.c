@@ -29,26 +29,42 @@ static inline void note(const struct matched *matched, bool allowed, uint64_t re
     }
 }
 
-static inline void note_passed(const struct match *match, uint64_t requests)
+/* Which mode would have denied. */
+static inline unsigned spared_by(const struct matched *matched, bool allowed)
 {
-    for (uint32_t i = 0; i < match->passed_count; i++)
-        note(&match->passed[i], !match_why_denies(match->passed[i].why), requests);
+    if (allowed || !matched->shadow)
+        return 0;
+    return matched->soft ? NOTED_SOFT : NOTED_SHADOW;
 }
 
-void ruleset_note(const struct match *match, const struct verdict *verdicts)
+static inline unsigned note_passed(const struct match *match, uint64_t requests)
 {
-    for (uint32_t i = 0; i < match->count; i++)
+    unsigned noted = 0;
+    for (uint32_t i = 0; i < match->passed_count; i++) {
+        const bool allowed = !match_why_denies(match->passed[i].why);
+        note(&match->passed[i], allowed, requests);
+        noted |= spared_by(&match->passed[i], allowed);
+    }
+    return noted;
+}
+
+unsigned ruleset_note(const struct match *match, const struct verdict *verdicts)
+{
+    unsigned noted = 0;
+    for (uint32_t i = 0; i < match->count; i++) {
         note(&match->rule[i], verdicts[i].allowed, 1);
-    note_passed(match, 1);
+        noted |= spared_by(&match->rule[i], verdicts[i].allowed);
+    }
+    return noted | note_passed(match, 1);
 }
 
-void ruleset_note_many(const struct match *match, uint64_t allowed_count, uint64_t denied_count)
+unsigned ruleset_note_many(const struct match *match, uint64_t allowed_count, uint64_t denied_count)
 {
     for (uint32_t i = 0; i < match->count; i++) {
         note(&match->rule[i], true, allowed_count);
         note(&match->rule[i], false, denied_count);
     }
-    note_passed(match, allowed_count + denied_count);
+    return note_passed(match, allowed_count + denied_count);
 }
 
 /* ---- whose ---- */

@@ -145,7 +145,7 @@ static void run_part(const struct prepared *requests, int part, enum stage stage
         if (stage == MATCHED)
             continue;
         cost->refused += !node_check(served.node, match.charge, match.count, true, served.now_ns, verdicts);
-        ruleset_note(&match, verdicts);
+        (void)ruleset_note(&match, verdicts);
     }
     keep_least(&cost->part_ns[stage][part], clock_ns() - began_ns);
 }

@@ -192,6 +192,13 @@ void node_stats(const struct node *node, struct node_stats *stats)
     *stats = (struct node_stats){.admitted_requests = node->decided};
 }
 
+void node_refusals(const struct node *node, uint64_t counts[VERDICT_REASON_COUNT])
+{
+    (void)node;
+    for (unsigned reason = 0; reason < VERDICT_REASON_COUNT; reason++)
+        counts[reason] = 0;
+}
+
 void node_table_stats(const struct node *node, struct table_stats *stats)
 {
     (void)node;

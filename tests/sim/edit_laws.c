@@ -115,7 +115,7 @@ static void decide(struct sim *sim, unsigned i, unsigned rule, unsigned number)
                 (struct verdict){.allowed = !denied, .reason = denied ? VERDICT_CAPACITY : VERDICT_ALLOWED};
             decisions += match.rule[c].candidate;
         }
-        ruleset_note(&match, verdicts);
+        (void)ruleset_note(&match, verdicts);
     }
 }
 

@@ -18,7 +18,7 @@ static void decide(unsigned i, unsigned requests, unsigned denied_percent, bool 
         assert(matched && match.count == 1);
         if ((match.rule[0].candidate || stable_too) && r % 100 < denied_percent)
             verdict = (struct verdict){.reason = VERDICT_CAPACITY};
-        ruleset_note(&match, &verdict);
+        (void)ruleset_note(&match, &verdict);
     }
 }
 

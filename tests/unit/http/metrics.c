@@ -358,6 +358,15 @@ static void test_values(void)
     OK_STRING(RULE("lenient", "shadow_denied"), "", "which is no shadow");
     OK_STRING(value("headgate_admitted_requests_total"), "2", "requests allowed");
     OK_STRING(value("headgate_refused_requests_total"), "3", "requests refused");
+    (void)served_ask("CHECK user=ann SERVICE a COST 3");
+    (void)parse(page());
+#define DECISIONS(outcome, reason) value("headgate_decisions_total{outcome=\"" outcome "\",reason=\"" reason "\"}")
+    OK_STRING(DECISIONS("allowed", "none"), "2", "by outcome");
+    OK_STRING(DECISIONS("refused", "capacity"), "3", "and by reason");
+    OK_STRING(DECISIONS("refused", "too_large"), "1", "each by itself");
+    OK_STRING(DECISIONS("refused", "deny_list"), "0", "and all are there");
+    OK_STRING(DECISIONS("would_refuse", "shadow"), "1", "what a shadow would have refused");
+    OK_STRING(DECISIONS("would_refuse", "soft"), "1", "and a soft rule");
     OK_STRING(value("headgate_used_keys"), "3", "keys");
     OK_STRING(value("headgate_rules"), "3", "rules");
     OK(strstr(answer, "bob") == NULL, "no identity is told");

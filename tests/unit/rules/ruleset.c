@@ -182,7 +182,7 @@ static void note_one(struct world *world, const char *text, bool allowed)
     (void)ruleset_match(world->ruleset, &request, now_ns, wall_ns, &match);
     for (int i = 0; i < CHARGES_MAX; i++)
         verdicts[i].allowed = allowed;
-    ruleset_note(&match, verdicts);
+    (void)ruleset_note(&match, verdicts);
 }
 
 static struct rule_counts counts_of(const struct world *world, const char *id)

@@ -37,7 +37,7 @@ static void *find_all(void *context)
             verdicts[i] = (struct verdict){.allowed = round % 2 == 0};
             finder->keys = (finder->keys ^ charge->id.low ^ charge->previous.high ^ charge->expires_ns) * 31;
         }
-        ruleset_note(&match, verdicts);
+        (void)ruleset_note(&match, verdicts);
     }
     return NULL;
 }
