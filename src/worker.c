@@ -74,12 +74,24 @@ static void answer_all(struct worker *worker)
     worker_leave(worker);
 }
 
+/* All answers of this turn were written: the listener did so when the loop had polled, before the worker is told. */
+static void note_latency(struct worker *worker)
+{
+    const struct commands_stats *stats = &worker->commands.stats;
+    const uint64_t requests[DOORS] = {[DOOR_RESP] = stats->total_commands_processed,
+                                      [DOOR_HTTP] = stats->http_requests,
+                                      [DOOR_GRPC] = stats->grpc_requests};
+    latencies_note(&worker->commands.latencies, requests, clock_monotonic_ns() - worker->served_ns);
+}
+
 /* The loop has polled and has served every client that sent something. */
 static void on_polled(uv_check_t *handle)
 {
     struct worker *worker = handle->data;
     bool served = worker->has_served;
     answer_all(worker);
+    if (served)
+        note_latency(worker);
     worker->has_served = false;
     loop_clock_forget(&worker->clock); /* answering took time */
     if (worker->owner.polled)

@@ -45,13 +45,14 @@ struct worker {
     struct gate *gate; /* NULL: there is one worker only */
     uint32_t thread;
     bool inside;
-    uint32_t alone;    /* nested calls of worker_begin_alone; 0: not alone */
-    bool inside_after; /* was inside before it was alone */
-    bool serving;      /* stays inside until the requests are served */
-    bool has_decided;  /* requests were decided since the owner was told */
-    bool has_served;   /* requests were served since the loop polled */
-    bool has_listener; /* the listener is initialised and does not close yet */
-    atomic_bool asked; /* see worker_was_asked */
+    uint32_t alone;     /* nested calls of worker_begin_alone; 0: not alone */
+    bool inside_after;  /* was inside before it was alone */
+    bool serving;       /* stays inside until the requests are served */
+    bool has_decided;   /* requests were decided since the owner was told */
+    bool has_served;    /* requests were served since the loop polled */
+    uint64_t served_ns; /* when the first of them had come */
+    bool has_listener;  /* the listener is initialised and does not close yet */
+    atomic_bool asked;  /* see worker_was_asked */
     uv_loop_t loop;
     struct loop_clock clock;
     uv_check_t polled;

@@ -58,6 +58,8 @@ static inline struct turn worker_begin_serving(struct worker *worker, const stru
     if (!atomic_load_explicit(&worker->asked, memory_order_relaxed))
         atomic_store_explicit(&worker->asked, true, memory_order_relaxed);
     worker_enter(worker);
+    if (!worker->has_served)
+        worker->served_ns = turn.now_ns;
     worker->serving = worker->has_served = true;
     return turn;
 }

@@ -20,6 +20,7 @@ void commands_init(struct commands *commands)
 {
     assert(commands->node != NULL && commands->limits != NULL && commands->submit != NULL);
     commands->stats = (struct commands_stats){0};
+    commands->latencies = (struct latencies){0};
     commands->resident = (struct resident){0};
     commands->staged = (struct staged){0};
     commands->guessers = (struct guessers){0};

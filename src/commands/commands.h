@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "cluster/node.h"
 #include "commands/guessers.h"
+#include "commands/latency.h"
 #include "commands/observe.h"
 #include "commands/pending.h"
 #include "commands/shapes.h"
@@ -201,6 +202,7 @@ struct commands {
     const struct user *caller; /* whose request is served now; NULL: user_default's */
     uint32_t worked;           /* work that the last call of commands_serve did */
     struct commands_stats stats;
+    struct latencies latencies; /* the owner of the loop writes them */
     struct resident resident;
     struct pool queues; /* queued commands of transactions */
     struct staged staged;

@@ -49,6 +49,8 @@ void figures_gather(const struct commands *commands, struct figures *figures)
             add_listener(&figures->listener, members[i]->listener);
         add_commands(&figures->commands, &members[i]->stats);
         add_observed(&figures->observed, &members[i]->observer.counts);
+        for (size_t door = 0; door < DOORS; door++)
+            latency_add(&figures->latency[door], &members[i]->latencies.door[door]);
         figures->thread_commands[i] = members[i]->stats.total_commands_processed;
     }
     node_stats(commands->node, &figures->node);

@@ -22,6 +22,7 @@ struct figures {
     struct node_stats node;
     struct transport_stats transport; /* all 0 if there is no transport */
     struct observed_counts observed;
+    struct latency latency[DOORS];
     uint64_t refused[VERDICT_REASON_COUNT]; /* requests, by reason */
     uint64_t thread_commands[GATE_THREADS_MAX];
 };

@@ -303,17 +303,39 @@ static void print_refusals(const struct report *report)
 #undef X
 }
 
+static void print_latency(const struct report *report)
+{
+    struct output *output = report->call->answer.output;
+    for (size_t door = 0; door < DOORS; door++) {
+        const struct latency *latency = &report->figures.latency[door];
+        const uint64_t count = latency_count(latency), p50_us = latency_percentile_us(latency, 50),
+                       p99_us = latency_percentile_us(latency, 99);
+        output_print(output,
+                     "latency_%s:requests=%" PRIu64 ",mean_us=%" PRIu64 ",p50_us=%" PRId64 ",p99_us=%" PRId64
+                     "\r\n",
+                     latency_door_name((enum latency_door)door), count,
+                     count > 0 ? latency->sum_ns / count / 1000 : 0, (int64_t)p50_us, (int64_t)p99_us);
+    }
+}
+
 static const struct {
     const char *name, *title;
     void (*print)(const struct report *report);
 } sections[] = {
-    {"server", "Server", print_server},       {"clients", "Clients", print_clients},
-    {"limits", "Limits", print_limits},       {"rules", "Rules", print_rules},
-    {"table", "Table", print_table},          {"cluster", "Cluster", print_cluster},
-    {"stats", "Stats", print_stats},          {"transport", "Transport", print_transport},
-    {"store", "Store", print_store},          {"memory", "Memory", print_memory},
-    {"keyspace", "Keyspace", print_keyspace}, {"refusals", "Refusals", print_refusals},
+    {"server", "Server", print_server},
+    {"clients", "Clients", print_clients},
+    {"limits", "Limits", print_limits},
+    {"rules", "Rules", print_rules},
+    {"table", "Table", print_table},
+    {"cluster", "Cluster", print_cluster},
+    {"stats", "Stats", print_stats},
+    {"transport", "Transport", print_transport},
+    {"store", "Store", print_store},
+    {"memory", "Memory", print_memory},
+    {"keyspace", "Keyspace", print_keyspace},
+    {"refusals", "Refusals", print_refusals},
     {"decisions", "Decisions", print_decisions},
+    {"latency", "Latency", print_latency},
 };
 
 static bool wanted(const struct resp_command *words, const char *section)

@@ -89,6 +89,38 @@ static void put_decisions(struct metrics_page *page, const struct figures *figur
     put_decision(page, "would_refuse", "soft", figures->observed.soft);
 }
 
+/* ---- latency ---- */
+
+static void put_latency_line(struct metrics_page *page, const char *name, struct bytes protocol, const char *bound,
+                             uint64_t value, uint64_t divisor)
+{
+    page_name(page, name);
+    page_label(page, 0, "protocol", protocol);
+    if (bound != NULL)
+        page_label(page, 1, "le", bytes_of(bound));
+    page_value(page, 1, value, divisor);
+}
+
+/* A histogram as Prometheus has them: each bucket counts the ones before as well. A piece for each door. */
+static void put_latencies(struct metrics_page *page, const struct figures *figures)
+{
+    page_head(page, "request_duration_seconds", "histogram",
+              "time of the turn of the loop that served the request, from its first input to its last answer");
+    for (size_t door = 0; door < DOORS; door++) {
+        const struct latency *latency = &figures->latency[door];
+        const struct bytes protocol = bytes_of(latency_door_name((enum latency_door)door));
+        uint64_t count = 0;
+        page_begin(page);
+        for (size_t i = 0; i < LATENCY_BUCKETS; i++) {
+            count += latency->requests[i];
+            put_latency_line(page, "request_duration_seconds_bucket", protocol, latency_bound(i), count, 1);
+        }
+        put_latency_line(page, "request_duration_seconds_sum", protocol, NULL, latency->sum_ns, BILLION);
+        put_latency_line(page, "request_duration_seconds_count", protocol, NULL, count, 1);
+        (void)page_end(page);
+    }
+}
+
 /* ---- this daemon ---- */
 
 static void put_process(struct metrics_page *page, struct commands *commands, struct turn turn)
@@ -290,6 +322,7 @@ void http_metrics(struct http_call *call)
     put_more_tables(&page, commands, &figures);
     put_refusals(&page, commands);
     put_decisions(&page, &figures);
+    put_latencies(&page, &figures);
     put_cluster(&page, commands->node, call->turn.now_ns);
     metrics_limits(&page, commands);
     page_gauge(&page, "services", "services with rules", stats.services, 1);

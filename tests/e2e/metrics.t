@@ -53,6 +53,24 @@ subtest 'threads' => sub {
        'each request is counted once, whichever thread had it');
 };
 
+# Requests of that protocol in the histogram, once all that came before were counted.
+sub measured { return Http::connect($east)->metrics->{qq(headgate_request_duration_seconds_count{protocol="$_[0]"})} }
+
+subtest 'latency' => sub {
+    my $before = measured('resp');
+    my $client = $east->client;
+    $client->command('CAN_ACCESS', "fast-$_") for 1 .. 30;
+    ok(Headgate::wait_until(10, sub { measured('resp') - $before >= 30 }), 'each request is in the histogram');
+    is(measured('resp') - $before, 30, 'once');
+    my $metrics = Http::connect($east)->metrics;
+    my $bucket = sub { $metrics->{qq(headgate_request_duration_seconds_bucket{protocol="$_[0]",le="$_[1]"})} };
+    is($bucket->('resp', '+Inf'), $before + 30, 'whose last bucket has all');
+    cmp_ok($bucket->('http', '+Inf'), '>', 200, 'and those of HTTP');
+    cmp_ok($metrics->{'headgate_request_duration_seconds_sum{protocol="http"}'}, '>', 0, 'take time');
+    like($east->client->command('INFO', 'latency'), qr/^latency_resp:requests=\d+,mean_us=\d+,p50_us=\d+,p99_us=/m,
+         'INFO has them as well');
+};
+
 subtest 'a rule, and a page' => sub {
     is($east->client->command('RULE', 'SET', 'rules: [{id: one, service: shop, by: user, rate: 1/s, burst: 5}]'), 'OK',
        'a rule');

@@ -50,7 +50,7 @@ static struct {
     size_t series_count, family_count;
     char family[LINE_BYTES];  /* of the last # TYPE */
     char families[64 * 1024]; /* " name name " of all */
-    bool counter;
+    bool counter, histogram;
     char fault[2 * LINE_BYTES]; /* the first one; "": none */
 } parsed;
 
@@ -81,7 +81,8 @@ static void parse_type(const char *line)
     const size_t size = name_size(name);
     const bool total = size > 6 && strncmp(name + size - 6, "_total", 6) == 0;
     parsed.counter = strcmp(name + size, " counter") == 0;
-    if (!parsed.counter && strcmp(name + size, " gauge") != 0)
+    parsed.histogram = strcmp(name + size, " histogram") == 0;
+    if (!parsed.counter && !parsed.histogram && strcmp(name + size, " gauge") != 0)
         fault(line, "no type");
     if (parsed.counter != total)
         fault(line, "counters end with _total, gauges do not");
@@ -119,12 +120,24 @@ static const char *after_labels(const char *text)
     return text != NULL && *text == '}' ? text + 1 : NULL;
 }
 
+/* The size of the family's name in a series' name of `size` bytes. */
+static size_t family_size(const char *line, size_t size)
+{
+    static const char *const ends[] = {"_bucket", "_sum", "_count"};
+    for (size_t i = 0; parsed.histogram && i < sizeof ends / sizeof ends[0]; i++) {
+        const size_t end = strlen(ends[i]);
+        if (size > end && strncmp(line + size - end, ends[i], end) == 0)
+            return size - end;
+    }
+    return parsed.histogram ? 0 : size;
+}
+
 static void parse_series(const char *line)
 {
-    const size_t size = name_size(line);
+    const size_t size = name_size(line), family = family_size(line, size);
     const char *rest = line[size] == '{' ? after_labels(line + size) : line + size;
     char *stop = NULL;
-    if (strlen(parsed.family) != size || strncmp(line, parsed.family, size) != 0)
+    if (strlen(parsed.family) != family || strncmp(line, parsed.family, family) != 0)
         fault(line, "not below its own type");
     if (rest == NULL || *rest != ' ' || !isdigit((unsigned char)rest[1])) {
         fault(line, "no value");
@@ -213,6 +226,8 @@ static void test_parser(void)
         "# TYPE headgate_a gauge\nheadgate_a{b=\"c} 1\n",
         "# TYPE headgate_a gauge\nheadgate_a{b=\"\\c\"} 1\n",
         "# TYPE headgate_a gauge\nheadgate_a{b=\"c\"d\"} 1\n",
+        "# TYPE headgate_a histogram\nheadgate_a 1\n",
+        "# TYPE headgate_a gauge\nheadgate_a_sum 1\n",
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         OK(parse(wrong[i])[0] != '\0', "the parser finds fault: %s", parsed.fault);
@@ -373,6 +388,25 @@ static void test_values(void)
     end();
 }
 
+static void test_latency(void)
+{
+#define LATENCY(series) value("headgate_request_duration_seconds" series)
+    begin();
+    latencies_note(&served.commands.latencies, (const uint64_t[DOORS]){[DOOR_RESP] = 3}, 40000);
+    latencies_note(&served.commands.latencies, (const uint64_t[DOORS]){[DOOR_RESP] = 5}, 2000000000);
+    OK_STRING(parse(page()), "", "a page with a histogram is as it should be");
+    OK_STRING(LATENCY("_bucket{protocol=\"resp\",le=\"0.000025\"}"), "0", "none was faster");
+    OK_STRING(LATENCY("_bucket{protocol=\"resp\",le=\"0.00005\"}"), "3", "three requests took 40 us");
+    OK_STRING(LATENCY("_bucket{protocol=\"resp\",le=\"1\"}"), "3", "a bucket has those before it");
+    OK_STRING(LATENCY("_bucket{protocol=\"resp\",le=\"+Inf\"}"), "5", "the last one has all");
+    OK_STRING(LATENCY("_count{protocol=\"resp\"}"), "5", "as the count says");
+    OK_STRING(LATENCY("_sum{protocol=\"resp\"}"), "4.000120000", "the sum of them");
+    OK_STRING(LATENCY("_count{protocol=\"grpc\"}"), "0", "other protocols had none");
+    (void)served_ask("INFO latency");
+    OK(served_told("latency_resp:requests=5,mean_us=800024,p50_us=50,p99_us=-1"), "INFO has the same");
+    end();
+}
+
 static void test_bounds(void)
 {
     begin();
@@ -414,11 +448,11 @@ static void test_many_rules(void)
     begin();
     fill("s", "r", 200, "enforce");
     (void)parse(page());
-    OK_U64(count("outcome=\"allowed\""), 200, "so many rules have series of their own");
+    OK_U64(count("outcome=\"allowed\"}"), 200, "so many rules have series of their own");
     OK_U64(count("(others)"), 2, "and there are no others, but of bounds, which 100 have");
     fill("t", "r", 30, "enforce");
     OK_STRING(parse(page()), "", "with more rules, the page is as it should be");
-    OK_U64(count("outcome=\"allowed\""), 201, "there is one series more,");
+    OK_U64(count("outcome=\"allowed\"}"), 201, "there is one series more,");
     OK_U64(count("service=\"(others)\",rule=\"(others)\""), 6, "of the others");
     OK_U64(sum("headgate_rule_decisions_total{service=\"(others)\"", "allowed"), 30, "which has their sums");
     OK_STRING(value("headgate_metrics_truncated"), "0", "nothing is left out");
@@ -438,7 +472,7 @@ static void test_long_names(void)
     }
     OK_STRING(parse(page()), "", "a page that is full has whole lines");
     OK_STRING(value("headgate_metrics_truncated"), "1", "and says that it is full");
-    const size_t shown = count("outcome=\"allowed\"");
+    const size_t shown = count("outcome=\"allowed\"}");
     OK(shown > 100 && shown < 200, "%zu rules have room", shown);
     OK_U64(sum("headgate_rule_decisions_total", "\"allowed\""), 200, "the others are in a sum");
     OK(strlen(strstr(answer, "\r\n\r\n")) <= HTTP_LONG_BYTES + 4, "the page keeps its bound");
@@ -454,6 +488,7 @@ int main(void)
     test_tables();
     test_escaping();
     test_values();
+    test_latency();
     test_bounds();
     test_many_rules();
     test_long_names();
