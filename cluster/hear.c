@@ -8,6 +8,7 @@
 #include "cluster/codec/effects.h"
 #include "cluster/codec/envelope.h"
 #include "cluster/gossip.h"
+#include "cluster/members/traffic.h"
 #include "cluster/plane/plane_message.h"
 #include "cluster/state/node_state.h"
 
@@ -111,6 +112,7 @@ void hear_message(struct node *node, const struct event *event, struct effects *
     }
     switch (envelope_open(&envelope, bytes)) {
     case ENVELOPE_OPEN:
+        traffic_heard(node, envelope.sender, event->bytes.size);
         take(node, &envelope, event->kind, effects);
         envelope_close(&envelope);
         return;

@@ -20,6 +20,7 @@
 #include "cluster/members/rest.h"
 #include "cluster/members/shares.h"
 #include "cluster/members/silence.h"
+#include "cluster/members/traffic.h"
 #include "cluster/plane/plane.h"
 #include "cluster/publish.h"
 #include "cluster/snapshot/snapshot_ask.h"
@@ -358,6 +359,7 @@ static void make_room(struct node *node)
 void node_step(struct node *node, const struct event *event, struct effects *effects)
 {
     effects_clear(effects);
+    node->asker = -1;
     begin_step(node, event->now_ns);
     dispatch(node, event, effects);
     if (event->kind == EVENT_REQUEST)
@@ -366,6 +368,7 @@ void node_step(struct node *node, const struct event *event, struct effects *eff
         return; /* not started: only EVENT_RESTORE makes sense */
     if (node->life.superseded) {
         step_superseded(node, effects);
+        traffic_sent(node, effects);
         return;
     }
     look_around(node, effects);
@@ -373,6 +376,7 @@ void node_step(struct node *node, const struct event *event, struct effects *eff
     go_on(node);
     look_after_keys(node);
     speak(node, effects);
+    traffic_sent(node, effects);
     make_room(node);
     if (node->step.worked > node->stats.step_keys_max)
         node->stats.step_keys_max = node->step.worked;

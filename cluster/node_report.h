@@ -22,6 +22,12 @@ struct node;
 enum peer_state { PEER_JOINING, PEER_ACTIVE, PEER_SILENT, PEER_LEFT };
 const char *peer_state_name(enum peer_state state);
 
+/* Messages between this node and a peer, and their bytes, since this node has known the peer. */
+struct peer_traffic {
+    uint64_t received_messages, received_bytes;
+    uint64_t sent_messages, sent_bytes; /* published ones as well, whether the peer listened or not */
+};
+
 struct peer_report {
     char name[NODE_NAME_BYTES];
     char region[NODE_NAME_BYTES];
@@ -36,6 +42,7 @@ struct peer_report {
     uint64_t round_trip_ns; /* smoothed, batch to acknowledgement; 0: not measured yet */
     uint64_t lag_batches;   /* own batches that the peer has not acknowledged */
     uint64_t log_batches;   /* batches of the peer that are kept for others */
+    struct peer_traffic traffic;
 };
 
 /* Fills up to `room` reports, this node first. Returns the number of all peers. */

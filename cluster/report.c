@@ -63,6 +63,7 @@ static void report_peer(const struct node *node, uint32_t index, uint64_t now_ns
     if (member->heard_ns)
         report->heard_ago_ns = now_ns > member->heard_ns ? now_ns - member->heard_ns : 0;
     report->round_trip_ns = member->round_trip_ns;
+    report->traffic = member->traffic;
     if (member_needed(member))
         report->lag_batches = node->origin[node->my_slot].applied - member->acknowledged;
     for (uint32_t slot = 0; slot < node->origin_end; slot++)

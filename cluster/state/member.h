@@ -72,7 +72,8 @@ struct member {
     uint64_t demand_tokens;                      /* spent there since demands were last averaged */
     double demand_tokens_per_s;                  /* smoothed, over all keys */
     uint64_t answered_ask, answered_incarnation; /* the number of its last ask that was answered, and its maker */
-    uint64_t known[ORIGINS_MAX];                 /* newest digest, by origin slot */
+    struct peer_traffic traffic;
+    uint64_t known[ORIGINS_MAX]; /* newest digest, by origin slot */
 };
 
 int member_find(const struct node *node, struct bytes name);

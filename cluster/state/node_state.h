@@ -88,6 +88,7 @@ struct node {
     struct snapshot snapshot; /* snapshot/, and pages.c */
     struct plane *plane;      /* rules: plane/ */
     struct publishing publishing;
+    int asker;                 /* the member whose message this step has read; -1: none */
     struct message in, header; /* scratch: too large for the stack */
 };
 

@@ -15,6 +15,18 @@ static double share_of(const struct peer_report *peer)
     return (double)billionths / 1e9;
 }
 
+static void answer_traffic(struct answer *answer, const struct peer_traffic *traffic)
+{
+    answer_text(answer, "received_messages");
+    answer_integer(answer, (int64_t)traffic->received_messages);
+    answer_text(answer, "received_bytes");
+    answer_integer(answer, (int64_t)traffic->received_bytes);
+    answer_text(answer, "sent_messages");
+    answer_integer(answer, (int64_t)traffic->sent_messages);
+    answer_text(answer, "sent_bytes");
+    answer_integer(answer, (int64_t)traffic->sent_bytes);
+}
+
 void call_nodes(struct call *call)
 {
     struct answer *answer = &call->answer;
@@ -23,7 +35,7 @@ void call_nodes(struct call *call)
     answer_array(answer, count);
     for (size_t i = 0; i < count; i++) {
         const struct peer_report *peer = &peers[i];
-        answer_map(answer, 13);
+        answer_map(answer, 17);
         answer_text(answer, "node");
         answer_text(answer, peer->name);
         answer_text(answer, "region");
@@ -50,6 +62,7 @@ void call_nodes(struct call *call)
         answer_bool(answer, peer->decides);
         answer_text(answer, "incarnation");
         answer_integer(answer, (int64_t)peer->incarnation);
+        answer_traffic(answer, &peer->traffic);
     }
 }
 

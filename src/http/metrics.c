@@ -199,26 +199,54 @@ static uint64_t peer_config(const struct peer_report *peer)
     return peer->config_differs;
 }
 
+static uint64_t peer_received_messages(const struct peer_report *peer)
+{
+    return peer->traffic.received_messages;
+}
+
+static uint64_t peer_received_bytes(const struct peer_report *peer)
+{
+    return peer->traffic.received_bytes;
+}
+
+static uint64_t peer_sent_messages(const struct peer_report *peer)
+{
+    return peer->traffic.sent_messages;
+}
+
+static uint64_t peer_sent_bytes(const struct peer_report *peer)
+{
+    return peer->traffic.sent_bytes;
+}
+
 static const struct {
     const char *name, *help;
     uint64_t divisor;
     uint64_t (*value)(const struct peer_report *peer); /* UINT64_MAX: not known */
+    bool counts;                                       /* a counter; else a gauge */
 } peer_metrics[] = {
-    {"peer_up", "1: the peer was heard, and neither is silent now", 1, peer_up},
-    {"peer_decides", "1: the peer decides, as last heard", 1, peer_decides},
-    {"peer_share", "the part of every limit that the peer holds", BILLION, peer_share},
-    {"peer_lag_seconds", "age of the newest message of the peer that is known here", BILLION, peer_lag},
-    {"peer_round_trip_seconds", "smoothed time from a batch to its acknowledgement", BILLION, peer_round_trip},
-    {"peer_unacknowledged_batches", "own batches that the peer has not acknowledged", 1, peer_unacknowledged},
-    {"peer_log_batches", "batches of the peer that are kept for others", 1, peer_log},
-    {"peer_config_differs", "1: the config of the peer differs from the own one", 1, peer_config},
+    {"peer_up", "1: the peer was heard, and neither is silent now", 1, peer_up, false},
+    {"peer_decides", "1: the peer decides, as last heard", 1, peer_decides, false},
+    {"peer_share", "the part of every limit that the peer holds", BILLION, peer_share, false},
+    {"peer_lag_seconds", "age of the newest message of the peer that is known here", BILLION, peer_lag, false},
+    {"peer_round_trip_seconds", "smoothed time from a batch to its acknowledgement", BILLION, peer_round_trip,
+     false},
+    {"peer_unacknowledged_batches", "own batches that the peer has not acknowledged", 1, peer_unacknowledged,
+     false},
+    {"peer_log_batches", "batches of the peer that are kept for others", 1, peer_log, false},
+    {"peer_config_differs", "1: the config of the peer differs from the own one", 1, peer_config, false},
+    {"peer_received_messages_total", "messages of the peer that were received", 1, peer_received_messages, true},
+    {"peer_received_bytes_total", "their bytes", 1, peer_received_bytes, true},
+    {"peer_sent_messages_total", "messages sent to the peer, and published while it was a member", 1,
+     peer_sent_messages, true},
+    {"peer_sent_bytes_total", "their bytes", 1, peer_sent_bytes, true},
 };
 
 /* Of all members but this daemon, and but those that have left: nothing is to be expected of these. */
 static void put_peers(struct metrics_page *page, const struct peer_report *peers, size_t count)
 {
     for (size_t i = 0; i < sizeof peer_metrics / sizeof peer_metrics[0]; i++) {
-        page_head(page, peer_metrics[i].name, "gauge", peer_metrics[i].help);
+        page_head(page, peer_metrics[i].name, peer_metrics[i].counts ? "counter" : "gauge", peer_metrics[i].help);
         for (size_t k = 0; k < count; k++) {
             const uint64_t value = peer_metrics[i].value(&peers[k]);
             if (peers[k].self || peers[k].state == PEER_LEFT || value == UINT64_MAX)

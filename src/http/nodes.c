@@ -37,6 +37,10 @@ static void put_peer(struct output *output, const struct peer_report *peer)
     put_share(output, peer->share);
     put_flag(output, ",\"config_differs\":", peer->config_differs);
     put_count(output, ",\"incarnation\":", peer->incarnation);
+    put_count(output, ",\"received_messages\":", peer->traffic.received_messages);
+    put_count(output, ",\"received_bytes\":", peer->traffic.received_bytes);
+    put_count(output, ",\"sent_messages\":", peer->traffic.sent_messages);
+    put_count(output, ",\"sent_bytes\":", peer->traffic.sent_bytes);
     put_text(output, "}");
 }
 

@@ -34,6 +34,8 @@ subtest 'peers' => sub {
     cmp_ok(abs($metrics->{headgate_time_seconds} - time), '<', 60, 'the wall clock');
     is($metrics->{'headgate_peer_share{peer="eu-west",region="eu-west"}'} + 0, 0.333, 'the share of a peer');
     cmp_ok($metrics->{'headgate_peer_lag_seconds{peer="eu-west",region="eu-west"}'}, '<', 10, 'its lag in seconds');
+    cmp_ok($metrics->{qq(headgate_peer_$_\_bytes_total{peer="eu-west",region="eu-west"})}, '>', 100, "bytes $_")
+        for qw(sent received);
     is($metrics->{"headgate_$_"}, 3, $_) for qw(peers reachable_peers);
     cmp_ok($metrics->{process_max_fds}, '>', 100, 'descriptors');
     cmp_ok($metrics->{process_resident_memory_bytes}, '>', 1 << 20, 'memory');

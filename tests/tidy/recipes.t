@@ -50,4 +50,11 @@ my @tables = (['cluster/node_report.h', 'NODE_STATS', ''], ['src/commands/comman
     ['src/edge/store/store.h', 'STORE_STATS', 'store_'], ['src/limit/table.h', 'TABLE_STATS', '']);
 my $page = $text{'docs/operations.md'};
 is(join(' ', rows_missing($text{$_->[0]}, @$_[1, 2], $page)), '', "docs/operations.md explains $_->[1]") for @tables;
+
+my ($reasons) = $text{'src/limit/verdict.h'} =~ /#define VERDICT_REASONS\(X\)(.*?[^\\])\n/s;
+my @words = ($reasons // '') =~ /\bX\(\w+, "(\w+)"/g;
+cmp_ok(scalar @words, '>', 5, 'reasons of refusals');
+is(join(' ', grep { $_ ne 'allowed' && $page !~ /^\| `$_` \|/m } @words), '', "docs/operations.md explains each");
+my ($schema) = $text{'docs/openapi.yaml'} =~ /^    Reason:\n      enum: \[(.*?)\]/ms;
+is(($schema // '') =~ s/\s+/ /gr, join(', ', @words), 'docs/openapi.yaml lists them');
 done_testing;
