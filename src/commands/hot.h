@@ -60,6 +60,7 @@ struct hot_query {
     struct bytes service, rule; /* empty: any. Limits of the config, whose service is "", are of "default" too */
     enum hot_by by;
     enum hot_over over;
+    uint64_t since_ns; /* when noting began: no view tells of a time before */
 };
 
 enum { HOT_LIST_MAX = 256 }; /* rules with their tiers, of all threads together */

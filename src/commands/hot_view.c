@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+#define SECOND_NS ((uint64_t)1000000000)
+
 static bool is_asked_for(const struct hot_rule *rule, const struct hot_query *query)
 {
     const struct bytes service = bytes_of(rule->service[0] ? rule->service : RULE_DEFAULT_SERVICE);
@@ -66,12 +68,15 @@ void hot_list(struct hot *const *hots, uint32_t count, const struct hot_query *q
 
 /* ---- one rule ---- */
 
-/* Since when the view tells: the beginning of the past pane. */
-static uint64_t reach_ns(enum hot_over over, uint64_t now_ns)
+/* How far back the view tells: to the beginning of the past pane, or to that of noting. A second at least. */
+static uint64_t reach_ns(const struct hot_query *query, uint64_t now_ns)
 {
-    const uint64_t pane_ns = over == HOT_HOURS ? HOT_HOURS_NS : HOT_MINUTES_NS;
+    const uint64_t pane_ns = query->over == HOT_HOURS ? HOT_HOURS_NS : HOT_MINUTES_NS;
     const uint64_t past_ns = (now_ns / pane_ns) * pane_ns;
-    return now_ns - past_ns + (past_ns > 0 ? pane_ns : 0);
+    const uint64_t panes_ns = now_ns - past_ns + (past_ns > 0 ? pane_ns : 0);
+    const uint64_t noted_ns = now_ns > query->since_ns ? now_ns - query->since_ns : 0;
+    const uint64_t reach_ns = noted_ns < panes_ns ? noted_ns : panes_ns;
+    return reach_ns > SECOND_NS ? reach_ns : SECOND_NS;
 }
 
 /* Copies what the thread knows of the rule. The number of panes; 0: it knows nothing. */
@@ -102,7 +107,7 @@ bool hot_read(struct hot *const *hots, uint32_t count, const struct hot_query *q
 {
     struct hitters panes[HOT_PANES + 1];
     memset(view, 0, sizeof *view);
-    view->over_ns = reach_ns(query->over, now_ns);
+    view->over_ns = reach_ns(query, now_ns);
     view->unit = query->by == HOT_ASKED ? HOT_SAMPLE : 1;
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t copied = copy_panes(hots[i], query, names, now_ns, view, panes);

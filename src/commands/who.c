@@ -21,7 +21,8 @@ void ask_hot(const struct commands *commands, const struct command_hot *words, u
     asked->query = (struct hot_query){.service = words->service,
                                       .rule = words->rule,
                                       .by = words->asked ? HOT_ASKED : HOT_REFUSED,
-                                      .over = words->hours ? HOT_HOURS : HOT_MINUTES};
+                                      .over = words->hours ? HOT_HOURS : HOT_MINUTES,
+                                      .since_ns = commands->started_ns};
     asked->now_ns = now_ns;
     asked->next = 0;
     asked->threads = observe_hots(commands, asked->hots);

@@ -176,6 +176,15 @@ static void put_cluster(struct output *output, const struct node *node, uint64_t
     end(output, "],");
 }
 
+/* Requests by reason, as /metrics has them. */
+static void put_reasons(struct output *output, const struct figures *figures)
+{
+    put_text(output, "\"refused_by_reason\":{");
+    for (unsigned reason = VERDICT_ALLOWED + 1; reason < VERDICT_REASON_COUNT; reason++)
+        member_number(output, verdict_reason_name((enum verdict_reason)reason), figures->refused[reason]);
+    end(output, "},");
+}
+
 static void put_state(struct output *output, struct commands *commands, const struct figures *figures,
                       struct turn turn)
 {
@@ -191,6 +200,7 @@ static void put_state(struct output *output, struct commands *commands, const st
     put_cluster(output, commands->node, turn.now_ns);
     member_number(output, "admitted_requests", figures->node.admitted_requests);
     member_number(output, "refused_requests", figures->node.refused_requests);
+    put_reasons(output, figures);
     member_number(output, "worst_debt_tokens", figures->node.worst_debt_tokens);
     const size_t room = output->room;
     output->room -= LIVE_END_BYTES;

@@ -180,6 +180,8 @@
     page.points.push(again ? null : {
       admitted: (state.admitted_requests - before.admitted_requests) / seconds,
       refused: (state.refused_requests - before.refused_requests) / seconds,
+      reasons: Object.fromEntries(Object.entries(state.refused_by_reason)
+        .map(([reason, total]) => [reason, total - before.refused_by_reason[reason]])),
     });
     if (page.points.length > POINTS_MAX)
       page.points.shift();
@@ -302,6 +304,26 @@
       `admitted ${count(last.admitted)} a second, refused ${count(last.refused)} a second`);
     byId('admitted-now').textContent = count(last.admitted);
     byId('refused-now').textContent = count(last.refused);
+    drawReasons();
+  }
+
+  const REASONS = {
+    capacity: 'the limit is used up', share: 'this region\u2019s share is used up',
+    isolation: 'a peer is silent', too_large: 'the cost is too large', deny_list: 'on a deny list',
+    limit_zero: 'the limit is 0', log_full: 'the log is full', keys_full: 'too many keys', not_ready: 'not ready', config_differs: 'another config',
+  };
+
+  // Of the time that is drawn, the most frequent reason first.
+  function drawReasons() {
+    const sums = {};
+    for (const point of page.points)
+      for (const [reason, total] of Object.entries(point?.reasons ?? {}))
+        sums[reason] = (sums[reason] ?? 0) + total;
+    const parts = Object.entries(sums).filter(([, total]) => total > 0).sort((a, b) => b[1] - a[1])
+      .map(([reason, total]) => `${REASONS[reason] ?? reason} (${count(total)})`);
+    const text = parts.length === 0 ? '' : `Refused in that time: ${parts.join(', ')}.`;
+    if (byId('reasons').textContent !== text)
+      byId('reasons').textContent = text;
   }
 
   // ---- bounds ----

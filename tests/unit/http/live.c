@@ -90,12 +90,17 @@ static void test_event(void)
               "\"share\":1.000000,\"peers\":[{\"name\":\"alone\",\"region\":\"here\",\"self\":true,"
               "\"state\":\"active\",\"decides\":true,\"share\":1.000000,\"heard_ms\":0,\"round_trip_ms\":null,"
               "\"unacknowledged_batches\":0,\"log_batches\":0,\"config_differs\":false}],\"admitted_requests\":0,"
-              "\"refused_requests\":0,\"worst_debt_tokens\":0,\"bounds\":[" BOUND("slow", 5) "," BOUND(
+              "\"refused_requests\":0,\"refused_by_reason\":{\"capacity\":0,\"share\":0,\"isolation\":0,"
+              "\"too_large\":0,\"deny_list\":0,\"limit_zero\":0,\"log_full\":0,"
+              "\"keys_full\":0,\"not_ready\":0,\"config_differs\":0},"
+              "\"worst_debt_tokens\":0,\"bounds\":[" BOUND("slow", 5) "," BOUND(
                   "default", 100) "],\"rules\":[],\"bounds_left_out\":0,\"rules_left_out\":0}\n\n",
               "the first one comes with the head");
     for (int i = 0; i < 7; i++)
         (void)served_ask("CHECK user=bob RULE slow");
-    OK(strstr(feed(), "\"admitted_requests\":5,\"refused_requests\":2,") != NULL, "the next one counts decisions");
+    OK(strstr(feed(), "\"admitted_requests\":5,\"refused_requests\":2,\"refused_by_reason\":{\"capacity\":2,") !=
+           NULL,
+       "the next one counts decisions");
     json_t *event = read_event(answer);
     OK(event != NULL, "it is one line of JSON");
     json_decref(event);
