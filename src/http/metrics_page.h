@@ -29,7 +29,10 @@ void page_begin(struct metrics_page *page);
 /* False: the piece was left out. */
 bool page_end(struct metrics_page *page);
 
-/* The two lines before the values of a metric: a piece. `type` is "counter", "gauge" or "histogram"; `name` without "headgate_". */
+/*
+ * The two lines before the values of a metric: a piece. `type` is "counter", "gauge" or "histogram"; `name` without
+ * "headgate_".
+ */
 void page_head(struct metrics_page *page, const char *name, const char *type, const char *help);
 /*
  * The parts of a value's line, in this order: page_name, any number of page_label, page_value. `labels` counts those

@@ -72,7 +72,9 @@ static const struct subcommand {
      command_fingerprint, ""},
     {"nodes", "", "the daemons of the cluster, as this one sees them", 0, 0, false, false, command_nodes, ""},
     {"info", "[section ...]",
-     "figures: server, clients, limits, rules, table, cluster, stats, transport, store, memory, keyspace, refusals",
+     "figures: server, clients, limits, rules, table, cluster, stats, transport, store, memory, keyspace, "
+     "refusals, "
+     "decisions, latency",
      0, COMMAND_WORDS_MAX - 1, false, false, command_info, ""},
     {"top", "[word value ...]", "what the daemon decides each second, live, until q is typed", 0, 4, false, false,
      command_top,

@@ -132,8 +132,8 @@ enum { NOTED_SHADOW = 1, NOTED_SOFT = 2 };
 unsigned ruleset_note(const struct match *match, const struct verdict *verdicts);
 /*
  * Counts many requests that all matched as `match` says: `allowed_count` requests had every charge allowed, and
- * `denied_count` requests had every charge denied. No charge may be of a rule that never denies. Returns as ruleset_note,
- * for all of the requests.
+ * `denied_count` requests had every charge denied. No charge may be of a rule that never denies. Returns as
+ * ruleset_note, for all of the requests.
  */
 unsigned ruleset_note_many(const struct match *match, uint64_t allowed_count, uint64_t denied_count);
 

@@ -22,9 +22,20 @@ sub headgate {
     return Headgate::run(20, Headgate::headgate(), @_);
 }
 
+# What was printed with --json, each with the name of its schema in docs/schemas.
+my @printed;
+
+sub printed {
+    my ($words, $out) = @_;
+    my $value = eval { decode_json($out) } or return;
+    my $name = $words->[0] eq 'rules' ? "rules-$words->[1]" : $words->[0];
+    push @printed, [$name, $value];
+    return $value;
+}
+
 sub json {
     my ($status, $out, $err) = headgate(@_, '--json');
-    my $value = eval { decode_json($out) };
+    my $value = printed(\@_, $out);
     diag("@_: $@$out$err") if !$value;
     return $value;
 }
@@ -125,17 +136,50 @@ for my $words (['check', 'carol'], ['peek', 'carol'], ['explain', 'carol'], ['no
                ['load', '--seconds', '0.1', '--rate', '100']) {
     for my $order (['--json', @$words], [@$words, '--json']) {
         ($status, $out, $err) = headgate(@$order);
-        ok($status == 0 && eval { decode_json($out); 1 }, "headgate @$order: JSON") or diag($out, $err);
+        ok($status == 0 && printed($words, $out), "headgate @$order: JSON") or diag($out, $err);
     }
 }
 my $rule_file = Headgate::write_file(Headgate::scratch() . '/one.yaml', "rules: [{id: one, by: user, rate: 100/s}]\n");
-for my $words (['check', $rule_file], ['diff', $rule_file], ['apply', $rule_file], ['get', 'one'], ['history'],
-               ['apply', $rule_file], ['delete', 'one'], ['rollback', 'one']) {
+my $cases = Headgate::write_file(Headgate::scratch() . '/cases.yaml', <<"END");
+rules: [one.yaml]
+cases:
+- name: wrong
+  steps: [{ask: user=a, expect: refused}]
+END
+for my $words (['check', $rule_file], ['lint', $rule_file], ['diff', $rule_file], ['apply', $rule_file],
+               ['list'], ['export'], ['get', 'one'], ['history'], ['apply', $rule_file], ['delete', 'one'],
+               ['diff', $rule_file], ['rollback', 'one'], ['apply', '--prune', $rule_file], ['test', $cases]) {
     ($status, $out, $err) = headgate('--json', 'rules', @$words);
-    ok($out ne '' && eval { decode_json($out); 1 }, "headgate rules @$words --json: JSON") or diag($out, $err);
+    ok($out ne '' && printed(['rules', @$words], $out), "headgate rules @$words --json: JSON") or diag($out, $err);
 }
 ($status, $out, $err) = headgate('top', 'count', '2', 'interval', '100ms', '--json');
-is(scalar(grep { eval { decode_json($_); 1 } } split /\n/, $out), 2, 'headgate top --json: a line for each look');
+is(scalar(grep { printed(['top'], $_) } split /\n/, $out), 2, 'headgate top --json: a line for each look');
+headgate('check', 'dora', '--cost', '1000');
+ok(json(@$_), "headgate @$_ --json: JSON") for ['hot'], ['fingerprint', 'dora'], ['forget', 'ap-south'],
+    ['explain', 'dora', '--rule', 'api'], ['check', 'dora', '--cost', '1000'],
+    ['load', '--seconds', '0.2', '--rate', '100', '--histogram', '--keys', '2'];
+
+# ---- schemas ----
+subtest 'schemas' => sub {
+    plan skip_all => 'python3 with jsonschema is not installed'
+        if system('python3 -W ignore -c "import yaml, jsonschema; jsonschema.Draft202012Validator" 2>/dev/null') != 0;
+    my $source = Headgate::read_file("$Headgate::root/src/operator/main.c");
+    my @commands = ($source =~ /^    \{"(\w+)", "/mg, 'load');
+    my $rules = Headgate::read_file("$Headgate::root/src/operator/rules.c");
+    push @commands, map { "rules-$_" } $rules =~ /^    \{"(\w+)", "/mg;
+    cmp_ok(scalar @commands, '>', 18, 'commands that print JSON');
+    is(join(' ', sort map { m{(\S+)\.json$} } map { s{.*/}{}r } glob "$Headgate::root/docs/schemas/*.json"),
+       join(' ', sort @commands), 'each has a schema');
+    my $seen = Headgate::write_file(Headgate::scratch() . '/printed.json', encode_json(\@printed));
+    my @check = ('python3', '-W', 'ignore', "$FindBin::Bin/schemas.py", "$Headgate::root/docs/schemas");
+    is(join('', (Headgate::run(60, @check, $seen))[1, 2]), '', 'which all that was printed fits');
+    my ($odd) = grep { $_->[0] eq 'forget' } @printed;
+    Headgate::write_file($seen, encode_json([['forget', {%{$odd->[1]}, colour => 'red'}], ['forget', {}]]));
+    my $faults = (Headgate::run(60, @check, $seen))[1];
+    like($faults, qr/^forget: .*'colour'/m, 'a member that is not described would be found');
+    like($faults, qr/^forget: .*'forgotten' is a required property/m, 'and one that is missing');
+    like($faults, qr/^nothing was held against the schema of nodes$/m, 'and a command that was not run');
+};
 for my $case (
     [['--cost', '2', 'nodes'], qr/^headgate nodes: --cost makes no sense here$/],
     [['--rule', 'api', 'forget', 'x'], qr/^headgate forget: --rule makes no sense here$/],

@@ -39,8 +39,8 @@ cmp_ok($sum, '<=', $most, "what all admit, $sum, is within the agreed limit");
 cmp_ok($given{'us-east'} + $given{'eu-west'}, '>', 50, 'those who agree go on');
 is($given{'ap-south'}, 0, 'the other one admits nothing');
 
-like($south->client->command('EXPLAIN', 'alice'), qr/refused \(config_differs\): this node's config differs from that of its peers/,
-     'EXPLAIN says why');
+like($south->client->command('EXPLAIN', 'alice'),
+     qr/refused \(config_differs\): this node's config differs from that of its peers/, 'EXPLAIN says why');
 like($south->log, qr/ warning ap-south decides nothing: its limits, .* not those in use \(daemons with digest \w+: 2;/,
      'the log says so');
 is(scalar(() = $south->log =~ /decides nothing/g), 1, 'once');

@@ -45,7 +45,8 @@ like($out, qr{^elsewhere +rule pages of web, endpoint /p/\*: allowed, 3 tokens a
 like($out, qr/^elsewhere +rule tighter of shop, endpoint \* \(shadow\): refused/m, 'a shadow rule is called one');
 unlike($out, qr/per-address|checkout|door/, 'rules that do not count her, or that she never used, are not');
 like($out, qr/further ones that count this: 5, in use: 3$/m, 'but counted');
-like(says('mallory'), qr/^elsewhere +rule door of club, endpoint \*: refused \(deny_list\): .* deny list$/m, 'a deny list elsewhere');
+like(says('mallory'), qr/^elsewhere +rule door of club, endpoint \*: refused \(deny_list\): .* deny list$/m,
+     'a deny list elsewhere');
 is((() = says('bob') =~ /elsewhere/g), 0, 'another user has nothing of hers');
 
 $out = says('alice', '--service', 'web', '--endpoint', '/p/1');

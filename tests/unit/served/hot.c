@@ -283,9 +283,34 @@ static void test_names(void)
     end();
 }
 
+/* The seconds of the first rule that HOT shows. */
+static unsigned long seconds_of(const char *line)
+{
+    const char *at = strstr(served_ask(line), "'seconds' ");
+    return at != NULL ? strtoul(at + 10, NULL, 10) : 0;
+}
+
+static void test_span(void)
+{
+    begin(false);
+    served.commands.started_ns = served.now_ns;
+    repeat("CAN_ACCESS ann 1000", 2);
+    OK_U64(seconds_of("HOT"), 1, "a second at least");
+    served_wait_ms(50000);
+    OK_U64(seconds_of("HOT"), 50, "a daemon tells of no time before it began");
+    OK_U64(seconds_of("HOT over hours"), 50, "in hours neither");
+    served_wait_ms(60 * MINUTE_MS);
+    repeat("CAN_ACCESS ann 1000", 2);
+    const unsigned long seconds = seconds_of("HOT");
+    OK(seconds >= 300 && seconds <= 600, "later of the last minutes alone: %lu s", seconds);
+    OK_U64(seconds_of("HOT over hours"), 3650, "and of all hours that there were");
+    end();
+}
+
 int main(void)
 {
     test_ways();
+    test_span();
     test_rules();
     test_fingerprints();
     test_late();
