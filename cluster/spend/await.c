@@ -12,8 +12,8 @@ static void refuse_behind(struct node *node, const struct charge *charge, const 
                           uint64_t now_ns, struct verdict *verdict)
 {
     const uint64_t left = verdict->remaining_tokens + voucher_tokens(node, charge->id, charge->limit, now_ns);
-    if (verdict->reason == VERDICT_NO_SHARE && left < await->ahead_tokens + charge->cost)
-        verdict->reason = VERDICT_NO_TOKENS;
+    if (verdict_is_of_share(verdict) && left < await->ahead_tokens + charge->cost)
+        verdict->reason = VERDICT_CAPACITY;
     if (verdict->retry_after_ns == 0)
         verdict->retry_after_ns = node->options.interval_ns;
 }
@@ -24,7 +24,7 @@ static bool may_wait(const struct node *node, const struct charge *charge, const
 {
     if (charge->patience_ms == 0 || (charge->on_isolation == ISOLATION_CLOSED && node->awake.somebody_silent))
         return false;
-    return verdict->reason == VERDICT_NO_SHARE || (waits_already && verdict->reason == VERDICT_NO_TOKENS);
+    return verdict_is_of_share(verdict) || (waits_already && verdict->reason == VERDICT_CAPACITY);
 }
 
 static void hold_by(const struct charge *charge, struct await *await)
@@ -56,7 +56,7 @@ bool await_hold(struct node *node, const struct charge *charges, size_t count, u
     }
     await->held = await->held && all_wait;
     for (size_t i = 0; i < count && await->held; i++) {
-        if (verdicts[i].reason != VERDICT_NO_SHARE || charges[i].shadow)
+        if (!verdict_is_of_share(&verdicts[i]) || charges[i].shadow)
             continue;
         if (again)
             voucher_note_waiting(node, &charges[i], await->waiting_tokens, now_ns);

@@ -72,7 +72,7 @@ static void hold(struct commands *commands, const struct patient *patient, uint6
 static bool lacks_share(const struct verdict *verdicts, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        if (!verdicts[i].allowed && verdicts[i].reason == VERDICT_NO_SHARE)
+        if (!verdicts[i].allowed && verdict_is_of_share(&verdicts[i]))
             return true;
     return false;
 }

@@ -48,6 +48,12 @@ struct verdict {
     uint64_t reset_after_ns;    /* until the bucket is full if no peer spends */
 };
 
+/* True if tokens may be left, but not for this peer now: others may let it have some. */
+static inline bool verdict_is_of_share(const struct verdict *verdict)
+{
+    return verdict->reason == VERDICT_SHARE || verdict->reason == VERDICT_ISOLATION;
+}
+
 /*
  * True if `a` decides a request rather than `b`. Of charges that deny, or are over a soft limit, the one that is so for
  * longest decides; if none is, the one with the least tokens left, because it will be the next to deny.
