@@ -34,7 +34,8 @@ void patient_begin(struct commands *commands, struct patient *patient, uint32_t 
 {
     const struct waiting_room *room = &commands->waiting;
     struct await *await = &patient->await;
-    *patient = (struct patient){.ticket = ticket};
+    *patient = (struct patient){0};
+    patient->ticket = ticket;
     if (*ticket > 0) {
         await->ahead = waiting_key(room, *ticket);
         await->ahead_tokens = waiting_ahead(room, *ticket, now_ns);

@@ -238,7 +238,7 @@ size_t pending_decide_patiently(struct commands *commands, struct session *sessi
 {
     struct pending *pending = &commands->pending;
     struct answer answer = {.output = output, .protocol = session->protocol};
-    struct patient patient, *last = session->transaction.runs ? NULL : &patient;
+    struct patient patient = {0}, *last = session->transaction.runs ? NULL : &patient;
     const size_t size = pending->run[pending->run_count - 1].frames.size;
     if (session->waiting > 0 && pending->request_count > 1)
         patient_leave(commands,

@@ -117,8 +117,8 @@ const struct log_event *events_at(const struct events *events, uint32_t index);
  */
 uint64_t events_looked(void);
 void events_add_looked(uint32_t count);
-/* From when events_looked() is `looked` on, this thread begins no walk that only tells a time. At first: UINT64_MAX. */
-void events_spare_from(uint64_t looked);
+/* Once events_looked() has reached `from`, this thread begins no walk that only tells a time. At first: UINT64_MAX. */
+void events_spare_from(uint64_t from);
 bool events_are_spared(void);
 
 void events_stats(const struct events *events, struct events_stats *stats);

@@ -39,7 +39,7 @@ struct table {
 /* ---- comma-separated values ---- */
 
 /* Takes a value up to a comma or the end of the line, and moves *at behind it. Quotes are taken off in place. */
-static bool take_value(char **at, char *end, struct bytes *value)
+static bool take_value(char **at, const char *end, struct bytes *value)
 {
     char *from = *at, *to = from;
     if (from < end && *from == '"') {

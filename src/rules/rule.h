@@ -136,23 +136,23 @@ struct rule_listed {
 struct rule {
     struct bytes id, service;
     struct bytes endpoint;                /* exact; or a prefix, which ends in '*': "/v1/" and '*', or '*' alone */
-    uint8_t by_count;                     /* 0: all requests have one key */
     struct bytes by[RULE_DIMENSIONS_MAX]; /* sorted by bytes, without duplicates */
+    uint8_t by_count;                     /* 0: all requests have one key */
+    bool overshoot_relative;              /* true: `overshoot` is millionths of an amount's limit; false: tokens */
+    bool persist;                         /* counters survive a restart of the whole cluster */
     enum rule_algorithm algorithm;
     struct rule_amount amount;
-    struct bytes zone;       /* quotas: a name of the tz database; else "" */
-    bool overshoot_relative; /* true: `overshoot` is millionths of an amount's limit; false: tokens */
-    uint64_t overshoot;      /* 0 if sync is RULE_BUDGET */
+    struct bytes zone;  /* quotas: a name of the tz database; else "" */
+    uint64_t overshoot; /* 0 if sync is RULE_BUDGET */
     enum rule_sync sync;
     enum isolation on_isolation;
     enum rule_mode mode;
     enum rule_inherit inherit;
-    bool persist;         /* counters survive a restart of the whole cluster */
     uint64_t patience_ns; /* how long a request waits that only a share refuses; 0: it is refused at once */
     uint32_t priority_floor[RULE_PRIORITIES]; /* millionths of the limit, falling; 0 for critical */
     uint32_t adaptive_floor;      /* millionths of the amount, 1..1,000,000; 0: the rule is not adaptive */
     uint64_t adaptive_latency_ns; /* the target of latency samples; 0: none */
-    uint16_t tier_count, override_count, allow_count, deny_count, when_count;
+    uint16_t tier_count, override_count, allow_count, deny_count, when_count, replaces_count;
     const struct rule_tier *tiers;          /* sorted by name, without duplicates */
     const struct rule_override *overrides;  /* sorted by dimension, form and value, without duplicates */
     const struct rule_listed *allow, *deny; /* sorted by dimension, form and value, without duplicates */
@@ -161,7 +161,6 @@ struct rule {
      * of the dimension's entries covers. Empty: the rule is about all requests.
      */
     const struct rule_listed *when;
-    uint16_t replaces_count;
     const struct bytes *replaces; /* ids of rules of the service; sorted by bytes, without duplicates */
     /*
      * Not "": the rule is a sheet. Its overrides are those of the rule with this id, which has the same dimensions and

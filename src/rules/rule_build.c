@@ -124,8 +124,9 @@ bool rule_read_replaces(struct rule_builder *builder)
     const struct yaml_node *list = builder->field[RULE_FIELD_REPLACES];
     const struct rule_reader *reader = &builder->reader;
     struct rule *rule = builder->rule;
-    for (const struct yaml_node *node = list ? yaml_first(list) : NULL; node;
-         node = yaml_next(reader->tree, list, node)) {
+    if (!list)
+        return true;
+    for (const struct yaml_node *node = yaml_first(list); node; node = yaml_next(reader->tree, list, node)) {
         struct bytes id;
         if (!rule_read_name(reader, node, "replaces", RULE_NAME_MAX_BYTES, &id))
             return false;

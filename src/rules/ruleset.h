@@ -38,10 +38,10 @@ enum {
 /* A limit of the config. It counts where the service "default" has no rule for a request. */
 struct ruleset_named {
     struct bytes name;
-    uint32_t id;    /* of the name; gives the salt of its keys */
-    uint16_t limit; /* index in the limit set; the caller interned it */
-    uint64_t capacity;
+    uint32_t id;          /* of the name; gives the salt of its keys */
+    uint16_t limit;       /* index in the limit set; the caller interned it */
     uint16_t patience_ms; /* as of a rule */
+    uint64_t capacity;
 };
 
 struct ruleset_options {

@@ -112,7 +112,7 @@ enum headgate_client_status headgate_client_can_access(struct headgate_client *c
     enum headgate_client_status status = headgate_client_command(client, cost == 1 ? 2 : 3, words, sizes, &reply);
     if (status != HEADGATE_CLIENT_OK)
         return status;
-    if (reply->kind != HEADGATE_REPLY_INTEGER || (reply->integer != 0 && reply->integer != 1))
+    if (!reply || reply->kind != HEADGATE_REPLY_INTEGER || (reply->integer != 0 && reply->integer != 1))
         return misunderstood(client, words[0]);
     *allowed = reply->integer == 1;
     return HEADGATE_CLIENT_OK;
