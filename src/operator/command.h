@@ -27,7 +27,8 @@ struct command_access {
     const char *user;                   /* NULL: not given */
 };
 
-/* The rows of these options, for indices of these names. */
+/* The indices of these options in a command's table, and their rows there. */
+#define COMMAND_ACCESS_INDICES USER, TLS, CACERT, CERT, KEY
 #define COMMAND_ACCESS_OPTIONS                                                                                     \
     [USER] = {"user", "name", "who asks; the secret is $HEADGATE_PASSWORD"},                                       \
     [TLS] = {"tls", NULL, "asks over TLS"},                                                                        \

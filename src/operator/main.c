@@ -13,11 +13,7 @@
 enum {
     AT,
     TIMEOUT,
-    USER,
-    TLS,
-    CACERT,
-    CERT,
-    KEY,
+    COMMAND_ACCESS_INDICES,
     JSON,
     HELP,
     VERSION,

@@ -1,6 +1,7 @@
 #include "edge/clients/tls.h"
 
 #include "edge/clients/stream_tls.h"
+#include "edge/process/openssl_reason.h"
 
 #include <errno.h>
 #include <openssl/err.h>
@@ -38,14 +39,6 @@ __attribute__((format(printf, 4, 5))) static bool fail(struct tls_fault *fault, 
     return false;
 }
 
-/* Why OpenSSL has failed, in its own words. */
-static const char *reason(void)
-{
-    const unsigned long first = ERR_peek_error();
-    const char *said = ERR_SYSTEM_ERROR(first) ? strerror(ERR_GET_REASON(first)) : ERR_reason_error_string(first);
-    return said != NULL ? said : "it cannot be read";
-}
-
 /* The daemon has no terminal to ask for the password of a key. */
 static int no_password(char *buffer, int size, int writes, void *context)
 {
@@ -59,7 +52,7 @@ static bool use_certificate(SSL_CTX *context, const struct tls_files *files, str
 {
     return SSL_CTX_use_certificate_chain_file(context, files->certificate) == 1 ||
            fail(fault, "certificate", files->certificate, "a file of certificates in PEM, the daemon's first (%s)",
-                reason());
+                openssl_reason());
 }
 
 /* Whoever can read the key can be the daemon. */
@@ -82,7 +75,8 @@ static bool use_key(SSL_CTX *context, const struct tls_files *files, struct tls_
         return true;
     if (ERR_GET_REASON(ERR_peek_last_error()) == X509_R_KEY_VALUES_MISMATCH)
         return fail(fault, "key", files->key, "the key of the certificate %s", files->certificate);
-    return fail(fault, "key", files->key, "a file with a private key in PEM, without a password (%s)", reason());
+    return fail(fault, "key", files->key, "a file with a private key in PEM, without a password (%s)",
+                openssl_reason());
 }
 
 static bool use_client_ca(SSL_CTX *context, const struct tls_files *files, struct tls_fault *fault)
@@ -92,7 +86,7 @@ static bool use_client_ca(SSL_CTX *context, const struct tls_files *files, struc
     STACK_OF(X509_NAME) *names = SSL_load_client_CA_file(files->client_ca);
     if (names == NULL || SSL_CTX_load_verify_file(context, files->client_ca) != 1) {
         sk_X509_NAME_pop_free(names, X509_NAME_free);
-        return fail(fault, "client_ca", files->client_ca, "a file of certificates in PEM (%s)", reason());
+        return fail(fault, "client_ca", files->client_ca, "a file of certificates in PEM (%s)", openssl_reason());
     }
     SSL_CTX_set_client_CA_list(context, names);
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
@@ -150,7 +144,7 @@ static SSL_CTX *make_context(const struct tls_files *files, struct tls_fault *fa
     ERR_clear_error();
     bool good = context != NULL && set_up(context);
     if (!good)
-        (void)fail(fault, "certificate", files->certificate, "OpenSSL to have memory (%s)", reason());
+        (void)fail(fault, "certificate", files->certificate, "OpenSSL to have memory (%s)", openssl_reason());
     good = good && use_certificate(context, files, fault) && use_key(context, files, fault) &&
            use_client_ca(context, files, fault);
     if (good)

@@ -1,5 +1,6 @@
 #include "edge/library/client_tls.h"
 
+#include "edge/process/openssl_reason.h"
 #include "headgate/client.h"
 
 #include <arpa/inet.h>
@@ -80,31 +81,24 @@ __attribute__((format(printf, 2, 3))) static bool fail(struct client_tls *tls, c
     return false;
 }
 
-/* Why OpenSSL has failed, in its own words. */
-static const char *reason(void)
-{
-    const unsigned long first = ERR_peek_error();
-    const char *said = ERR_SYSTEM_ERROR(first) ? strerror(ERR_GET_REASON(first)) : ERR_reason_error_string(first);
-    return said != NULL ? said : "it cannot be read";
-}
-
 /* ---- files ---- */
 
 static bool read_files(struct client_tls *tls, const struct headgate_client_options *options)
 {
     if (options->tls_ca == NULL && SSL_CTX_set_default_verify_paths(tls->context) != 1)
-        return fail(tls, "the system's authorities cannot be read: %s", reason());
+        return fail(tls, "the system's authorities cannot be read: %s", openssl_reason());
     if (options->tls_ca != NULL && SSL_CTX_load_verify_file(tls->context, options->tls_ca) != 1)
-        return fail(tls, "%.90s: expected a file of certificates in PEM (%s)", options->tls_ca, reason());
+        return fail(tls, "%.90s: expected a file of certificates in PEM (%s)", options->tls_ca, openssl_reason());
     if ((options->tls_certificate == NULL) != (options->tls_key == NULL))
         return fail(tls, "a certificate and its key belong together: expected both, or neither");
     if (options->tls_certificate == NULL)
         return true;
     if (SSL_CTX_use_certificate_chain_file(tls->context, options->tls_certificate) != 1)
-        return fail(tls, "%.90s: expected a file of certificates in PEM (%s)", options->tls_certificate, reason());
+        return fail(tls, "%.90s: expected a file of certificates in PEM (%s)", options->tls_certificate,
+                    openssl_reason());
     if (SSL_CTX_use_PrivateKey_file(tls->context, options->tls_key, SSL_FILETYPE_PEM) != 1)
         return fail(tls, "%.90s: expected a file with the certificate's key in PEM (%s)", options->tls_key,
-                    reason());
+                    openssl_reason());
     return true;
 }
 
@@ -213,7 +207,7 @@ static ssize_t stopped(struct client_tls *tls, int done)
     if (verified != X509_V_OK)
         (void)fail(tls, "its certificate is refused: %s", X509_verify_cert_error_string(verified));
     else if (error == SSL_ERROR_SSL)
-        (void)fail(tls, "TLS has failed: %s", reason());
+        (void)fail(tls, "TLS has failed: %s", openssl_reason());
     else if (!SSL_is_init_finished(tls->ssl))
         (void)fail(tls, "it ended before TLS began%s%s", system_error != 0 ? ": " : "",
                    system_error != 0 ? strerror(system_error) : "");
