@@ -62,7 +62,7 @@ static bool is_unchanged(const struct rulebook_rule *known, const struct rule_ch
 
 /*
  * Counters of one epoch go on from version to version. A rule that comes back, or whose text asks
- * for it, begins a new epoch.
+ * for it, or whose tokens are no longer the same thing, begins a new epoch.
  */
 static uint64_t epoch_of(const struct plane_work *work, const struct rulebook_rule *known, const struct rule *rule,
                          struct bytes text)
@@ -74,9 +74,10 @@ static uint64_t epoch_of(const struct plane_work *work, const struct rulebook_ru
         return candidate->record.epoch;
     if (says_the_same(stable, text))
         return stable->record.epoch;
-    if ((!stable && !candidate) || rule->inherit == RULE_RESET)
+    const struct rule_version *before = stable ? stable : candidate;
+    if (!before || rule->inherit == RULE_RESET || !bytes_equal(before->rule->counts, rule->counts))
         return work->stamp.lamport;
-    return stable ? stable->record.epoch : candidate->record.epoch;
+    return before->record.epoch;
 }
 
 /*

@@ -66,7 +66,8 @@ static void put_frame(struct output *name, const struct resp_command *words, con
     struct command_query query;
     if (word_is(words->args[0], "can_access"))
         put_id(name, bytes_of(RULE_DEFAULT_DIMENSION), words->args[1]);
-    else if (command_parse_query(words, QUERY_COST | QUERY_WAIT | QUERY_VERBOSE, &query, error) ||
+    else if (command_parse_query(words, QUERY_COST | QUERY_COSTS | QUERY_WAIT | QUERY_VERBOSE | QUERY_PATIENCE,
+                                 &query, error) ||
              command_parse_query(words, QUERY_COST | QUERY_TTL, &query, error))
         put_query(name, &query, matched);
 }

@@ -84,6 +84,9 @@ enum {
 };
 void call_answer_verdict(struct answer *answer, size_t more, const struct match *match, bool allowed,
                          const struct verdict *verdicts);
+/* The same without the way of its own for what is simply allowed. `decider` is that of decision_of. */
+void call_answer_any_verdict(struct answer *answer, size_t more, const struct match *match, bool allowed,
+                             const struct verdict *verdicts, int decider);
 /* Writes the name of the next of the `more` elements, where elements have names. */
 void call_answer_next(struct answer *answer, const char *name);
 /* WAIT: writes for how many milliseconds the client must hold the request for an even stream; -1: it was denied. */

@@ -64,8 +64,8 @@ static void answer_drained(struct call *call, const struct question *question, c
 {
     const struct command_query *query = &question->query;
     struct answer *answer = &call->answer;
-    call_answer_verdict(answer, 1 + (size_t)query->wait + query->verbose, &question->match, decision->allowed,
-                        decision->verdict);
+    call_answer_any_verdict(answer, 1 + (size_t)query->wait + query->verbose, &question->match, decision->allowed,
+                            decision->verdict, decision_of(&question->match, decision->allowed, decision->verdict));
     call_answer_next(answer, "taken");
     answer_integer(answer, (int64_t)taken);
     if (query->wait)
@@ -77,7 +77,7 @@ static void answer_drained(struct call *call, const struct question *question, c
 void call_check(struct call *call)
 {
     char error[COMMAND_ERROR_BYTES];
-    const unsigned takes = QUERY_COST | QUERY_WAIT | QUERY_VERBOSE | QUERY_DRAIN | QUERY_PATIENCE;
+    const unsigned takes = QUERY_COST | QUERY_COSTS | QUERY_WAIT | QUERY_VERBOSE | QUERY_DRAIN | QUERY_PATIENCE;
     struct question question;
     struct decision decision;
     uint64_t taken;
@@ -87,6 +87,11 @@ void call_check(struct call *call)
     }
     if (question.query.patience_ms != COMMAND_PATIENCE_NONE) {
         answer_error(&call->answer, "ERR PATIENCE with DRAIN, which waits for nothing: expected one of the two");
+        return;
+    }
+    if (question.query.cost_count > 0) {
+        answer_error(&call->answer,
+                     "ERR DRAIN with COST name=n: expected a plain COST, of which a part may be taken");
         return;
     }
     if (!call_question(call, takes, &question))

@@ -76,13 +76,14 @@ uint64_t ask_refund(struct commands *commands, const struct question *question, 
     const struct match *match = &question->match;
     if (match->status != MATCH_CHARGES || match->count == 0)
         return 0;
-    return node_return(commands->node, match->charge, match->count, question->query.cost, now_ns);
+    /* No charge is given back more than its own cost. */
+    return node_return(commands->node, match->charge, match->count, UINT64_MAX, now_ns);
 }
 
 void call_refund(struct call *call)
 {
     struct question question;
-    if (call_question(call, QUERY_COST, &question))
+    if (call_question(call, QUERY_COST | QUERY_COSTS, &question))
         answer_integer(&call->answer, (int64_t)ask_refund(call->commands, &question, call->now_ns));
 }
 

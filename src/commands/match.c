@@ -8,7 +8,8 @@
 #include <stdio.h>
 
 _Static_assert((int)PRIORITY_CRITICAL == (int)RULE_PRIORITY_CRITICAL && PRIORITY_LOW == 0, "the same levels");
-_Static_assert((int)COMMAND_IDS_MAX == (int)REQUEST_IDS_MAX, "what clients may name fits a request");
+_Static_assert((int)COMMAND_IDS_MAX == (int)REQUEST_IDS_MAX && (int)COMMAND_COSTS_MAX == (int)REQUEST_COSTS_MAX,
+               "what clients may name fits a request");
 
 void call_fill_request(struct request *request, const struct command_query *query, uint8_t thread)
 {
@@ -22,6 +23,11 @@ void call_fill_request(struct request *request, const struct command_query *quer
     request->only_rule = query->rule;
     for (uint32_t i = 0; i < query->id_count; i++)
         request->id[i] = (struct request_id){query->id[i].dimension, query->id[i].value};
+    request->any_cost = query->any_cost;
+    request->named_cost[0].tokens = 1; /* of any cost */
+    request->cost_count = query->cost_count;
+    for (uint32_t i = 0; i < query->cost_count; i++)
+        request->named_cost[i] = (struct request_cost){query->named_cost[i].name, query->named_cost[i].tokens};
 }
 
 /*
@@ -66,11 +72,10 @@ bool call_match(const struct commands *commands, const struct command_query *que
     case MATCH_UNKNOWN_RULE:
         return refuse_name(commands, "rule", rule, " of service '", service, error);
     case MATCH_RULE_NOT_CONCERNED:
-        (void)snprintf(
-            error, COMMAND_ERROR_BYTES,
-            "ERR rule '%.*s' of service '%.*s' is not about this request: RULE GET says which endpoint and "
-            "ids it counts",
-            call_shown(rule), rule.data, call_shown(service), service.data);
+        (void)snprintf(error, COMMAND_ERROR_BYTES,
+                       "ERR rule '%.*s' of service '%.*s' is not about this request: RULE GET says which endpoint, "
+                       "ids and costs it counts",
+                       call_shown(rule), rule.data, call_shown(service), service.data);
         return false;
     }
     return false;
@@ -89,6 +94,7 @@ bool call_question(struct call *call, unsigned takes, struct question *question)
         answer_error(&call->answer, "ERR %s", error);
         return false;
     }
+    question->query.any_cost = (takes & QUERY_COST) == 0;
     if (ask_match(call->commands, question, turn, error)) {
         call->work += ask_work_of_keys(question->match.count);
         return true;
@@ -197,37 +203,50 @@ static void answer_figures(struct answer *answer, size_t more, const struct told
 
 _Static_assert(VERDICT_FIELDS == 6, "answer_allowed answers as many");
 
+static void answer_undecided(struct answer *answer, size_t more, const struct match *match, bool allowed, bool over)
+{
+    const bool listed = match->status == MATCH_DENIED;
+    answer_figures(answer, more,
+                   &(struct told){.allowed = allowed,
+                                  .over = over,
+                                  .reason =
+                                      listed ? match_denial(match->passed[match->denied_by].why) : VERDICT_ALLOWED,
+                                  .figures = figures_of_none(allowed),
+                                  .rule =
+                                      listed ? match->passed[match->denied_by].rule->id : (struct bytes){"", 0}});
+}
+
+/* noinline: keeps its frame off the way of what is simply allowed. */
+__attribute__((noinline)) void call_answer_any_verdict(struct answer *answer, size_t more,
+                                                       const struct match *match, bool allowed,
+                                                       const struct verdict *verdicts, int decider)
+{
+    const bool over = decision_is_over(match, allowed, verdicts);
+    if (decider < 0) {
+        answer_undecided(answer, more, match, allowed, over);
+        return;
+    }
+    const struct verdict *verdict = &verdicts[decider];
+    struct told told = {.allowed = allowed,
+                        .over = over,
+                        .reason = verdict->reason,
+                        .figures = verdict_figures(verdict),
+                        .rule = match->rule[decider].rule->id};
+    if (allowed)
+        told.figures.retry_after_ms = 0; /* of a soft rule as well */
+    answer_figures(answer, more, &told);
+}
+
 void call_answer_verdict(struct answer *answer, size_t more, const struct match *match, bool allowed,
                          const struct verdict *verdicts)
 {
     const int decider = decision_of(match, allowed, verdicts);
-    if (decider < 0) {
-        const bool listed = match->status == MATCH_DENIED;
-        answer_figures(answer, more,
-                       &(struct told){.allowed = allowed,
-                                      .over = decision_is_over(match, allowed, verdicts),
-                                      .reason = listed ? match_denial(match->passed[match->denied_by].why)
-                                                       : VERDICT_ALLOWED,
-                                      .figures = figures_of_none(allowed),
-                                      .rule = listed ? match->passed[match->denied_by].rule->id
-                                                     : (struct bytes){"", 0}});
+    if (decider < 0 || !allowed || !verdicts[decider].allowed || more > 0 || answer->protocol >= 3) {
+        call_answer_any_verdict(answer, more, match, allowed, verdicts, decider);
         return;
     }
-    const struct verdict *verdict = &verdicts[decider];
-    const struct bytes rule = match->rule[decider].rule->id;
-    if (allowed && verdict->allowed && more == 0 && answer->protocol < 3) {
-        answer_allowed(answer, (int64_t)verdict->limit_tokens, (int64_t)verdict->remaining_tokens,
-                       call_ms(verdict->reset_after_ns), rule);
-        return;
-    }
-    struct told told = {.allowed = allowed,
-                        .over = decision_is_over(match, allowed, verdicts),
-                        .reason = verdict->reason,
-                        .figures = verdict_figures(verdict),
-                        .rule = rule};
-    if (allowed)
-        told.figures.retry_after_ms = 0; /* of a soft rule as well */
-    answer_figures(answer, more, &told);
+    answer_allowed(answer, (int64_t)verdicts[decider].limit_tokens, (int64_t)verdicts[decider].remaining_tokens,
+                   call_ms(verdicts[decider].reset_after_ns), match->rule[decider].rule->id);
 }
 
 void call_answer_next(struct answer *answer, const char *name)

@@ -77,16 +77,19 @@ static inline void add(struct pending *pending, enum command_id command, uint32_
 }
 
 static void add_one(struct commands *commands, enum command_id command, uint32_t shape, uint32_t key_count,
-                    bool patient, struct bytes frame)
+                    struct bytes frame)
 {
     struct pending *pending = &commands->pending;
     for (uint32_t i = 0; i < key_count; i++)
         node_prefetch_tags(commands->node, pending->id[pending->key_count + i]);
     add(pending, command, shape, 1, key_count, load_of(command, key_count), frame);
-    if (patient) {
-        pending->patient = true;
-        pending->load = PENDING_LOAD_MAX; /* full */
-    }
+}
+
+/* The last request may wait: no other one may join. */
+static void become_patient(struct pending *pending)
+{
+    pending->patient = true;
+    pending->load = PENDING_LOAD_MAX;
 }
 
 static struct pending_single *next_single(struct commands *commands)
@@ -102,7 +105,9 @@ static struct pending_run *add_single(struct commands *commands, enum command_id
     struct key_id *ids = pending->id + pending->key_count;
     for (uint32_t i = 0; i < count; i++)
         ids[i] = charges[i].id;
-    add_one(commands, command, SHAPES_MAX, count, patient, frame);
+    add_one(commands, command, SHAPES_MAX, count, frame);
+    if (patient)
+        become_patient(pending);
     return &pending->run[pending->run_count - 1];
 }
 
@@ -133,8 +138,9 @@ static size_t join_access_run(struct commands *commands, struct bytes input, uin
     return all;
 }
 
-static void match_access(struct commands *commands, const struct command_access *access, struct bytes frame,
-                         struct turn turn)
+/* Returns the number of its keys. */
+static uint32_t match_access(struct commands *commands, const struct command_access *access, struct bytes frame,
+                             struct turn turn)
 {
     struct match *match = &next_single(commands)->match;
     struct request *request = &commands->access_request;
@@ -143,10 +149,11 @@ static void match_access(struct commands *commands, const struct command_access 
     (void)ruleset_match(node_rules(commands->node), request, turn.now_ns, turn.wall_ns, match);
     patient_say(match, access->patience_ms);
     (void)add_single(commands, COMMAND_CAN_ACCESS, match->charge, match->count, patient_is(match), frame);
+    return match->count;
 }
 
 /* Lets one request of a known shape at the front of `input` join. Returns its size; 0: it has no known shape. */
-static size_t join_shape(struct commands *commands, struct bytes input, struct turn turn)
+static size_t join_shape(struct commands *commands, struct bytes input, struct turn turn, uint32_t *work)
 {
     struct shapes *shapes = &commands->shapes;
     struct key_id *ids = commands->pending.id + commands->pending.key_count;
@@ -155,7 +162,7 @@ static size_t join_shape(struct commands *commands, struct bytes input, struct t
     size_t size = shape_read_access(input, &key);
     if (size > 0 && !shapes->access_is_known) {
         const struct command_access access = {.key = key, .cost = 1, .patience_ms = COMMAND_PATIENCE_NONE};
-        match_access(commands, &access, (struct bytes){input.data, size}, turn);
+        *work += shape_work(match_access(commands, &access, (struct bytes){input.data, size}, turn));
         return size;
     }
     if (size > 0)
@@ -164,22 +171,21 @@ static size_t join_shape(struct commands *commands, struct bytes input, struct t
         return 0;
     const struct known_shape *known = &shapes->known[shape];
     add_one(commands, (enum command_id)known->command, shape, known->match.match.count,
-            known->patient && known->command != COMMAND_PEEK, (struct bytes){input.data, size});
+            (struct bytes){input.data, size});
+    if (known->patient)
+        become_patient(&commands->pending);
+    *work += known->work;
     return size;
 }
 
 size_t pending_join_shapes(struct commands *commands, struct bytes input, struct turn turn, uint32_t *work)
 {
     size_t size = 0, one;
-    uint32_t keys = commands->pending.key_count;
     if (commands->shapes.access_is_single && (size = join_access_run(commands, input, work)) > 0)
         return size;
     while (size < input.size && !pending_is_full(&commands->pending) &&
-           (one = join_shape(commands, (struct bytes){input.data + size, input.size - size}, turn)) > 0) {
-        *work += command_table[COMMAND_CHECK].work + ask_work_of_keys(commands->pending.key_count - keys);
+           (one = join_shape(commands, (struct bytes){input.data + size, input.size - size}, turn, work)) > 0)
         size += one;
-        keys = commands->pending.key_count;
-    }
     return size;
 }
 
@@ -197,7 +203,7 @@ static bool join_access(struct commands *commands, const struct resp_command *wo
     struct command_access access;
     if (!command_parse_can_access(words, &access, error))
         return refuse(refusal, "ERR ", error);
-    match_access(commands, &access, frame, turn);
+    (void)match_access(commands, &access, frame, turn);
     return true;
 }
 
@@ -207,8 +213,8 @@ static bool join_query(struct commands *commands, enum command_id command, const
 {
     const bool reserves = command == COMMAND_RESERVE, checks = command == COMMAND_CHECK;
     const unsigned takes = reserves ? QUERY_TTL
-                           : checks ? QUERY_WAIT | QUERY_VERBOSE | QUERY_DRAIN | QUERY_PATIENCE
-                                    : QUERY_WAIT | QUERY_VERBOSE;
+                           : checks ? QUERY_COSTS | QUERY_WAIT | QUERY_VERBOSE | QUERY_DRAIN | QUERY_PATIENCE
+                                    : QUERY_COSTS | QUERY_WAIT | QUERY_VERBOSE;
     struct pending_single *single = next_single(commands);
     struct command_query query;
     char error[COMMAND_ERROR_BYTES];

@@ -26,6 +26,11 @@ enum {
 
 _Static_assert((int)COMMAND_IDS_MAX == (int)REQUEST_IDS_MAX, "what clients may name fits a request");
 
+uint32_t shape_work(uint32_t key_count)
+{
+    return command_table[COMMAND_CHECK].work + ask_work_of_keys(key_count);
+}
+
 /* ---- of the rules in force ---- */
 
 /* noinline: keeps its large frame off the fast path. Requests that are put off are decided before rules change. */
@@ -48,6 +53,7 @@ __attribute__((noinline)) static void begin_anew(struct commands *commands, stru
     access->command = COMMAND_CAN_ACCESS;
     shapes->access_is_known = shape_match_of(node_rules(commands->node), &request, &match, &access->match);
     access->patient = patient_is(&match);
+    access->work = shape_work(match.count);
     shapes->access_is_single = shapes->access_is_known && access->match.distinct && match.count == 1 &&
                                !match.charge[0].shadow && !access->patient;
 }
@@ -142,7 +148,8 @@ void shapes_learn(struct commands *commands, struct bytes frame, const struct re
     call_fill_request(&request, &query, commands->thread);
     if (shape_match_of(node_rules(commands->node), &request, match, &known->match)) {
         known->command = (uint8_t)command;
-        known->patient = patient_is(match);
+        known->patient = command != COMMAND_PEEK && patient_is(match);
+        known->work = shape_work(match->count);
         shapes->next = at - LEARNED + 1;
     } else {
         known->form.id_count = 0;

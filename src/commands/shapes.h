@@ -27,8 +27,9 @@ enum {
 struct known_shape {
     struct shape form; /* of a learned shape */
     struct shape_match match;
+    uint32_t work;   /* of one such request, see commands.h */
     uint8_t command; /* enum command_id */
-    bool patient;    /* some charge may wait */
+    bool patient;    /* the request may wait */
 };
 
 struct shapes {
@@ -47,6 +48,8 @@ struct shapes {
     struct known_shape known[SHAPES_MAX];
 };
 
+/* The work of a request for a decision that comes to so many keys. */
+uint32_t shape_work(uint32_t key_count);
 /*
  * Brings the known shapes up to the rules in force. Must be called before requests join that may
  * come under other rules than the requests before them.

@@ -12,7 +12,7 @@ enum decide_way { DECIDE_PEEK, DECIDE_AT_ONCE, DECIDE_PATIENTLY };
 
 static unsigned takes_of(bool take)
 {
-    return JSON_TAKES_IDS | JSON_TAKES_COST | (take ? JSON_TAKES_KEY | JSON_TAKES_DRAIN : 0);
+    return JSON_TAKES_IDS | JSON_TAKES_COST | JSON_TAKES_COSTS | (take ? JSON_TAKES_KEY | JSON_TAKES_DRAIN : 0);
 }
 
 /* Decides, at once or patiently. False: the request has to wait. */

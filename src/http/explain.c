@@ -156,6 +156,7 @@ void http_explain(struct http_call *call)
         return;
     }
     question.query = words.query;
+    question.query.any_cost = words.query.cost_count == 0;
     http_alone(commands, true);
     explain(call, &question);
     http_alone(commands, false);

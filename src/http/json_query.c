@@ -15,6 +15,7 @@ static const struct {
     {"rule", "rule", JSON_TAKES_IDS},
     {"identifiers", NULL, JSON_TAKES_IDS},
     {"cost", "cost", JSON_TAKES_COST},
+    {"costs", NULL, JSON_TAKES_COSTS},
     {"ttl_ms", "ttl", JSON_TAKES_TTL},
     {"verbose", NULL, JSON_TAKES_VERBOSE},
     {"reservation", NULL, JSON_TAKES_RESERVATION},
@@ -68,6 +69,23 @@ static bool read_ids(struct json_query *out, json_t *value, struct output *numbe
     return true;
 }
 
+static bool read_costs(struct json_query *out, json_t *value, struct output *numbers)
+{
+    const char *name;
+    json_t *cost;
+    if (!json_is_object(value))
+        return fail(out, "", "costs", "costs: expected an object, e.g. {\"bytes\": 1500}");
+    json_object_foreach(value, name, cost)
+    {
+        struct bytes text;
+        if (!json_is_integer(cost) || !text_of(cost, numbers, &text))
+            return fail(out, "costs.", name, "expected a whole number");
+        if (!command_query_add_cost(&out->query, bytes_of(name), text, out->error))
+            return fail(out, "costs.", name, NULL);
+    }
+    return true;
+}
+
 static bool read_option(struct json_query *out, unsigned index, json_t *value, struct output *numbers)
 {
     const char *name = members[index].name;
@@ -92,6 +110,8 @@ static bool read_member(struct json_query *out, unsigned index, json_t *value, s
         return read_option(out, index, value, numbers);
     if (members[index].taken_with == JSON_TAKES_IDS)
         return read_ids(out, value, numbers);
+    if (members[index].taken_with == JSON_TAKES_COSTS)
+        return read_costs(out, value, numbers);
     if (members[index].taken_with == JSON_TAKES_VERBOSE || members[index].taken_with == JSON_TAKES_DRAIN) {
         *(members[index].taken_with == JSON_TAKES_DRAIN ? &out->query.drain : &out->verbose) = json_is_true(value);
         return json_is_boolean(value) || fail(out, "", name, "expected true or false");
@@ -127,6 +147,7 @@ bool json_query_read(struct json_query *out, json_t *object, unsigned takes, str
     const char *name;
     json_t *value;
     command_query_clear(&out->query);
+    out->query.any_cost = (takes & JSON_TAKES_COST) == 0;
     out->verbose = false;
     out->reservation = out->idempotency_key = (struct bytes){0};
     out->field[0] = out->error[0] = '\0';
@@ -143,6 +164,8 @@ bool json_query_read(struct json_query *out, json_t *object, unsigned takes, str
         if (!read_member(out, index, value, numbers))
             return false;
     }
+    if (out->query.drain && out->query.cost_count > 0)
+        return fail(out, "", "costs", "not with drain: expected a plain cost, of which a part may be taken");
     if ((takes & JSON_TAKES_IDS) != 0 && out->query.id_count == 0)
         return fail(out, "", "identifiers", "no identifier: expected one at least, e.g. {\"user\": \"alice\"}");
     if ((takes & JSON_TAKES_TTL) != 0 && !is_there(object, "ttl_ms"))

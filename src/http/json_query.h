@@ -28,6 +28,7 @@ enum {
     JSON_TAKES_KEY = 1 << 6,         /* idempotency_key */
     JSON_TAKES_DRAIN = 1 << 7,
     JSON_TAKES_PATIENCE = 1 << 8, /* patience_ms */
+    JSON_TAKES_COSTS = 1 << 9,    /* costs by name; with JSON_TAKES_COST */
 };
 
 struct json_query {

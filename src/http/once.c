@@ -60,16 +60,23 @@ uint64_t http_once_request(const struct http_call *call, const char *operation, 
     const uint64_t numbers[NUMBERS] = {(uint64_t)query->priority, query->cost, query->ttl_ms, query->id_count};
     char room[2 * KEY_VALUE_MAX_BYTES + 4 * COMMAND_SELECTOR_MAX_BYTES + 256];
     struct output output = output_over(room, sizeof room);
-    uint64_t ids = 0;
+    uint64_t ids = 0, costs = 0;
     for (uint32_t i = 0; i < query->id_count; i++) {
         output.size = 0;
         add(&output, query->id[i].dimension);
         add(&output, query->id[i].value);
         ids += hash_64(key, output.data, output.size); /* in any order */
     }
+    for (uint32_t i = 0; i < query->cost_count; i++) {
+        output.size = 0;
+        add(&output, query->named_cost[i].name);
+        output_append(&output, &query->named_cost[i].tokens, sizeof query->named_cost[i].tokens);
+        costs += hash_64(key, output.data, output.size); /* likewise */
+    }
     output.size = 0;
     output_append(&output, &ids, sizeof ids);
     output_append(&output, numbers, sizeof numbers);
+    output_append(&output, &costs, sizeof costs);
     add(&output, bytes_of(operation));
     add(&output, query->service);
     add(&output, query->endpoint);

@@ -30,7 +30,8 @@ void http_refund(struct http_call *call)
     struct json_query read;
     struct question question;
     struct http_once once;
-    if (!http_question(call, JSON_TAKES_IDS | JSON_TAKES_COST | JSON_TAKES_KEY, &read, &question))
+    if (!http_question(call, JSON_TAKES_IDS | JSON_TAKES_COST | JSON_TAKES_COSTS | JSON_TAKES_KEY, &read,
+                       &question))
         return;
     const enum http_once_status status = begin_once(call, "refund", &read, &question, &once);
     if (status == HTTP_ONCE_WRONG)

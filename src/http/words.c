@@ -13,6 +13,7 @@ static const struct {
     {"priority", "priority"},    {"cost", "cost"},         {"rule", "rule"},
     {"patience_ms", "patience"},
 };
+#define COST_PREFIX "cost."
 enum { NAMES = sizeof names / sizeof names[0], SAID_DENIED = 1 << NAMES };
 
 void http_words_init(struct http_words *words)
@@ -37,6 +38,17 @@ static bool fail(struct http_words *words, struct bytes name, const char *error)
 static bool is(struct bytes name, const char *text)
 {
     return bytes_equal(name, bytes_of(text));
+}
+
+/* "cost.bytes" is the cost that rules count by the name "bytes". */
+static bool is_named_cost(struct bytes name)
+{
+    return name.size > sizeof COST_PREFIX - 1 && memcmp(name.data, COST_PREFIX, sizeof COST_PREFIX - 1) == 0;
+}
+
+static struct bytes cost_name(struct bytes name)
+{
+    return (struct bytes){name.data + sizeof COST_PREFIX - 1, name.size - (sizeof COST_PREFIX - 1)};
 }
 
 static bool say_denied(struct http_words *words, struct bytes name, struct bytes value)
@@ -64,6 +76,9 @@ static bool say(struct http_words *words, struct bytes name, struct bytes value)
                                  words->error) ||
                fail(words, name, NULL);
     }
+    if (is_named_cost(name))
+        return command_query_add_cost(&words->query, cost_name(name), value, words->error) ||
+               fail(words, name, NULL);
     return command_query_add_id(&words->query, name, value, words->error) || fail(words, name, NULL);
 }
 
@@ -72,6 +87,9 @@ static bool was_said(const struct http_words *words, struct bytes name)
     for (unsigned i = 0; i < NAMES; i++)
         if (is(name, names[i].name))
             return (words->said & 1u << i) != 0;
+    for (uint32_t i = 0; is_named_cost(name) && i < words->query.cost_count; i++)
+        if (bytes_equal(words->query.named_cost[i].name, cost_name(name)))
+            return true;
     for (uint32_t i = 0; i < words->query.id_count; i++)
         if (bytes_equal(words->query.id[i].dimension, name))
             return true;

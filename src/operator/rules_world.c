@@ -174,7 +174,7 @@ static bool read_words(struct rules_world *world, const char *words, struct erro
         return error_set(error, EX_DATAERR, "%s", why);
     if (world->words.count < 2)
         return error_set(error, EX_DATAERR, "expected who asks, such as user=alice");
-    if (!command_parse_query(&world->words, QUERY_COST, &world->question.query, sentence))
+    if (!command_parse_query(&world->words, QUERY_COST | QUERY_COSTS, &world->question.query, sentence))
         return error_set(error, EX_DATAERR, "%s", sentence);
     const struct turn turn = {.now_ns = world->now_ns, .wall_ns = world->wall_ns};
     if (!ask_match(&world->commands, &world->question, turn, sentence))

@@ -100,6 +100,8 @@ __attribute__((noinline)) static bool apply_any(struct matcher *matcher, const s
         assert(match->count < CHARGES_MAX);
         struct charge *charge = &match->charge[match->count];
         fill_charge(matcher, variant, finding.amount, joined, charge);
+        if (variant->counts >= 0)
+            charge->cost = matcher->request->named_cost[matcher->id_of[variant->counts]].tokens;
         if (variant->concurrency && charge->cost > 1)
             charge->cost = 1;
         if (finding.amount->window)
@@ -129,6 +131,16 @@ static inline bool apply(struct matcher *matcher, const struct variant *variant,
 
 /* ---- finding rules ---- */
 
+/* The request names a cost that rules count. A cost has no part in keys: rules that count it have their own salt. */
+static void give_cost(struct matcher *matcher, unsigned cost, uint32_t index)
+{
+    const uint8_t bit = matcher->service->cost_bit[cost];
+    matcher->given |= (uint32_t)1 << bit;
+    matcher->hashed |= (uint32_t)1 << bit;
+    matcher->part[bit] = (struct key_id){0, 0};
+    matcher->id_of[bit] = (uint8_t)index;
+}
+
 static void read_request(struct matcher *matcher)
 {
     const struct service *service = matcher->service;
@@ -142,6 +154,13 @@ static void read_request(struct matcher *matcher)
         matcher->given |= (uint32_t)1 << bit;
         matcher->id_of[bit] = (uint8_t)i;
     }
+    for (uint32_t i = 0; i < request->cost_count; i++) {
+        int cost = word_find(service->cost, service->cost_count, request->named_cost[i].name);
+        if (cost >= 0)
+            give_cost(matcher, (unsigned)cost, i);
+    }
+    for (unsigned i = 0; request->any_cost && i < service->cost_count; i++)
+        give_cost(matcher, i, 0);
     if (request->tier.size > 0) {
         int bit = word_find(service->tier, service->tier_count, request->tier);
         matcher->tier = bit < 0 ? 0 : (uint64_t)1 << bit;
@@ -169,8 +188,8 @@ __attribute__((noinline)) static bool follow_partial(struct matcher *matcher, co
             concerned |= (uint32_t)1 << i;
             replaced |= plan->replaces ? plan->replaces[i] : 0;
             hides = hides || variant_is_in_force(variant);
+            enforced = enforced || variant->hides_config;
         }
-        enforced = enforced || hides;
         i = step->level_end && hides ? step->group_end : i + 1;
         if (i == step->group_end)
             hides = false;
@@ -183,7 +202,7 @@ __attribute__((noinline)) static bool follow_partial(struct matcher *matcher, co
     return enforced;
 }
 
-/* True if a rule that is in force applied. */
+/* True if a rule applied that hides the limits of the config. */
 static inline bool follow(struct matcher *matcher, const struct plan *plan)
 {
     bool enforced = false;
@@ -200,7 +219,7 @@ static inline bool follow(struct matcher *matcher, const struct plan *plan)
             continue;
         if (!apply(matcher, variant, matcher_joined(matcher, step->dimensions)))
             return true;
-        enforced |= variant_is_in_force(variant);
+        enforced |= variant->hides_config;
     }
     return enforced;
 }

@@ -20,11 +20,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { REQUEST_IDS_MAX = 8 };
+enum { REQUEST_IDS_MAX = 8, REQUEST_COSTS_MAX = 4 };
 
 struct request_id {
     struct bytes dimension; /* at most KEY_DIMENSION_MAX_BYTES; a request names each dimension at most once */
     struct bytes value;     /* at most KEY_VALUE_MAX_BYTES */
+};
+
+/* What the request costs of something that rules count by its name, which it names once at most. */
+struct request_cost {
+    struct bytes name;
+    uint64_t tokens;
 };
 
 struct request {
@@ -34,8 +40,11 @@ struct request {
     uint8_t priority;      /* enum rule_priority */
     uint8_t thread;        /* the number of the calling thread, below the ruleset's threads */
     uint32_t id_count;     /* 1..REQUEST_IDS_MAX */
-    uint64_t cost;
+    bool any_cost;         /* the request names each cost that a rule counts, as its named_cost[0] */
+    uint32_t cost_count;   /* 0..REQUEST_COSTS_MAX, of `named_cost`; 0 if any_cost */
+    uint64_t cost;         /* for rules that count requests */
     struct request_id id[REQUEST_IDS_MAX];
+    struct request_cost named_cost[REQUEST_COSTS_MAX];
     /* Size 0: all rules that match; else only this rule of the service, even if others are more
      * specific, or only this limit of the config in the service "default". */
     struct bytes only_rule;
@@ -101,8 +110,8 @@ struct match {
 
 /*
  * Finds the rules that apply. A rule may apply if it covers the endpoint, the request names all of
- * its dimensions, and the request meets its conditions (`when`). Among rules with the same
- * dimensions (`by`) only the ones with the most specific pattern apply. An exact pattern is more
+ * its dimensions and the cost that it counts, and the request meets its conditions (`when`). Among rules with the same
+ * dimensions (`by`) that count the same, only the ones with the most specific pattern apply. An exact pattern is more
  * specific than a prefix, and a longer prefix is more specific than a shorter one. A shadow rule
  * hides no other rule, but a soft one does. A rule that is off, or whose conditions the request
  * does not meet, counts as absent.

@@ -19,14 +19,14 @@ struct matcher {
     const struct request *request;
     struct match *match;
     uint64_t now_ns, wall_ns;
-    uint32_t given;        /* bits: the service's dimensions that the request names */
-    uint32_t hashed;       /* bits: the dimensions of `given` whose hash is in `part` */
-    uint32_t joined_of;    /* the dimensions that `joined` is made of; 0: none yet */
-    struct key_id joined;  /* the joined hashes, without salt */
-    uint8_t priority;      /* less than RULE_PRIORITIES */
-    uint64_t tier;         /* bits: one or none */
-    size_t counter_offset; /* from the first thread's counters to those of the calling thread */
-    uint8_t id_of[SERVICE_DIMENSIONS_MAX];
+    uint32_t given;       /* bits: the service's dimensions and named costs that the request names */
+    uint32_t hashed;      /* bits: the dimensions of `given` whose hash is in `part`; a named cost has the hash 0 */
+    uint32_t joined_of;   /* the dimensions that `joined` is made of; 0: none yet */
+    struct key_id joined; /* the joined hashes, without salt */
+    uint8_t priority;     /* less than RULE_PRIORITIES */
+    uint64_t tier;        /* bits: one or none */
+    size_t counter_offset;                 /* from the first thread's counters to those of the calling thread */
+    uint8_t id_of[SERVICE_DIMENSIONS_MAX]; /* the index of the request's id, or of its named cost */
     struct key_id part[SERVICE_DIMENSIONS_MAX];
 };
 

@@ -138,6 +138,7 @@ struct rule {
     struct bytes endpoint;                /* exact; or a prefix, which ends in '*': "/v1/" and '*', or '*' alone */
     struct bytes by[RULE_DIMENSIONS_MAX]; /* sorted by bytes, without duplicates */
     uint8_t by_count;                     /* 0: all requests have one key */
+    struct bytes counts;                  /* the named cost whose tokens the rule counts; "": it counts requests */
     bool overshoot_relative;              /* true: `overshoot` is millionths of an amount's limit; false: tokens */
     bool persist;                         /* counters survive a restart of the whole cluster */
     enum rule_algorithm algorithm;

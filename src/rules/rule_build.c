@@ -12,10 +12,12 @@
 #include <sysexits.h>
 
 const char *const rule_field_names[RULE_FIELDS] = {
-    "id",           "service", "endpoint",       "by",      "when",      "replaces",     "algorithm",
-    "rate",         "burst",   "limit",          "window",  "zone",      "overshoot",    "sync",
-    "on_isolation", "mode",    "priority_floor", "tiers",   "overrides", "overrides_of", "overrides_file",
-    "allow",        "deny",    "adaptive",       "persist", "inherit",   "patience",
+    "id",           "service",        "endpoint",       "by",        "counts",
+    "when",         "replaces",       "algorithm",      "rate",      "burst",
+    "limit",        "window",         "zone",           "overshoot", "sync",
+    "on_isolation", "mode",           "priority_floor", "tiers",     "overrides",
+    "overrides_of", "overrides_file", "allow",          "deny",      "adaptive",
+    "persist",      "inherit",        "patience",
 };
 
 /* ---- the block ---- */
@@ -178,6 +180,22 @@ static bool read_sheet(struct rule_builder *builder)
     return check_sheet(builder);
 }
 
+static bool read_counts(struct rule_builder *builder)
+{
+    const struct yaml_node *node = builder->field[RULE_FIELD_COUNTS];
+    struct bytes name = {"", 0};
+    builder->rule->counts = name;
+    if (!node)
+        return true;
+    if (!rule_read_name(&builder->reader, node, "counts", KEY_DIMENSION_MAX_BYTES, &name))
+        return false;
+    if (builder->rule->algorithm == RULE_CONCURRENCY)
+        return rule_fail(&builder->reader, node->line,
+                         "counts makes no sense with algorithm: concurrency, which counts requests at work");
+    builder->rule->counts = rule_keep(builder, name);
+    return true;
+}
+
 static bool read_endpoint(struct rule_builder *builder)
 {
     static const char expected[] = "1 to 255 bytes, with * at most as the last one";
@@ -207,8 +225,8 @@ static bool find_fields(struct rule_builder *builder)
             field++;
         if (field == RULE_FIELDS)
             return rule_fail(&builder->reader, node->line,
-                             "%.64s is unknown: expected id, service, endpoint, by, when, replaces, algorithm, "
-                             "rate, burst, limit, "
+                             "%.64s is unknown: expected id, service, endpoint, by, counts, when, replaces, "
+                             "algorithm, rate, burst, limit, "
                              "window, zone, overshoot, sync, on_isolation, mode, priority_floor, tiers, overrides, "
                              "overrides_of, overrides_file, allow, deny, adaptive, persist, inherit, patience",
                              node->key.data);
@@ -251,8 +269,8 @@ static bool read_rule(struct rule_builder *builder)
     rule->id = rule_keep(builder, builder->reader.id);
     rule->service = rule_keep(builder, builder->reader.service);
     bool good = read_sheet(builder) && read_endpoint(builder) && read_by(builder) && rule_read_amounts(builder) &&
-                rule_read_choices(builder) && rule_read_floors(builder) && rule_read_tiers(builder) &&
-                rule_read_overrides(builder) &&
+                read_counts(builder) && rule_read_choices(builder) && rule_read_floors(builder) &&
+                rule_read_tiers(builder) && rule_read_overrides(builder) &&
                 rule_read_listed(builder, RULE_FIELD_ALLOW, builder->allow, &rule->allow_count) &&
                 rule_read_listed(builder, RULE_FIELD_DENY, builder->deny, &rule->deny_count) &&
                 rule_read_when(builder) && rule_read_replaces(builder) && rule_read_adaptive(builder);

@@ -312,6 +312,8 @@ static void put_rule(struct printer *printer, const struct rule *rule)
     if (!bytes_equal(rule->endpoint, bytes_of(RULE_ANY_ENDPOINT)))
         name(printer, "endpoint", rule->endpoint);
     by(printer, rule);
+    if (rule->counts.size > 0)
+        name(printer, "counts", rule->counts);
     conditions(printer, rule);
     if (rule->replaces_count > 0) {
         key(printer, 0, "replaces: ");

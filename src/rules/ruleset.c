@@ -99,7 +99,7 @@ static bool add_named(struct ruleset *ruleset, const struct ruleset_options *opt
         variant->select_below = MILLION;
         variant->inherit = INHERIT_KEEP;
         variant->patience_ms = named->patience_ms;
-        variant->version = (struct ruled_version){.endpoint = everything, .by = {"", 0}};
+        variant->version = (struct ruled_version){.endpoint = everything, .by = {"", 0}, .counts = {"", 0}};
     }
     key_of_dimension(&ruleset->default_key, &ruleset->hash_key, bytes_of(RULE_DEFAULT_DIMENSION));
     ruleset->named_count = options->named_count;

@@ -30,7 +30,8 @@ enum {
     RULESET_NAMED_MAX = 64,
     RULESET_THREADS_MAX = 64,
     SERVICE_RULES_MAX = 10000,
-    SERVICE_DIMENSIONS_MAX = 32,      /* different dimensions in the rules of one service */
+    SERVICE_DIMENSIONS_MAX = 32,      /* different dimensions and named costs in the rules of one service */
+    SERVICE_COSTS_MAX = 8,            /* different named costs in the rules of one service */
     SERVICE_TIERS_MAX = 64,           /* different tiers in the rules of one service */
     ENDPOINT_RULES_MAX = CHARGES_MAX, /* rules that may apply to one request */
 };
@@ -131,6 +132,7 @@ void ruleset_visit_limits(const struct ruleset *ruleset, void (*visit)(void *con
 struct ruled_version {
     struct bytes endpoint; /* the pattern */
     struct bytes by;       /* "api_key,user" */
+    struct bytes counts;   /* the named cost; "": requests */
     enum rule_algorithm algorithm;
     enum rule_mode mode;
     bool adaptive;

@@ -42,6 +42,23 @@ static bool add_dimension(const struct ruleset *ruleset, struct service *service
     return true;
 }
 
+/* A named cost takes the bit of a dimension that no request names. */
+static bool add_cost(struct service *service, struct bytes name, struct error *error)
+{
+    uint8_t before = service->cost_count;
+    if (!add_word(&service->arena, service->cost, &service->cost_count, SERVICE_COSTS_MAX, name, "costs (counts)",
+                  error))
+        return false;
+    if (service->cost_count == before)
+        return true;
+    if (service->dimension_count == SERVICE_DIMENSIONS_MAX)
+        return error_set(error, 65, "the rules of this service name more than %d different dimensions and costs",
+                         SERVICE_DIMENSIONS_MAX);
+    service->cost_bit[before] = service->dimension_count;
+    service->dimension[service->dimension_count++] = (struct word){.text = {"", 0}};
+    return true;
+}
+
 static bool add_words(const struct ruleset *ruleset, struct service *service, const struct rule *rule,
                       struct error *error)
 {
@@ -54,6 +71,8 @@ static bool add_words(const struct ruleset *ruleset, struct service *service, co
         good = add_dimension(ruleset, service, rule->deny[i].dimension, error);
     for (uint16_t i = 0; good && i < rule->when_count; i++)
         good = add_dimension(ruleset, service, rule->when[i].dimension, error);
+    if (good && rule->counts.size > 0)
+        good = add_cost(service, rule->counts, error);
     for (uint16_t i = 0; good && i < rule->tier_count; i++)
         good = add_word(&service->arena, service->tier, &service->tier_count, SERVICE_TIERS_MAX,
                         rule->tiers[i].name, "tiers", error);
@@ -77,10 +96,15 @@ static int by_id(const void *a, const void *b)
 }
 
 /* A key's version depends on the values of its dimensions, so both versions must have the same
- * `by`. */
-static bool are_versions(const struct rule *one, const struct rule *other)
+ * `by`; and their tokens must be the same thing. */
+static bool check_versions(const struct rule_use *use, struct error *error)
 {
-    return bytes_equal(one->id, other->id) && rule_same_dimensions(one, other);
+    if (!use->rule || !use->candidate)
+        return true;
+    if (!bytes_equal(use->rule->id, use->candidate->id) || !rule_same_dimensions(use->rule, use->candidate))
+        return error_set(error, 65, "its canary counts by other dimensions: expected the same, or another id");
+    return bytes_equal(use->rule->counts, use->candidate->counts) ||
+           error_set(error, 65, "its canary counts something else: expected the same, or another id");
 }
 
 /* The work on one service. */
@@ -133,8 +157,8 @@ static bool compile_use(const struct compiler *compiler, const struct rule_use *
     struct bytes id = rule_of(use)->id;
     if (service->slot_count > 0 && bytes_equal(slot[-1].ruled.id, id))
         return error_set(error, 65, "there are two rules of this id");
-    if (use->rule && use->candidate && !are_versions(use->rule, use->candidate))
-        return error_set(error, 65, "its canary counts by other dimensions: expected the same, or another id");
+    if (!check_versions(use, error))
+        return false;
     slot->ruled.service = service->name;
     slot->ruled.id = arena_copy(&service->arena, id);
     if (!slot->ruled.id.data)

@@ -123,14 +123,17 @@ struct variant {
     struct rule_counter *counter;       /* the counter of the slot */
     uint64_t selector;                  /* gives each rule its own choice of canary keys */
     uint32_t select_from, select_below; /* the range of millionths of the keys that the variant covers */
-    uint32_t dimensions;                /* bits: the dimensions of `by` */
+    uint32_t dimensions;                /* bits: the dimensions of `by`, and what the variant counts */
     uint32_t floor[RULE_PRIORITIES];    /* millionths of the amount */
     uint8_t inherit, on_isolation;
     uint16_t patience_ms;
+    int8_t counts; /* the bit of the named cost that the variant counts; -1: it counts requests */
+    bool
+        hides_config; /* where the variant applies, limits of the config do not: it is in force and counts requests */
     bool sliding, concurrency;
     bool candidate, shadow, soft, has_canary; /* as in struct matched */
     /* Only the variant's own amount can apply unless the request has one of its tiers: no lists, windows or
-     * leases. The variant may have conditions: its plan is then partial. */
+     * leases, and it counts requests. The variant may have conditions: its plan is then partial. */
     bool plain;
     /* Requests do not need the following fields. */
     struct ruled_version version;
@@ -145,7 +148,7 @@ struct variant {
     struct rule_amount *amounts; /* the sources of the amounts: the base, the tiers, the overrides */
 };
 
-/* True: the variant hides less specific ones, and the limits of the config. */
+/* True: the variant hides less specific ones. */
 static inline bool variant_is_in_force(const struct variant *variant)
 {
     return !variant->shadow || variant->soft;
@@ -205,12 +208,18 @@ struct service {
     uint32_t exact_longest; /* size in bytes of the longest exact pattern */
     uint16_t tenant;
     uint8_t length_count; /* the number of different lengths of prefixes, 0 excluded */
-    uint8_t dimension_count, tier_count;
+    uint8_t dimension_count, tier_count, cost_count;
     char name_text[RULE_NAME_MAX_BYTES + 1];
     uint8_t length[RULE_ENDPOINT_MAX_BYTES]; /* the different lengths, falling */
     struct word dimension[SERVICE_DIMENSIONS_MAX];
     struct hash_key dimension_key[SERVICE_DIMENSIONS_MAX]; /* the keys that hash the values of each dimension */
     struct word tier[SERVICE_TIERS_MAX];
+    /*
+     * The named costs that rules count. Each has the bit of a dimension without a name (cost_bit): so rules that count
+     * different things are of different groups, and concern requests that name the cost.
+     */
+    struct word cost[SERVICE_COSTS_MAX];
+    uint8_t cost_bit[SERVICE_COSTS_MAX];
     uint32_t scale;
     bool adaptive;
     uint32_t slot_count, variant_count, pattern_count;

@@ -193,11 +193,12 @@ static bool describe(struct service *service, struct variant *variant, const str
     variant->version = (struct ruled_version){
         .endpoint = arena_copy(&service->arena, rule->endpoint),
         .by = arena_copy(&service->arena, (struct bytes){by, size}),
+        .counts = arena_copy(&service->arena, rule->counts),
         .algorithm = rule->algorithm,
         .mode = rule->mode,
         .adaptive = rule->adaptive_floor > 0,
     };
-    if (!variant->version.endpoint.data || !variant->version.by.data)
+    if (!variant->version.endpoint.data || !variant->version.by.data || !variant->version.counts.data)
         return error_set(error, 71, "not enough memory");
     return true;
 }
@@ -213,6 +214,11 @@ bool variant_compile(struct ruleset *ruleset, struct service *service, struct va
     variant->selector = rule_salt(&ruleset->hash_key, rule->service, rule->id, 0).low;
     for (uint8_t i = 0; i < rule->by_count; i++)
         variant->dimensions |= (uint32_t)1 << word_find(service->dimension, service->dimension_count, rule->by[i]);
+    variant->counts = -1;
+    if (rule->counts.size > 0) {
+        variant->counts = (int8_t)service->cost_bit[word_find(service->cost, service->cost_count, rule->counts)];
+        variant->dimensions |= (uint32_t)1 << variant->counts;
+    }
     memcpy(variant->floor, rule->priority_floor, sizeof variant->floor);
     variant->inherit = rule->inherit == RULE_PROPORTIONAL ? INHERIT_PROPORTIONAL : INHERIT_KEEP;
     variant->on_isolation = (uint8_t)rule->on_isolation;
@@ -221,11 +227,12 @@ bool variant_compile(struct ruleset *ruleset, struct service *service, struct va
     variant->concurrency = rule->algorithm == RULE_CONCURRENCY;
     variant->soft = rule->mode == RULE_SOFT;
     variant->shadow = rule->mode == RULE_SHADOW || variant->soft;
+    variant->hides_config = variant_is_in_force(variant) && variant->counts < 0;
     variant->adaptive_floor = rule->adaptive_floor;
     variant->latency_target_ns = rule->adaptive_floor > 0 ? rule->adaptive_latency_ns : 0;
     if (!compile_amounts(ruleset, service, variant, rule, error) || !roster_compile(service, variant, rule, error))
         return false;
-    variant->plain =
-        !variant->roster && !variant->base.window && !variant->concurrency && amount_counts(&variant->base);
+    variant->plain = !variant->roster && !variant->base.window && !variant->concurrency && variant->counts < 0 &&
+                     amount_counts(&variant->base);
     return true;
 }

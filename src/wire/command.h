@@ -52,13 +52,15 @@ enum {
       "key [cost] [PATIENCE ms]",                                                                                  \
       "Takes cost tokens (1) of the default limit for user=key: 1 if it was allowed, 0 if not.")                   \
     X(CHECK, "check", -2, 4, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED,       \
-      ROLE_CHECK, "limits", "id [id ...] " COMMAND_SELECTORS " [COST n] [PATIENCE ms] [DRAIN] [WAIT] [VERBOSE]",   \
+      ROLE_CHECK, "limits",                                                                                        \
+      "id [id ...] " COMMAND_SELECTORS " [COST n] [COST name=n ...] [PATIENCE ms] [DRAIN] [WAIT] [VERBOSE]",       \
       "Takes tokens of every rule, or of none: allowed, limit, remaining, retry_after_ms, reset_after_ms, rule.")  \
     X(PEEK, "peek", -2, 4, COMMAND_READ | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED,          \
-      ROLE_CHECK | ROLE_READ, "limits", "id [id ...] " COMMAND_SELECTORS " [COST n] [WAIT] [VERBOSE]",             \
+      ROLE_CHECK | ROLE_READ, "limits",                                                                            \
+      "id [id ...] " COMMAND_SELECTORS " [COST n] [COST name=n ...] [WAIT] [VERBOSE]",                             \
       "What CHECK would answer; takes nothing.")                                                                   \
     X(REFUND, "refund", -2, 6, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED,     \
-      ROLE_CHECK, "limits", "id [id ...] " COMMAND_SELECTORS " [COST n]",                                          \
+      ROLE_CHECK, "limits", "id [id ...] " COMMAND_SELECTORS " [COST n] [COST name=n ...]",                        \
       "Gives back tokens that this node admitted itself, once: 0 for those of other nodes, which is not "          \
       "forwarded.")                                                                                                \
     X(RESERVE, "reserve", -4, 8, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED,   \
@@ -131,7 +133,7 @@ enum {
       "The peers of the cluster.")                                                                                 \
     X(FORGET, "forget", 2, 100, COMMAND_WRITE | COMMAND_ADMIN, ROLE_ADMIN, "cluster", "node",                      \
       "Declares a peer gone for good, so that others may have its share.")                                         \
-    X(RELOAD, "reload", 1, 512, COMMAND_ADMIN, ROLE_ADMIN, "server", "",                                          \
+    X(RELOAD, "reload", 1, 512, COMMAND_ADMIN, ROLE_ADMIN, "server", "",                                           \
       "Reads the config, secrets and certificates again: which keys changed, which need a restart.")               \
     X(DEBUG, "debug", -2, 100, COMMAND_ADMIN, ROLE_ADMIN, "server", "subcommand ...",                              \
       "Breaks links, to show partitions; only where the config says debug: true.")

@@ -21,6 +21,14 @@ static const bool of_dimension[UCHAR_MAX + 1] = {
     ['v'] = 1, ['w'] = 1, ['x'] = 1, ['y'] = 1, ['z'] = 1,
 };
 
+/* The number of characters at the start of the word that a dimension may have. */
+static size_t clean_size(struct bytes word, size_t known)
+{
+    while (known < word.size && of_dimension[(unsigned char)word.data[known]])
+        known++;
+    return known;
+}
+
 /* Checks the text before the first '='. Its first `clean` characters are known to be valid. */
 static bool check_dimension(struct bytes dimension, size_t clean, char *error)
 {
@@ -55,9 +63,7 @@ static inline size_t small_letters(struct bytes word)
 
 static bool parse_id(struct bytes word, struct command_id_words *id, char *error)
 {
-    size_t clean = small_letters(word);
-    while (clean < word.size && of_dimension[(unsigned char)word.data[clean]])
-        clean++;
+    size_t clean = clean_size(word, small_letters(word));
     const char *equals = word.data + clean;
     if (clean == word.size)
         equals = NULL;
@@ -228,7 +234,32 @@ static bool parse_priority(struct bytes value, enum command_priority *priority, 
                      value.data);
 }
 
-static bool parse_option(enum option option, struct bytes value, struct command_query *query, char *error)
+static const char *equals_in(struct bytes word)
+{
+    return word.size > 0 ? memchr(word.data, '=', word.size) : NULL;
+}
+
+/* Parses "name=n". */
+static bool parse_named_cost(struct bytes word, struct command_query *query, char *error)
+{
+    const size_t size = (size_t)(equals_in(word) - word.data);
+    return command_query_add_cost(query, (struct bytes){word.data, size},
+                                  (struct bytes){word.data + size + 1, word.size - size - 1}, error);
+}
+
+static bool parse_cost(struct bytes value, unsigned takes, struct command_query *query, char *error)
+{
+    if (!equals_in(value))
+        return word_cost(value, &query->cost, error);
+    if ((takes & QUERY_COSTS) == 0)
+        return word_fail(error,
+                         "COST '%.*s' names what is counted: expected a number, which is all that counts here",
+                         word_shown(value), value.data);
+    return parse_named_cost(value, query, error);
+}
+
+static bool parse_option(enum option option, struct bytes value, unsigned takes, struct command_query *query,
+                         char *error)
 {
     switch (option) {
     case OPTION_SERVICE:
@@ -242,7 +273,7 @@ static bool parse_option(enum option option, struct bytes value, struct command_
     case OPTION_PRIORITY:
         return parse_priority(value, &query->priority, error);
     case OPTION_COST:
-        return word_cost(value, &query->cost, error);
+        return parse_cost(value, takes, query, error);
     case OPTION_TTL:
         if (word_number(value, COMMAND_TTL_MAX_MS, &query->ttl_ms) && query->ttl_ms > 0)
             return true;
@@ -267,13 +298,13 @@ static bool parse_option(enum option option, struct bytes value, struct command_
 /* Leaves the ids as they are: clearing them would cost more than parsing most queries. */
 void command_query_clear(struct command_query *query)
 {
-    query->id_count = 0;
+    query->id_count = query->cost_count = 0;
     query->service = query->endpoint = query->tier = query->rule = (struct bytes){0};
     query->priority = PRIORITY_NORMAL;
     query->cost = 1;
     query->ttl_ms = 0;
     query->patience_ms = COMMAND_PATIENCE_NONE;
-    query->wait = query->verbose = query->drain = false;
+    query->wait = query->verbose = query->drain = query->any_cost = false;
 }
 
 bool command_parse_query(const struct resp_command *command, unsigned takes, struct command_query *query,
@@ -294,14 +325,16 @@ bool command_parse_query(const struct resp_command *command, unsigned takes, str
             option = find_option(word, takes);
         if (option == OPTION_COUNT)
             return fail_unknown(word, takes, error);
-        if ((seen & 1u << option) != 0)
-            return word_fail(error, "%s twice: expected it once", options[option].shown);
-        seen |= 1u << option;
         if (options[option].has_value && i == command->count)
             return word_fail(error, "nothing after %s: expected its value", options[option].shown);
         if (options[option].has_value)
             value = command->args[i++];
-        if (!parse_option(option, value, query, error))
+        if (option != OPTION_COST || !equals_in(value)) {
+            if ((seen & 1u << option) != 0)
+                return word_fail(error, "%s twice: expected it once", options[option].shown);
+            seen |= 1u << option;
+        }
+        if (!parse_option(option, value, takes, query, error))
             return false;
         option = OPTION_COUNT;
     }
@@ -314,10 +347,7 @@ bool command_parse_query(const struct resp_command *command, unsigned takes, str
 
 bool command_query_add_id(struct command_query *query, struct bytes dimension, struct bytes value, char *error)
 {
-    size_t clean = 0;
-    while (clean < dimension.size && of_dimension[(unsigned char)dimension.data[clean]])
-        clean++;
-    if (!check_dimension(dimension, clean, error) || !word_key(value, error))
+    if (!check_dimension(dimension, clean_size(dimension, 0), error) || !word_key(value, error))
         return false;
     for (uint32_t i = 0; i < query->id_count; i++)
         if (bytes_equal(query->id[i].dimension, dimension))
@@ -335,5 +365,26 @@ bool command_query_set(struct command_query *query, struct bytes name, struct by
     enum option option = find_option(name, takes);
     if (option == OPTION_COUNT || !options[option].has_value)
         return fail_unknown(name, takes, error);
-    return parse_option(option, value, query, error);
+    return parse_option(option, value, takes, query, error);
+}
+
+bool command_query_add_cost(struct command_query *query, struct bytes name, struct bytes tokens, char *error)
+{
+    if (name.size == 0 || name.size > COMMAND_DIMENSION_MAX_BYTES || clean_size(name, 0) < name.size)
+        return word_fail(error,
+                         "'%.*s' is no name of a cost: expected 1 to %d letters, digits, '_', '-' and '.', "
+                         "e.g. bytes",
+                         word_shown(name), name.data, COMMAND_DIMENSION_MAX_BYTES);
+    for (uint32_t i = 0; i < query->cost_count; i++)
+        if (bytes_equal(query->named_cost[i].name, name))
+            return word_fail(error, "a second cost of '%.*s': expected each name once", word_shown(name),
+                             name.data);
+    if (query->cost_count == COMMAND_COSTS_MAX)
+        return word_fail(error, "too many costs: expected at most %d names", COMMAND_COSTS_MAX);
+    struct command_cost *cost = &query->named_cost[query->cost_count];
+    cost->name = name;
+    if (!word_cost(tokens, &cost->tokens, error))
+        return false;
+    query->cost_count++;
+    return true;
 }

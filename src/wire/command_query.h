@@ -19,6 +19,7 @@
 
 enum {
     COMMAND_IDS_MAX = 8,
+    COMMAND_COSTS_MAX = 4,            /* of names */
     COMMAND_SELECTOR_MAX_BYTES = 256, /* of each: service, endpoint, tier, rule */
 };
 
@@ -34,10 +35,17 @@ enum {
     QUERY_TTL = 1 << 3, /* required where it is allowed */
     QUERY_DRAIN = 1 << 4,
     QUERY_PATIENCE = 1 << 5,
+    QUERY_COSTS = 1 << 6, /* with QUERY_COST: also COST name=n, which may stand there for several names */
 };
 
 struct command_id_words {
     struct bytes dimension, value; /* within their limits, not empty */
+};
+
+/* What a request costs of something that rules count by its name (`counts`), e.g. bytes. */
+struct command_cost {
+    struct bytes name; /* 1 to COMMAND_DIMENSION_MAX_BYTES */
+    uint64_t tokens;
 };
 
 struct command_query {
@@ -46,10 +54,13 @@ struct command_query {
     struct command_id_words id[COMMAND_IDS_MAX + 1];
     struct bytes service, endpoint, tier, rule; /* empty: not given */
     enum command_priority priority;             /* normal unless given */
+    uint32_t cost_count;                        /* of names, without a name twice; 0 unless given */
     uint64_t cost;                              /* 1 unless given */
+    struct command_cost named_cost[COMMAND_COSTS_MAX];
     uint64_t ttl_ms;
     int32_t patience_ms; /* COMMAND_PATIENCE_NONE unless given */
     bool wait, verbose, drain;
+    bool any_cost; /* for callers to set: the query is about all rules, whatever they count */
 };
 
 /*
@@ -66,6 +77,7 @@ bool command_parse_query(const struct resp_command *command, unsigned takes, str
  */
 void command_query_clear(struct command_query *query);
 bool command_query_add_id(struct command_query *query, struct bytes dimension, struct bytes value, char *error);
+bool command_query_add_cost(struct command_query *query, struct bytes name, struct bytes tokens, char *error);
 bool command_query_set(struct command_query *query, struct bytes name, struct bytes value, unsigned takes,
                        char *error);
 

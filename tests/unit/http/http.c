@@ -190,6 +190,31 @@ static void test_post(void)
     end();
 }
 
+/* Rules that count something by a name. */
+static void test_costs(void)
+{
+    begin();
+    OK(set_rules("{id: traffic, service: c, counts: bytes, algorithm: fixed_window, limit: 1000, window: 1h}"),
+       "a rule");
+    OK_U64(code(post("/v1/check",
+                     "{\"identifiers\":{\"user\":\"a\"},\"service_id\":\"c\",\"costs\":{\"bytes\":600}}")),
+           200, "a cost by its name");
+    OK_U64(code(post("/v1/check",
+                     "{\"identifiers\":{\"user\":\"a\"},\"service_id\":\"c\",\"costs\":{\"bytes\":600}}")),
+           429, "is charged");
+    OK_U64(code(get("/check?user=a&service_id=c&cost.bytes=401")), 429, "so does a gateway say it");
+    OK_U64(code(get("/check?user=a&service_id=c&cost.bytes=400")), 200, "and it is charged");
+    OK_U64(code(get("/check?user=a&service_id=c&cost=1000")), 200, "the rule is about no other request");
+    OK_STRING(body(post("/v1/refund",
+                        "{\"identifiers\":{\"user\":\"a\"},\"service_id\":\"c\",\"costs\":{\"bytes\":7}}")),
+              "{\"refunded\":7}\n", "a refund gives back what it names");
+    (void)get("/v1/explain?user=a&service_id=c");
+    OK(strstr(answer, "\"traffic\"") != NULL, "an explanation is about all rules");
+    OK_STRING(body(post("/v1/reset", "{\"identifiers\":{\"user\":\"a\"},\"service_id\":\"c\"}")), "{\"reset\":1}\n",
+              "so is a reset");
+    end();
+}
+
 /* The clients of one address have a part of all reservations, as with RESP. */
 static void test_reservations_of_an_address(void)
 {
@@ -228,6 +253,11 @@ static void test_problems(void)
         {"/v1/check", "{\"identifiers\":{\"ip\":\"1\"},\"cost\":-1}", "400 cost"},
         {"/v1/check", "{\"identifiers\":{\"ip\":\"1\"},\"cost\":1.5}", "400 cost"},
         {"/v1/check", "{\"identifiers\":{\"ip\":\"1\"},\"cost\":\"1\"}", "400 cost"},
+        {"/v1/check", "{\"identifiers\":{\"ip\":\"1\"},\"costs\":7}", "400 costs"},
+        {"/v1/check", "{\"identifiers\":{\"ip\":\"1\"},\"costs\":{\"bytes\":\"7\"}}", "400 costs.bytes"},
+        {"/v1/check", "{\"identifiers\":{\"ip\":\"1\"},\"costs\":{\"b/s\":7}}", "400 costs.b/s"},
+        {"/v1/check", "{\"identifiers\":{\"ip\":\"1\"},\"costs\":{\"b\":7},\"drain\":true}", "400 costs"},
+        {"/v1/reserve", "{\"identifiers\":{\"ip\":\"1\"},\"costs\":{\"b\":7},\"ttl_ms\":9}", "400 costs"},
         {"/v1/check", "{\"identifiers\":{\"ip\":\"1\"},\"priority\":\"x\"}", "400 priority"},
         {"/v1/check", "{\"identifiers\":{\"ip\":\"1\"},\"verbose\":1}", "400 verbose"},
         {"/v1/check", "{\"identifiers\":{\"ip\":\"1\"},\"tire\":\"pro\"}", "400 tire"},
@@ -428,6 +458,7 @@ int main(void)
     test_gateway();
     test_soft();
     test_post();
+    test_costs();
     test_reservations_of_an_address();
     test_problems();
     test_json_bounds();

@@ -110,6 +110,7 @@ static void test_other(void)
     OK_U64(post("/v1/check", "k", "{\"identifiers\":{\"user\":\"bob\"},\"rule\":\"slow\",\"cost\":2}"), 422,
            "with another client");
     OK_U64(post("/v1/check", "k", "{\"identifiers\":{\"user\":\"ann\"},\"cost\":2}"), 422, "with another limit");
+    OK_U64(post("/v1/check", "k", ANN ",\"costs\":{\"bytes\":1}}"), 422, "with a cost by name");
     OK_U64(post("/v1/refund", "k", ANN "}"), 422, "and at another path");
     OK_U64(left(), 3, "nothing of that is charged or given back");
     OK_U64(post("/v1/check", "a", ANN ",\"idempotency_key\":\"b\"}"), 400, "two keys are one too many");

@@ -44,6 +44,9 @@ static const char *told(const char *query)
     for (size_t i = 0; i < 4; i++)
         size += (size_t)snprintf(text + size, sizeof text - size, "%.*s|", (int)selectors[i].size,
                                  selectors[i].size > 0 ? selectors[i].data : "");
+    for (uint32_t i = 0; i < said->cost_count; i++)
+        size += (size_t)snprintf(text + size, sizeof text - size, "%.*s:%llu|", (int)said->named_cost[i].name.size,
+                                 said->named_cost[i].name.data, (unsigned long long)said->named_cost[i].tokens);
     (void)snprintf(text + size, sizeof text - size, "%llu %d %u", (unsigned long long)said->cost,
                    (int)said->priority, words.denied_status);
     return text;
@@ -57,6 +60,12 @@ static void test_query(void)
     OK_STRING(told("user=a&denied=403"), "user=a ||||1 1 403", "a gateway may want another status");
     OK_STRING(told("user=a&patience_ms=5001"),
               "! patience_ms: PATIENCE is '5001': expected milliseconds from 0 to 5000", "patience has its bound");
+    OK_STRING(told("user=a&cost.bytes=1500&cost=2&cost.rows=3"), "user=a ||||bytes:1500|rows:3|2 1 0",
+              "a name behind 'cost.' is what rules count");
+    OK_STRING(told("user=a&cost.bytes=x"),
+              "! cost.bytes: cost 'x' is out of range: expected a whole number of tokens from 0 to 1000000000000",
+              "a wrong cost");
+    OK_STRING(told("user=a&cost.b=1&cost.b=1"), "! cost.b: a second cost of 'b': expected each name once", "twice");
     OK_STRING(told("user=a%20b%2Bc+d&&"), "user=a b+c d ||||1 1 0", "values are decoded");
     OK_STRING(told("user=a&ip=&endpoint="), "user=a ||||1 1 0", "an empty value is none");
     OK_STRING(told("user=a&user=b"), "! user: a second id of dimension 'user': expected each dimension once",
@@ -78,6 +87,7 @@ static void test_fields(void)
 {
     add_source("ip", "x-forwarded-for");
     add_source("user", "x-user");
+    add_source("cost.bytes", "content-length");
     add_source("endpoint", "x-original-uri");
     add_header("X-User", "alice");
     OK_STRING(told("tier=pro"), "user=alice ||pro||1 1 0", "the field of a head, in any case, is a dimension");
@@ -95,6 +105,9 @@ static void test_fields(void)
     message.header_count--;
     add_header("X-Other", "x");
     OK_STRING(told("endpoint=/"), "ip=1.2.3.4 user=alice |/|||1 1 0", "what the config does not name says nothing");
+    add_header("Content-Length", "70");
+    OK_STRING(told("endpoint=/"), "ip=1.2.3.4 user=alice |/|||bytes:70|1 1 0", "a header may say a cost");
+    OK_STRING(told("endpoint=/&cost.bytes=5"), "ip=1.2.3.4 user=alice |/|||bytes:5|1 1 0", "before it the query");
 }
 
 int main(void)

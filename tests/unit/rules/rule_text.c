@@ -57,6 +57,8 @@ static const struct {
      "id: a\nalgorithm: fixed_window\nlimit: 0\nwindow: 1m\ntiers:\n  b: 7\n  c: 0\n"},
     {"nothing for one tier where all else is unlimited",
      "id: a\nalgorithm: quota\nlimit: unlimited\ntiers:\n  free: 0\n", NULL},
+    {"a rule that counts something", "{id: a, counts: bytes, algorithm: quota, limit: 9, window: day}",
+     "id: a\ncounts: bytes\nalgorithm: quota\nlimit: 9\nwindow: day\n"},
     {"a rule that replaces others", "{id: a, replaces: [c, b], rate: 1/s}",
      "id: a\nreplaces: [b, c]\nalgorithm: token_bucket\nrate: 1/s\n"},
     {"a sheet of overrides",
@@ -186,7 +188,7 @@ static const struct {
      "r.yaml:2: rule a: service is 'b/c': expected 1 to 63 letters, digits, dots, dashes, underscores"},
     {"id: a\nservice: b", "r.yaml:1: rule b/a: rate is missing: expected a rate such as 100/m, or unlimited"},
     {"id: a\nrate: 1/s\n\nrtae: 1/s", "r.yaml:4: rule 1: rtae is unknown: expected id, service, endpoint, by, "
-                                      "when, replaces, algorithm, rate, burst, limit, window, "
+                                      "counts, when, replaces, algorithm, rate, burst, limit, window, "
                                       "zone, overshoot, sync, on_isolation, mode, priority_floor, tiers, "
                                       "overrides, overrides_of, overrides_file, allow, deny, adaptive, persist, "
                                       "inherit, patience"},
@@ -200,6 +202,10 @@ static const struct {
      "r.yaml:3: rule a: tiers.b is '5/s burst 0': expected 1 to 1000000000000 for token_bucket, per 1ns to 366d"},
     {"id: a\nrate: 5/s\ntiers: {b: 0/s burst 5}",
      "r.yaml:3: rule a: tiers.b is '0/s burst 5': expected 1 to 1000000000000 for token_bucket, per 1ns to 366d"},
+    {"id: a\nrate: 1/s\ncounts: [b, a]",
+     "r.yaml:3: rule a: counts is a list: expected 1 to 32 letters, digits, dots, dashes, underscores"},
+    {"id: a\nalgorithm: concurrency\nlimit: 1\nwindow: 1s\ncounts: bytes",
+     "r.yaml:5: rule a: counts makes no sense with algorithm: concurrency, which counts requests at work"},
     {"id: a\nrate: 1/s\nreplaces: [b, a]",
      "r.yaml:3: rule a: replaces names the rule itself: expected other rules"},
     {"id: a\nrate: 1/s\nreplaces: [b, b]", "r.yaml:3: rule a: replaces names b twice: expected each rule once"},

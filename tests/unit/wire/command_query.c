@@ -8,7 +8,7 @@
 
 #include <assert.h>
 
-enum { ALL = QUERY_COST | QUERY_WAIT | QUERY_VERBOSE };
+enum { ALL = QUERY_COST | QUERY_WAIT | QUERY_VERBOSE, NAMED = QUERY_COST | QUERY_COSTS };
 
 static struct resp_command command;
 
@@ -48,6 +48,9 @@ static const char *told(const struct command_query *query)
                                      (int)selectors[i].value.size, selectors[i].value.data);
     if (query->ttl_ms > 0)
         size += (size_t)snprintf(text + size, sizeof text - size, "ttl:%llu ", (unsigned long long)query->ttl_ms);
+    for (uint32_t i = 0; i < query->cost_count; i++)
+        size += (size_t)snprintf(text + size, sizeof text - size, "%.*s:%llu ", (int)query->named_cost[i].name.size,
+                                 query->named_cost[i].name.data, (unsigned long long)query->named_cost[i].tokens);
     (void)snprintf(text + size, sizeof text - size, "cost:%llu priority:%d%s%s", (unsigned long long)query->cost,
                    (int)query->priority, query->wait ? " wait" : "", query->verbose ? " verbose" : "");
     return text;
@@ -75,6 +78,11 @@ static const struct {
     {"CHECK a SERVICE SERVICE TIER WAIT\n", ALL, "user=a service:SERVICE tier:WAIT cost:1 priority:1"},
     {"RESERVE a TTL 30000 COST 9\n", QUERY_COST | QUERY_TTL, "user=a ttl:30000 cost:9 priority:1"},
     {"RESET wait=1 TIER x\n", 0, "wait=1 tier:x cost:1 priority:1"},
+    {"CHECK a COST bytes=1500\n", NAMED, "user=a bytes:1500 cost:1 priority:1"},
+    {"CHECK a COST b.y-t_e5=0 cost 2 COST rows=1000000000000\n", NAMED,
+     "user=a b.y-t_e5:0 rows:1000000000000 cost:2 priority:1"},
+    {"CHECK a COST 12345678901234567890123456789012=1 COST b=1 COST c=1 COST d=1\n", NAMED,
+     "user=a 12345678901234567890123456789012:1 b:1 c:1 d:1 cost:1 priority:1"},
 };
 
 #define EXPECTED "expected one of SERVICE, ENDPOINT, TIER, PRIORITY, RULE"
@@ -101,6 +109,22 @@ static const struct {
     {"CHECK a COST\n", ALL, "nothing after COST: expected its value"},
     {"CHECK a WAIT RULE\n", ALL, "nothing after RULE: expected its value"},
     {"CHECK a COST 1 COST 2\n", ALL, "COST twice: expected it once"},
+    {"CHECK a COST b=1 COST 1 COST 2\n", NAMED, "COST twice: expected it once"},
+    {"CHECK a COST b=1 COST b=2\n", NAMED, "a second cost of 'b': expected each name once"},
+    {"CHECK a COST a=1 COST b=1 COST c=1 COST d=1 COST e=1\n", NAMED, "too many costs: expected at most 4 names"},
+    {"CHECK a COST =1\n", NAMED,
+     "'' is no name of a cost: expected 1 to 32 letters, digits, '_', '-' and '.', e.g. bytes"},
+    {"CHECK a COST by/tes=1\n", NAMED,
+     "'by/tes' is no name of a cost: expected 1 to 32 letters, digits, '_', '-' and '.', e.g. bytes"},
+    {"CHECK a COST 123456789012345678901234567890123=1\n", NAMED,
+     "'123456789012345678901234567890123' is no name of a cost: expected 1 to 32 letters, digits, '_', '-' and "
+     "'.', e.g. bytes"},
+    {"CHECK a COST b=\n", NAMED,
+     "cost '' is out of range: expected a whole number of tokens from 0 to 1000000000000"},
+    {"CHECK a COST b=1=2\n", NAMED,
+     "cost '1=2' is out of range: expected a whole number of tokens from 0 to 1000000000000"},
+    {"RESERVE a COST bytes=1\n", QUERY_COST | QUERY_TTL,
+     "COST 'bytes=1' names what is counted: expected a number, which is all that counts here"},
     {"CHECK a WAIT WAIT\n", ALL, "WAIT twice: expected it once"},
     {"CHECK a RULE \"\"\n", ALL, "RULE of 0 bytes: expected 1 to 256"},
     {"CHECK a COST -7\n", ALL,
