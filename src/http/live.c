@@ -99,6 +99,19 @@ static void end_row(struct rows *rows)
     output->overflowed = false;
 }
 
+/* A version on trial, and what both versions decided since it began. */
+static void put_canary(struct output *output, const struct ruled *rule, const struct rule_counts *counts)
+{
+    name(output, "canary");
+    put_text(output, "{");
+    member_number(output, "share_millionths", rule->share_millionths);
+    member_number(output, "allowed", counts->canary_allowed);
+    member_number(output, "denied", counts->canary_denied);
+    member_number(output, "stable_allowed", counts->stable_allowed);
+    member_number(output, "stable_denied", counts->stable_denied);
+    end(output, "},");
+}
+
 static void visit_rule(void *context, const struct ruled *rule)
 {
     struct rows *rows = context;
@@ -111,6 +124,8 @@ static void visit_rule(void *context, const struct ruled *rule)
     member_number(rows->output, "denied", counts.denied);
     member_number(rows->output, "shadow_denied", counts.shadow_denied);
     member_number(rows->output, "over_limit", counts.over_limit);
+    if (rule->candidate != NULL)
+        put_canary(rows->output, rule, &counts);
     end_row(rows);
 }
 

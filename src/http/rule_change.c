@@ -84,7 +84,8 @@ static void answer_refused(struct http_call *call, const struct http_change *cha
         http_problem_of(call, 503, error);
         put_text(&call->fields, "Retry-After: 1\r\n");
     } else {
-        http_problem_of(call, error->exit_status == EX_NOINPUT ? 404 : 400, error);
+        const bool conflicts = change->kind == HTTP_CHANGE_DELETE; /* another rule names it */
+        http_problem_of(call, error->exit_status == EX_NOINPUT ? 404 : conflicts ? 409 : 400, error);
     }
 }
 

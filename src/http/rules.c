@@ -30,6 +30,16 @@ static bool word_is_name(struct bytes word, const char *name)
     return bytes_equal(word, bytes_of(name));
 }
 
+/* Cuts "/history" off the end. False: it is not there. */
+static bool cut_history(struct bytes *path)
+{
+    static const char end[] = "/history";
+    if (path->size < sizeof end || memcmp(path->data + path->size - (sizeof end - 1), end, sizeof end - 1) != 0)
+        return false;
+    *path = (struct bytes){path->data, path->size - (sizeof end - 1)};
+    return true;
+}
+
 /* "service/rule"; false: it has no '/', or several. */
 static bool split_name(struct bytes text, struct rule_name *name)
 {
@@ -183,63 +193,6 @@ static void answer_page(struct http_call *call, struct bytes service)
         put_page(call, index, end);
 }
 
-/* ---- what a change expects ---- */
-
-static bool answer_unmet(struct http_call *call, const char *field)
-{
-    http_problem(call, 412, field, "this is not what is there");
-    return false;
-}
-
-/* If-None-Match of a change: that there is no rule. False: the call is answered. */
-static bool expect_absent(struct http_call *call, struct bytes none_match, struct rules_expectation *expects)
-{
-    expects->condition = RULES_IF_ABSENT;
-    if (none_match.size == 1 && none_match.data[0] == '*')
-        return true;
-    http_problem(call, 400, "If-None-Match", "expected * here");
-    return false;
-}
-
-/* Reads If-Match and If-None-Match of a change of a rule. False: the call is answered. */
-static bool read_expectation(struct http_call *call, struct rule_name name, struct rules_expectation *expects)
-{
-    const struct bytes match = http_header(call->message, "if-match"),
-                       none_match = http_header(call->message, "if-none-match");
-    const struct rule_version *there = ask_rule(call->http->commands, name.service, name.id);
-    char etag[ETAG_BYTES];
-    *expects = (struct rules_expectation){.name = name};
-    if (match.data != NULL && none_match.data != NULL) {
-        http_problem(call, 400, "If-None-Match", "expected If-Match or If-None-Match, not both");
-        return false;
-    }
-    if (none_match.data != NULL)
-        return expect_absent(call, none_match, expects);
-    if (match.data == NULL)
-        return true;
-    if (there == NULL)
-        return answer_unmet(call, "If-Match");
-    rule_etag(there->record.stamp, etag);
-    expects->condition = match.size == 1 ? RULES_IF_PRESENT : RULES_IF_VERSION;
-    expects->stamp = there->record.stamp;
-    return etag_is_in(match, etag, false) || answer_unmet(call, "If-Match");
-}
-
-/* The same for a change of many rules, which is made from all rules. */
-static bool read_book_expectation(struct http_call *call, struct rules_expectation *expects)
-{
-    const struct rulebook *book = node_rulebook(call->http->commands->node);
-    const struct bytes match = http_header(call->message, "if-match");
-    char etag[ETAG_BYTES];
-    *expects = (struct rules_expectation){0};
-    if (match.data == NULL || (match.size == 1 && match.data[0] == '*'))
-        return true;
-    book_etag(book, etag);
-    expects->condition = RULES_IF_BOOK;
-    expects->digest = rulebook_digest(book);
-    return etag_is_in(match, etag, false) || answer_unmet(call, "If-Match");
-}
-
 static struct rule_changes changes_of(const struct rules_query *query)
 {
     return (struct rule_changes){.file = "body",
@@ -321,7 +274,7 @@ static void put_one(struct http_call *call, const struct rule_name *name)
     struct rules_query query;
     struct rules_expectation expects;
     struct bytes text;
-    if (!read_query(call, TAKES_CHANGE | TAKES_DRY_RUN, &query) || !read_expectation(call, *name, &expects) ||
+    if (!read_query(call, TAKES_CHANGE | TAKES_DRY_RUN, &query) || !http_read_expectation(call, *name, &expects) ||
         !read_rule(call, name, &text))
         return;
     struct rule_changes changes = changes_of(&query);
@@ -334,7 +287,7 @@ static void delete_one(struct http_call *call, const struct rule_name *name)
 {
     struct rules_query query;
     struct rules_expectation expects;
-    if (!read_query(call, TAKES_DRY_RUN, &query) || !read_expectation(call, *name, &expects))
+    if (!read_query(call, TAKES_DRY_RUN, &query) || !http_read_expectation(call, *name, &expects))
         return;
     struct rule_changes changes = changes_of(&query);
     changes.text = bytes_of("");
@@ -352,7 +305,7 @@ static void apply(struct http_call *call)
     struct rules_expectation expects;
     json_t *tree;
     if (!read_query(call, TAKES_CHANGE | TAKES_DRY_RUN | TAKES_PRUNE, &query) ||
-        !read_book_expectation(call, &expects) ||
+        !http_read_book_expectation(call, &expects) ||
         (!http_is_type(call->message, "application/yaml") && !http_body(call, &tree)))
         return;
     struct rule_changes changes = changes_of(&query);
@@ -377,19 +330,32 @@ static bool is_change(const struct http_call *call)
     return call->message->method == HTTP_METHOD_PUT || call->message->method == HTTP_METHOD_DELETE;
 }
 
+static void answer_history(struct http_call *call, const struct rule_name *name)
+{
+    struct rules_query query;
+    if (read_query(call, 0, &query))
+        http_rule_history(call, name);
+}
+
 void http_rules_below(struct http_call *call)
 {
     static const char prefix[] = "/v1/rules/";
-    const struct bytes rest = {call->path.data + sizeof prefix - 1, call->path.size - (sizeof prefix - 1)};
+    struct bytes rest = {call->path.data + sizeof prefix - 1, call->path.size - (sizeof prefix - 1)}, cut = rest;
     struct rule_name name;
+    const bool past = !is_change(call) && cut_history(&cut) && memchr(cut.data, '/', cut.size) != NULL;
+    if (past)
+        rest = cut; /* a rule may be called "history" as well */
     if (rest.size > 0 && memchr(rest.data, '/', rest.size) == NULL && !is_change(call))
         answer_page(call, rest);
     else if (!split_name(rest, &name) || !is_rule_name(&name))
-        http_problem(call, 404, NULL, "there is no such path: expected /v1/rules/SERVICE/RULE");
+        http_problem(call, 404, NULL,
+                     "there is no such path: expected /v1/rules/SERVICE/RULE, or /history behind it to be read");
     else if (call->message->method == HTTP_METHOD_PUT)
         put_one(call, &name);
     else if (call->message->method == HTTP_METHOD_DELETE)
         delete_one(call, &name);
+    else if (past)
+        answer_history(call, &name);
     else
         answer_rule(call, &name);
 }

@@ -39,6 +39,10 @@ my $daemon = $cluster->daemon('us-east');
 my $client = $daemon->client;
 my $rule = '{id: login, service: shop, by: user, rate: 1/d, burst: 6, overshoot: 2}';
 is($client->command('RULE', 'SET', "rules: [$rule]"), 'OK', 'a rule');
+$client->command('RULE', 'SET', '{id: search, service: shop, by: ip, rate: 10/s}');
+my $trial = $client->command('RULE', 'APPLY', '{id: search, service: shop, by: ip, rate: 20/s}', 'CANARY', '25%',
+                             'NOTE', 'twice as many');
+is($trial, 1, 'another one, with a version on trial');
 # Until it stays refused: what is left is for none of the daemons, all spends are settled, and refill takes a day.
 my @clients = map { $_->client } $cluster->daemons;
 ok(Headgate::wait_until(120, sub {

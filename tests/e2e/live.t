@@ -82,6 +82,22 @@ subtest 'what an event says' => sub {
     ok($event && $event->{refused_requests} >= 12, 'and in all');
 };
 
+subtest 'a trial' => sub {
+    my $reader = reader($daemon);
+    my $client = $daemon->client;
+    my $other = $rule =~ s{1/h}{2/h}r;
+    is($client->command('RULE', 'APPLY', "rules: [$other]", 'CANARY', '50%'), 1, 'a version on trial');
+    my $event = event_until($reader, sub { rule_of($_[0], 'two')->{canary} });
+    is_deeply($event && rule_of($event, 'two')->{canary}, {share_millionths => 500_000, allowed => 0, denied => 0,
+        stable_allowed => 0, stable_denied => 0}, 'is in the events');
+    $client->command('CHECK', "user=try-$_", 'SERVICE', 'shop') for 1 .. 40;
+    $event = event_until($reader, sub {
+        my $canary = rule_of($_[0], 'two')->{canary};
+        return $canary->{allowed} + $canary->{stable_allowed} == 40;
+    });
+    ok($event && rule_of($event, 'two')->{canary}{allowed} > 0, 'with what both versions decided');
+};
+
 subtest 'a peer that stands still' => sub {
     my $reader = reader($daemon);
     my $peer = $cluster->daemon('ap-south')->signal('STOP');

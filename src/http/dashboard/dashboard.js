@@ -405,6 +405,9 @@
       row.querySelector('pre').textContent = known ? JSON.stringify(known, null, 1) : '';
       row.cells[5].textContent = known?.mode ?? (known ? 'enforce' : '');
       row.cells[5].className = `mark ${known?.mode ?? ''}`;
+      const trial = row.querySelector('.trial');
+      trial.hidden = counts.canary === undefined;
+      trial.textContent = counts.canary === undefined ? '' : onTrial(counts.canary);
       [counts.allowed, counts.denied, counts.shadow_denied, counts.over_limit].forEach((value, i) => {
         row.cells[6 + i].textContent = count(value);
       });
@@ -415,16 +418,44 @@
     byId('more-rules').textContent = `${count(state.rules_left_out)} more are not shown.`;
   }
 
+  // What a version on trial denied, beside the version before it on the other keys.
+  function onTrial(canary) {
+    const part = (denied, allowed) => `${count(denied)} of ${count(denied + allowed)} denied`;
+    return `on trial for ${canary.share_millionths / 1e4}% of keys: ${part(canary.denied, canary.allowed)}; ` +
+      `for the others ${part(canary.stable_denied, canary.stable_allowed)}`;
+  }
+
   function rowOf(body, name, counts) {
     const there = [...body.rows].find((row) => row.dataset.rule === name);
     if (there)
       return there;
-    const row = element('tr', {'data-rule': name}, element('th', {scope: 'row'}, counts.rule), cell(counts.service),
-      cell(''), cell(''),
-      element('td', {}, element('details', {}, element('summary', {}), element('pre', {}))), cell(''),
+    const history = element('ol', {class: 'history', 'aria-label': `versions of ${counts.rule}, newest first`});
+    const details = element('details', {}, element('summary', {}), element('pre', {}), history);
+    details.addEventListener('toggle', () => details.open && listVersions(history, counts));
+    const row = element('tr', {'data-rule': name},
+      element('th', {scope: 'row'}, counts.rule, element('div', {class: 'hint trial', hidden: ''})),
+      cell(counts.service), cell(''), cell(''), element('td', {}, details), cell(''),
       cell('', true), cell('', true), cell('', true), cell('', true));
     body.append(row);
     return row;
+  }
+
+  async function listVersions(list, {service, rule}) {
+    try {
+      const told = await askJson(`v1/rules/${encodeURIComponent(service)}/${encodeURIComponent(rule)}/history`);
+      fill(list, told.versions.map(versionItem));
+    } catch (error) {
+      fill(list, [element('li', {class: 'empty'}, error.message)]);
+    }
+  }
+
+  function versionItem(version) {
+    const when = version.unix_ms > 0 ? new Date(version.unix_ms).toLocaleString() : 'at an unknown time';
+    const what = version.deleted ? 'ended' : version.rule === null ? 'too long to show here' : amounts(version.rule);
+    return element('li', {value: version.version},
+      `${when}, ${version.author || 'unknown'}: ${what}${version.canary === null ? '' : `, a trial of ${version.canary}`}`,
+      version.in_force ? element('strong', {}, ' in force') : '',
+      version.note === null ? '' : element('div', {class: 'hint'}, version.note));
   }
 
   // ---- limited keys ----

@@ -29,6 +29,12 @@ async function checkPage(browser) {
   const shows = (selector, text) => until(async () => (await page.textContent(selector)).includes(text));
   ok(await shows('#rules', 'login'), 'rules are listed');
   ok(await shows('#rules', '1/d, burst 6'), 'with what they say');
+  ok(await shows('#rules [data-rule="shop/search"] .trial', 'on trial for 25% of keys'), 'and what is on trial');
+  await page.click('#rules [data-rule="shop/search"] summary');
+  await page.waitForSelector('#rules [data-rule="shop/search"] .history li:nth-child(2)');
+  const versions = await page.$$eval('#rules [data-rule="shop/search"] .history li', (all) => all.map((one) => one.textContent));
+  ok(/20\/s.*a trial of 25%.*in force.*twice as many/.test(versions[0]) && /10\/s.*in force/.test(versions[1]),
+    'and its versions', versions);
   ok(await shows('#bounds', 'login of shop'), 'and bounds');
   const names = await page.$$eval('input, button, svg[role=img], [role=region]', (all) => all.filter((one) =>
     !(one.getAttribute('aria-label') || one.labels?.length || one.textContent.trim())).map((one) => one.outerHTML));

@@ -161,6 +161,84 @@ static void test_longest(void)
     end_all();
 }
 
+static bool says(const char *piece)
+{
+    answers[output.size] = '\0';
+    return strstr(answers, piece) != NULL;
+}
+
+/* Versions as they were: made, changed on trial, and ended; and where the answer has no room for all their rules. */
+static void test_history(void)
+{
+    const char *rest;
+    begin();
+    (void)serve("GET /v1/rules/shop/x/history HTTP/1.1\r\nHost: a\r\n\r\n", &rest);
+    OK(says("HTTP/1.1 404 "), "a rule that was never there has no history");
+    (void)serve(put("/v1/rules/shop/x?note=in%20May", "{\"rate\":\"1/s\"}"), &rest);
+    (void)resumed();
+    (void)serve(put("/v1/rules/shop/x?canary=10%25&watch=60s&threshold=5%25", "{\"rate\":\"2/s\"}"), &rest);
+    (void)resumed();
+    OK(serve("GET /v1/rules/shop/x/history HTTP/1.1\r\nHost: a\r\n\r\n", &rest) == SERVE_MORE, "history");
+    OK(says("{\"versions\":[{\"version\":1,\"change\":\"2.") && says("{\"version\":2,\"change\":\"1."),
+       "newest first");
+    OK(says("\"in_force\":true,\"deleted\":false,\"canary\":\"10%\",\"note\":null,\"rule\":{\"id\":\"x\",") &&
+           says("\"rate\":\"2/s\"}}"),
+       "the one on trial");
+    OK(says("\"in_force\":true,\"deleted\":false,\"canary\":null,\"note\":\"in May\",\"rule\":{\"id\":\"x\","),
+       "and the one that all others have");
+    (void)serve("DELETE /v1/rules/shop/x HTTP/1.1\r\nHost: a\r\n\r\n", &rest);
+    (void)resumed();
+    (void)serve("GET /v1/rules/shop/x/history HTTP/1.1\r\nHost: a\r\n\r\n", &rest);
+    OK(says("\"in_force\":false,\"deleted\":true,\"canary\":null,\"note\":null,\"rule\":null}"),
+       "its end is a version");
+    (void)serve("GET /v1/rules/shop/history HTTP/1.1\r\nHost: a\r\n\r\n", &rest);
+    OK(says("HTTP/1.1 404 ") && says("there is no such rule"), "a rule may have that name");
+    (void)serve("PUT /v1/rules/shop/x/history HTTP/1.1\r\nHost: a\r\n\r\n", &rest);
+    OK(says("HTTP/1.1 404 "), "a history is not written");
+    end_all();
+}
+
+/* A rule of 22 KB in as many versions as are kept: the answer has all versions, and the rules that fit. */
+static void test_long_history(void)
+{
+    static char body[32 << 10];
+    const char *rest;
+    uint32_t versions = 0, rules = 0;
+    begin();
+    for (int n = 0; n < RULE_VERSIONS_KEPT; n++) {
+        size_t size = (size_t)snprintf(body, sizeof body, "{\"rate\":\"%d/s\",\"deny\":[", n + 1);
+        for (int i = 0; i < 100; i++)
+            size +=
+                (size_t)snprintf(body + size, sizeof body - size, "%s\"user=%d%0200d\"", i > 0 ? "," : "", i, 0);
+        (void)snprintf(body + size, sizeof body - size, "]}");
+        (void)serve(put("/v1/rules/shop/long", body), &rest);
+        (void)resumed();
+    }
+    OK(serve("GET /v1/rules/shop/long/history HTTP/1.1\r\nHost: a\r\n\r\n", &rest) == SERVE_MORE, "a long history");
+    answers[output.size] = '\0';
+    for (const char *at = answers; (at = strstr(at, "\"version\":")) != NULL; at++)
+        versions++;
+    for (const char *at = answers; (at = strstr(at, "\"rule\":{")) != NULL; at++)
+        rules++;
+    OK(versions == RULE_VERSIONS_KEPT && rules > 2 && rules < versions, "%u versions, %u with their rules",
+       versions, rules);
+    OK(strcmp(answers + output.size - 4, "}]}\n") == 0, "to its end");
+    end_all();
+}
+
+static void test_named_by_another(void)
+{
+    const char *rest;
+    begin();
+    (void)serve(put("/v1/rules/shop/a", "{\"rate\":\"1/s\"}"), &rest);
+    (void)resumed();
+    (void)serve(put("/v1/rules/shop/b", "{\"rate\":\"1/s\",\"replaces\":[\"a\"]}"), &rest);
+    (void)resumed();
+    (void)serve("DELETE /v1/rules/shop/a HTTP/1.1\r\nHost: a\r\n\r\n", &rest);
+    OK(says("HTTP/1.1 409 ") && is_in_force("a"), "the end of a rule that another one names is a conflict");
+    end_all();
+}
+
 int main(void)
 {
     store_scene_begin();
@@ -169,5 +247,8 @@ int main(void)
     test_full_disk();
     test_gone();
     test_longest();
+    test_history();
+    test_long_history();
+    test_named_by_another();
     return end();
 }
