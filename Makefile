@@ -70,6 +70,7 @@ TEST_LDFLAGS := $(filter-out -flto=auto,$(ALL_LDFLAGS)) $(if $(findstring flto,$
     $(if $(shell command -v ld.gold 2>/dev/null),-fuse-ld=gold)
 # A unit test is not linked with LTO, and what calls the product in it need not be fast itself.
 TEST_CFLAGS_asan := -O0
+TEST_CFLAGS_release := -O0 -U_FORTIFY_SOURCE
 # Debian keeps them all in the default paths, and nng has no .pc file: pkg-config would add nothing.
 LIBS := -lyaml -lnng -luv -lmsgpackc -lsqlite3 -lsodium -ljansson -lnghttp2 -lprotobuf-c -licui18n -licuuc -lsystemd -lssl -lcrypto -lm -lpthread
 
