@@ -290,6 +290,11 @@ struct run {
  */
 void node_decide(struct node *node, struct run *runs, uint32_t run_count, const struct key_id *ids,
                  uint64_t now_ns);
+/*
+ * Counts a request that takes tokens and was decided elsewhere, as node_decide counts its own. `reason`: of the
+ * refusal, or VERDICT_ALLOWED.
+ */
+void node_count_request(struct node *node, enum verdict_reason reason, uint64_t tokens);
 void node_prefetch_tags(const struct node *node, struct key_id id);
 
 /* The time of the last step: since then keys have changed by refill and by requests alone. */

@@ -90,6 +90,7 @@ struct node_options {
     uint64_t config_digest;            /* of all settings that must be equal at all peers */
     struct rule_caps rules;
     bool unknown_service_open; /* requests of unknown services pass; else MATCH_UNKNOWN_SERVICE */
+    bool has_central;          /* rules may have sync: central */
     bool grants;               /* asks peers for rights of keys, and grants rights: see spend/voucher.h */
     /*
      * A clock that runs at the rate of events' now_ns, and also while the machine sleeps or a request is worked on;

@@ -167,6 +167,18 @@ static void set_commands(struct server *server, const char *config_path)
         serving->member[i + 1] = &server->worker_threads.worker_thread[i].worker.commands;
 }
 
+static bool connect_central(struct server *server, struct error *error)
+{
+    const struct central_settings *central = &server->settings->central;
+    bool good = true;
+    if (!settings_have_central(server->settings))
+        return true;
+    good = worker_connect(&server->worker, central, true, error);
+    for (uint32_t i = 0; i < server->worker_threads.count && good; i++)
+        good = worker_connect(&server->worker_threads.worker_thread[i].worker, central, false, error);
+    return good;
+}
+
 static void introduce(struct server *server)
 {
     const struct settings *settings = server->settings;
@@ -246,6 +258,8 @@ static bool start(struct server *server, const char *config_path, struct error *
         return false;
     server_describe(server, config_path);
     set_commands(server, config_path);
+    if (!connect_central(server, error))
+        return false;
     server_signals_start(server);
     server_step(server, &(struct event){.kind = EVENT_START});
     if (!populate_start(&server->populate, &server->worker.loop, on_populated, server))

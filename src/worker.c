@@ -182,6 +182,7 @@ void worker_close(struct worker *worker)
     (void)uv_run(&worker->loop, UV_RUN_DEFAULT);
     int busy = uv_loop_close(&worker->loop);
     assert(busy == 0);
+    central_link_destroy(&worker->central);
     http_destroy(&worker->http);
     grpc_destroy(&worker->grpc);
     commands_close(&worker->commands);
@@ -256,6 +257,31 @@ void worker_set_commands(struct worker *worker, const struct commands *like, con
     commands_init(&worker->commands);
 }
 
+/* The requests that waited for the store are served in the next turn of the loop, which comes at once. */
+static void on_central(void *context)
+{
+    struct worker *worker = context;
+    if (worker->has_listener && worker->commands.central != NULL)
+        worker_resume_now(worker);
+}
+
+bool worker_connect(struct worker *worker, const struct central_settings *settings, bool tells, struct error *error)
+{
+    const struct central_link_options options = {.address = settings->address,
+                                                 .user = settings->user,
+                                                 .password = settings->secret,
+                                                 .prefix = settings->prefix,
+                                                 .timeout_ns = settings->timeout_ns,
+                                                 .log = tells ? &worker->log : NULL,
+                                                 .news = on_central,
+                                                 .context = worker};
+    worker->central = central_link_create(&worker->loop, &options);
+    if (worker->central == NULL)
+        return error_set(error, EX_OSERR, "not enough memory for the connection to the central store");
+    worker->commands.central = central_link_central(worker->central);
+    return true;
+}
+
 void worker_change(struct worker *worker, const struct worker_changes *changes)
 {
     worker->log.level = changes->log_level;
@@ -275,4 +301,6 @@ void worker_close_listener(struct worker *worker)
     if (worker->has_listener)
         listener_close(&worker->listener, nothing, NULL);
     worker->has_listener = false;
+    if (worker->central != NULL)
+        central_link_close(worker->central);
 }

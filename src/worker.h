@@ -11,9 +11,11 @@
 
 #include "base/gate.h"
 #include "commands/commands.h"
+#include "edge/central/central_link.h"
 #include "edge/clients/listener.h"
 #include "edge/process/clock.h"
 #include "edge/process/log.h"
+#include "edge/settings/central_settings.h"
 #include "edge/settings/http_settings.h"
 #include "grpc/grpc.h"
 #include "http/http.h"
@@ -63,9 +65,10 @@ struct worker {
     struct refused_log refused_log;
     struct listener listener;
     struct commands commands;
-    struct http *http; /* NULL: HTTP is not served */
-    struct grpc *grpc; /* NULL: gRPC is not served */
-    struct hot *hot;   /* what this thread notes for HOT */
+    struct http *http;            /* NULL: HTTP is not served */
+    struct grpc *grpc;            /* NULL: gRPC is not served */
+    struct hot *hot;              /* what this thread notes for HOT */
+    struct central_link *central; /* NULL: there is no central store */
 };
 
 /*
@@ -102,6 +105,12 @@ bool worker_watch(struct worker *worker, bool names, uint64_t seed, struct error
  * before the loop runs.
  */
 void worker_set_commands(struct worker *worker, const struct commands *like, const struct log *log);
+/*
+ * Begins to connect to the central store; after worker_set_commands. The settings must outlive the worker. `tells`:
+ * the log says when the store is up or down.
+ */
+bool worker_connect(struct worker *worker, const struct central_settings *settings, bool tells,
+                    struct error *error);
 /* What a worker takes over while it runs. */
 struct worker_changes {
     enum log_level log_level;

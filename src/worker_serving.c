@@ -18,7 +18,8 @@ static void on_resumes(uv_timer_t *timer)
     waiting_begin_round(&worker->commands.waiting);
     listener_resume(&worker->listener);
     listener_rouse(&worker->listener);
-    if (!listener_waits(&worker->listener) && !listener_rouses(&worker->listener))
+    if (!listener_waits(&worker->listener) && !listener_rouses(&worker->listener) &&
+        list_empty(&worker->listener.late))
         (void)uv_timer_stop(timer);
 }
 
@@ -26,4 +27,9 @@ void worker_resume_soon(struct worker *worker)
 {
     if (!uv_is_active((uv_handle_t *)&worker->resumes))
         (void)uv_timer_start(&worker->resumes, on_resumes, RESUME_MS, RESUME_MS);
+}
+
+void worker_resume_now(struct worker *worker)
+{
+    (void)uv_timer_start(&worker->resumes, on_resumes, 0, RESUME_MS);
 }

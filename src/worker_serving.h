@@ -76,5 +76,7 @@ static inline void worker_end_serving(struct worker *worker, enum serve_status s
 
 /* Looks from now on whether the results have come that clients wait for. */
 void worker_resume_soon(struct worker *worker);
+/* Some have come. */
+void worker_resume_now(struct worker *worker);
 
 #endif

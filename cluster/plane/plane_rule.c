@@ -44,14 +44,20 @@ static bool reaches(struct node *node, struct plane_work *work, const struct rul
     return false;
 }
 
-/* False: the rule says what only operators' programs understand, or what a canary cannot be. */
-static bool is_for_daemons(struct plane_work *work, const struct rule *rule)
+/* False: the rule says what only operators' programs understand, what a canary cannot be, or what needs a store. */
+static bool is_for_daemons(const struct node *node, struct plane_work *work, const struct rule *rule)
 {
     if (rule->overrides_file.size > 0)
         return error_set(
             &work->result.error, EX_DATAERR,
             "rule %s/%s: overrides_file is read by `headgate rules`: expected overrides, or rules with "
             "overrides_of",
+            rule->service.data, rule->id.data);
+    if (rule->sync == RULE_CENTRAL && !node->options.has_central)
+        return error_set(
+            &work->result.error, EX_DATAERR,
+            "rule %s/%s: sync is 'central': expected gossip or budget, since the config of this daemon has "
+            "no central store",
             rule->service.data, rule->id.data);
     if (rule->overrides_of.size > 0 && work->changes.share_millionths > 0)
         return error_set(&work->result.error, EX_DATAERR,
@@ -62,5 +68,5 @@ static bool is_for_daemons(struct plane_work *work, const struct rule *rule)
 
 bool plane_rule_is_right(struct node *node, struct plane_work *work, const struct rule *rule)
 {
-    return is_for_daemons(work, rule) && reaches(node, work, rule);
+    return is_for_daemons(node, work, rule) && reaches(node, work, rule);
 }

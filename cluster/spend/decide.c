@@ -288,3 +288,14 @@ void node_decide(struct node *node, struct run *runs, uint32_t run_count, const 
         if (runs[i].charge_count > 0 || runs[i].hold)
             decide_run(node, &runs[i], &deciding);
 }
+
+void node_count_request(struct node *node, enum verdict_reason reason, uint64_t tokens)
+{
+    struct thread_state *thread = own_thread(node);
+    if (reason != VERDICT_ALLOWED) {
+        count_refused(thread, reason);
+        return;
+    }
+    thread->admitted_requests++;
+    thread->admitted_tokens += tokens;
+}

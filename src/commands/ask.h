@@ -58,8 +58,8 @@ int decision_of(const struct match *match, bool allowed, const struct verdict *v
 /* True: the request is allowed, and a soft rule would have denied it. */
 bool decision_is_over(const struct match *match, bool allowed, const struct verdict *verdicts);
 /*
- * The same for a request that takes tokens and may wait: false: it has to. Nothing is decided then; the caller asks
- * again when patient_is_due for *ticket, which is 0 at first.
+ * The same for a request that may wait: false: it has to. Nothing is decided then; the caller asks again when
+ * patient_is_due for *ticket, which is 0 at first. A request that takes no tokens waits for the central store alone.
  */
 bool call_decide_patiently(struct commands *commands, const struct match *match, const struct asker *asker,
                            uint32_t *ticket, uint64_t now_ns, struct decision *decision);

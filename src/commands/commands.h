@@ -41,6 +41,7 @@ enum {
     SESSION_CHECK_MS = 50, /* until a client whose secret is being compared is served again */
 };
 
+struct central;
 struct replays;
 struct transport;
 
@@ -66,6 +67,7 @@ struct transport;
     X(patience_admitted, "requests that waited and were admitted")                                                 \
     X(patience_refused, "requests that waited and were refused: their patience was over, or the daemon stopped")   \
     X(patience_crowded, "requests that would have waited and were refused at once: too many waited")               \
+    X(central_without, "requests decided without the central store, as when_down of their rules says")             \
     X(grouped_decisions, "CAN_ACCESS, CHECK, PEEK, RESERVE and THROTTLE decided in batches")
 
 struct commands_stats {
@@ -176,7 +178,8 @@ struct commands {
     struct replays *replays;                              /* of all threads; NULL: idempotency keys are not known */
     struct transport *transport;                          /* for INFO; NULL: there is none */
     struct tls *tls;                                      /* for INFO; NULL: no port speaks TLS */
-    struct observer observer;                             /* its `hot` is the thread's own */
+    struct central *central;  /* what this thread asks the central store; NULL: the config has none */
+    struct observer observer; /* its `hot` is the thread's own */
     /*
      * Hands an event to the node and carries out its effects, before it returns. The hook fills in
      * the times of `event`. `event` and everything that it points to are valid during the call. The

@@ -6,6 +6,7 @@
  * refused; it is then tried with what that one left.
  */
 #include "commands/call.h"
+#include "commands/centrally.h"
 
 enum { TRIES = 3 };
 
@@ -96,6 +97,10 @@ void call_check(struct call *call)
     }
     if (!call_question(call, takes, &question))
         return;
+    if (!centrally_spares(&question.match, "DRAIN", error)) {
+        answer_error(&call->answer, "%s", error);
+        return;
+    }
     const struct asker asker = {.query = &question.query};
     ask_drain(call->commands, &question, &asker, call->now_ns, &decision, &taken);
     answer_drained(call, &question, &decision, taken);

@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "commands/call.h"
 #include "commands/elsewhere.h"
+#include "edge/central/central.h"
 
 #include <inttypes.h>
 
@@ -84,6 +85,14 @@ static void print_charge(struct call *call, const struct charge *charge, const s
     struct output *output = call->answer.output;
     struct explanation seen;
     node_explain(call->commands->node, charge->id, charge->limit, call->now_ns, &seen);
+    if (charge->central != CENTRAL_NOT)
+        output_print(
+            output,
+            "decided by        the central store, which %s; what follows is this daemon's own counting, for "
+            "when it is down\n",
+            call->commands->central == NULL          ? "this daemon's config does not have"
+            : central_is_up(call->commands->central) ? "answers"
+                                                     : "is down");
     output_print(output, "asked of          %s (%s), which holds %.2f%% of the limit\n", call->commands->name,
                  call->commands->region, seen.share * 100);
     output_print(output, "one more now      ");

@@ -23,6 +23,13 @@ static void add_commands(struct commands_stats *sum, const struct commands_stats
 #undef X
 }
 
+static void add_central(struct central_stats *sum, const struct central_stats *of)
+{
+#define X(name, help) sum->name += metric_get(&of->name);
+    CENTRAL_STATS(X)
+#undef X
+}
+
 static void add_observed(struct observed_counts *sum, const struct observed_counts *of)
 {
     sum->listed += of->listed;
@@ -48,6 +55,8 @@ void figures_gather(const struct commands *commands, struct figures *figures)
         if (members[i]->listener != NULL)
             add_listener(&figures->listener, members[i]->listener);
         add_commands(&figures->commands, &members[i]->stats);
+        if (members[i]->central != NULL)
+            add_central(&figures->central, central_stats(members[i]->central));
         add_observed(&figures->observed, &members[i]->observer.counts);
         for (size_t door = 0; door < DOORS; door++)
             latency_add(&figures->latency[door], &members[i]->latencies.door[door]);

@@ -12,6 +12,7 @@
 
 #include "cluster/node_report.h"
 #include "commands/commands.h"
+#include "edge/central/central.h"
 #include "edge/peers/transport.h"
 
 #include <stdint.h>
@@ -20,6 +21,7 @@ struct figures {
     struct listener_stats listener; /* sums of all threads, as are the figures that follow */
     struct commands_stats commands;
     struct node_stats node;
+    struct central_stats central;     /* all 0 if there is no central store */
     struct transport_stats transport; /* all 0 if there is no transport */
     struct observed_counts observed;
     struct latency latency[DOORS];

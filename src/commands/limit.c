@@ -3,6 +3,7 @@
  * RESET.
  */
 #include "commands/call.h"
+#include "commands/centrally.h"
 #include "commands/patient.h"
 
 static void note(struct commands *commands, const struct match *match, bool allowed, const struct verdict *verdicts,
@@ -50,12 +51,29 @@ bool ask_decide(struct commands *commands, const struct match *match, const stru
     return decide(commands, match, asker, hold, NULL, now_ns, verdicts, &held);
 }
 
+/* The same for a request of which the central store decides a part. */
+static bool decide_centrally(struct commands *commands, const struct match *match, const struct asker *asker,
+                             uint32_t *ticket, uint64_t now_ns, struct decision *decision)
+{
+    struct key_id ids[CHARGES_MAX];
+    if (!centrally_decide(commands, match->charge, match->count, asker != NULL, ticket, now_ns, decision->verdict,
+                          &decision->allowed))
+        return false;
+    for (uint32_t i = 0; i < match->count; i++)
+        ids[i] = match->charge[i].id;
+    if (asker != NULL)
+        note(commands, match, decision->allowed, decision->verdict, ids, asker, now_ns);
+    return true;
+}
+
 bool call_decide_patiently(struct commands *commands, const struct match *match, const struct asker *asker,
                            uint32_t *ticket, uint64_t now_ns, struct decision *decision)
 {
     struct patient patient;
     bool held;
-    const bool may_wait = patient_is(match);
+    if (centrally_is(match))
+        return decide_centrally(commands, match, asker, ticket, now_ns, decision);
+    const bool may_wait = asker != NULL && patient_is(match);
     if (may_wait)
         patient_begin(commands, &patient, ticket, match->charge, match->count, now_ns);
     else
@@ -80,10 +98,20 @@ uint64_t ask_refund(struct commands *commands, const struct question *question, 
     return node_return(commands->node, match->charge, match->count, UINT64_MAX, now_ns);
 }
 
+/* False: the call has answered an error. */
+static bool is_spared(struct call *call, const struct question *question, const char *what)
+{
+    char error[COMMAND_ERROR_BYTES];
+    if (centrally_spares(&question->match, what, error))
+        return true;
+    answer_error(&call->answer, "%s", error);
+    return false;
+}
+
 void call_refund(struct call *call)
 {
     struct question question;
-    if (call_question(call, QUERY_COST | QUERY_COSTS, &question))
+    if (call_question(call, QUERY_COST | QUERY_COSTS, &question) && is_spared(call, &question, "REFUND"))
         answer_integer(&call->answer, (int64_t)ask_refund(call->commands, &question, call->now_ns));
 }
 
@@ -102,6 +130,6 @@ void call_reset_keys(struct call *call)
         answer_error(&call->answer, "NOAUTH Authentication required.");
         return;
     }
-    if (call_question(call, 0, &question))
+    if (call_question(call, 0, &question) && is_spared(call, &question, "RESET"))
         answer_integer(&call->answer, ask_reset(call->commands, &question, call->now_ns));
 }

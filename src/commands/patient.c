@@ -4,7 +4,9 @@
 #include "commands/patient.h"
 
 #include "base/number.h"
+#include "commands/centrally.h"
 #include "commands/commands.h"
+#include "edge/central/central.h"
 #include "wire/command.h"
 
 _Static_assert((int)COMMAND_PATIENCE_MAX_MS == (int)PATIENCE_MAX_MS,
@@ -19,7 +21,8 @@ void patient_say(struct match *match, int32_t patience_ms)
 bool patient_is(const struct match *match)
 {
     for (uint32_t i = 0; i < match->count; i++)
-        if (match->charge[i].patience_ms > 0 && !match->charge[i].shadow)
+        if ((match->charge[i].patience_ms > 0 && !match->charge[i].shadow) ||
+            match->charge[i].central != CENTRAL_NOT)
             return true;
     return false;
 }
@@ -36,6 +39,8 @@ void patient_begin(struct commands *commands, struct patient *patient, uint32_t 
     struct await *await = &patient->await;
     *patient = (struct patient){0};
     patient->ticket = ticket;
+    if ((*ticket & CENTRALLY_TICKET) != 0)
+        patient_leave(commands, ticket); /* no rule of the request is central any more */
     if (*ticket > 0) {
         await->ahead = waiting_key(room, *ticket);
         await->ahead_tokens = waiting_ahead(room, *ticket, now_ns);
@@ -101,6 +106,10 @@ void patient_leave(struct commands *commands, uint32_t *ticket)
 {
     if (*ticket == 0)
         return;
+    if ((*ticket & CENTRALLY_TICKET) != 0) {
+        centrally_leave(commands, ticket);
+        return;
+    }
     waiting_leave(&commands->waiting, *ticket);
     *ticket = 0;
     note_count(commands);
@@ -108,10 +117,14 @@ void patient_leave(struct commands *commands, uint32_t *ticket)
 
 bool patient_is_due(struct commands *commands, uint32_t ticket, uint64_t now_ns)
 {
+    if ((ticket & CENTRALLY_TICKET) != 0)
+        return centrally_is_due(commands, ticket);
     return waiting_is_due(&commands->waiting, ticket, now_ns, node_stepped_ns(commands->node));
 }
 
 void patient_stop(struct commands *commands)
 {
     commands->waiting.ends = true;
+    if (commands->central != NULL)
+        central_stop(commands->central);
 }

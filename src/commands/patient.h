@@ -1,6 +1,6 @@
 /*
- * patient: requests that may wait for their share, in any protocol: how long they may, and what becomes of one after
- * each try.
+ * patient: requests that may wait for their share, or for the central store (centrally.h), in any protocol: how long
+ * they may, and what becomes of one after each try.
  *
  * The one idea: a request is decided between patient_begin and patient_end. If it is held then, the caller answers
  * nothing, charges nothing, and decides the same request again when its ticket is due. A ticket is a number that the
@@ -19,7 +19,7 @@ struct commands;
 
 /* What a request says of its patience (COMMAND_PATIENCE_NONE: nothing) replaces what its rules say. */
 void patient_say(struct match *match, int32_t patience_ms);
-/* True: some charge that can refuse the request lets it wait. */
+/* True: some charge that can refuse the request lets it wait, or is the central store's. */
 bool patient_is(const struct match *match);
 
 struct patient {

@@ -6,6 +6,7 @@
  * The load bounds requests, keys and answers by one number: see load_of.
  */
 #include "commands/call.h"
+#include "commands/centrally.h"
 #include "commands/patient.h"
 
 #include <assert.h>
@@ -223,11 +224,12 @@ static bool join_query(struct commands *commands, enum command_id command, const
     if (query.drain)
         return false; /* drain.c: it is decided alone, after what came before */
     if (!call_match(commands, &query, turn, &single->match, error) ||
-        (reserves && !ask_ttl_fits(commands, query.ttl_ms, error)))
+        (reserves &&
+         (!ask_ttl_fits(commands, query.ttl_ms, error) || !centrally_spares(&single->match, "RESERVE", error))))
         return refuse(refusal, "", error);
     patient_say(&single->match, query.patience_ms);
     struct pending_run *run = add_single(commands, command, single->match.charge, single->match.count,
-                                         checks && patient_is(&single->match), frame);
+                                         checks ? patient_is(&single->match) : centrally_is(&single->match), frame);
     run->wait = query.wait;
     run->verbose = query.verbose;
     if (reserves)

@@ -65,6 +65,7 @@ struct pending {
     uint32_t run_count, request_count, key_count;
     uint32_t load;       /* PENDING_LOAD_MAX at most */
     bool patient;        /* the last request may wait: it is decided before another one joins */
+    bool refused;        /* the last request would have to wait, and cannot: an error answers it */
     struct bytes behind; /* then: the input behind it; to be set before pending_decide */
     uint32_t shapes;     /* one bit for each shape of the runs: these shapes must stay until the runs are decided */
     struct pending_run run[PENDING_RUNS_MAX];

@@ -4,6 +4,7 @@
  */
 #include "base/bits.h"
 #include "commands/call.h"
+#include "commands/centrally.h"
 #include "commands/guessers.h"
 #include "commands/patient.h"
 
@@ -119,6 +120,17 @@ void answer_decisions(struct output *output, uint64_t allowed, uint32_t count)
     output_append(output, answers, count * sizeof *answers);
 }
 
+/* A transaction has a request that the central store has a say in. */
+static void answer_refused(struct commands *commands, const struct match *match, struct answer *answer)
+{
+    char error[COMMAND_ERROR_BYTES];
+    const size_t begun = answer->output->size;
+    (void)centrally_spares(match, "MULTI", error);
+    answer_error(answer, "%s", error);
+    transaction_cut_error(answer->output, begun);
+    commands->stats.total_error_replies++;
+}
+
 static void answer_run(struct commands *commands, uint32_t index, const struct run *run, const struct key_id *ids,
                        struct answer *answer, uint64_t now_ns)
 {
@@ -131,6 +143,10 @@ static void answer_run(struct commands *commands, uint32_t index, const struct r
     const size_t more = (size_t)joined->wait + joined->verbose + (joined->command == COMMAND_RESERVE);
     if (run->hold && run->hold->room != RESERVATIONS_ROOM) {
         reserve_answer_full(commands, match, run->hold->room, answer);
+        return;
+    }
+    if (commands->pending.refused && index + 1 == commands->pending.run_count) {
+        answer_refused(commands, match, answer);
         return;
     }
     if (run->take) {
@@ -179,6 +195,34 @@ static void begin_patiently(struct commands *commands, uint32_t *ticket, struct 
     run->await = &patient->await;
 }
 
+/* The last run is one request, of which the central store decides a part. True: it is held. */
+static bool decide_centrally(struct commands *commands, struct run *run, const struct key_id *ids, uint32_t *ticket,
+                             uint64_t now_ns)
+{
+    struct charge charges[CHARGES_MAX];
+    bool allowed = false;
+    for (uint32_t i = 0; i < run->charge_count; i++) {
+        charges[i] = run->charge[i];
+        charges[i].id = ids[i];
+    }
+    const bool held =
+        !centrally_decide(commands, charges, run->charge_count, run->take, ticket, now_ns, run->verdicts, &allowed);
+    run->allowed = allowed;
+    return held;
+}
+
+/* Decides the last run, which is one request that may wait. True: it is held. */
+static bool decide_last(struct commands *commands, struct run *run, const struct key_id *ids,
+                        struct patient *patient, uint32_t *ticket, uint64_t now_ns)
+{
+    const struct pending *pending = &commands->pending;
+    if (centrally_is(match_of(commands, pending->run_count - 1)))
+        return decide_centrally(commands, run, ids, ticket, now_ns);
+    begin_patiently(commands, ticket, run, ids, now_ns, patient);
+    node_decide(commands->node, run, 1, ids, now_ns);
+    return patient_end(commands, patient, run->allowed != 0, run->verdicts, run->charge_count, now_ns);
+}
+
 /*
  * Decides all runs. `last`: NULL, or what becomes of the last run, which is one request: it is answered unless it is
  * held.
@@ -186,7 +230,7 @@ static void begin_patiently(struct commands *commands, uint32_t *ticket, struct 
 static inline bool decide_runs(struct commands *commands, const struct session *session, struct answer *answer,
                                struct patient *last, uint32_t *ticket, uint64_t now_ns)
 {
-    const struct pending *pending = &commands->pending;
+    struct pending *pending = &commands->pending;
     const uint32_t count = pending->run_count;
     struct verdict verdicts[NODE_KEYS_MAX], *next = verdicts;
     struct run runs[PENDING_RUNS_MAX], *end = &runs[count - 1];
@@ -196,11 +240,13 @@ static inline bool decide_runs(struct commands *commands, const struct session *
         runs[i].verdicts = needs_figures(&pending->run[i], &runs[i]) || (last && &runs[i] == end) ? next : NULL;
         next += (size_t)runs[i].charge_count * runs[i].request_count;
     }
+    pending->refused = !last && pending->patient && centrally_is(match_of(commands, count - 1));
+    const uint32_t at_once = count - (last || pending->refused);
+    if (at_once > 0)
+        node_decide(commands->node, runs, at_once, pending->id, now_ns);
     if (last)
-        begin_patiently(commands, ticket, end, pending->id + pending->key_count - end->charge_count, now_ns, last);
-    node_decide(commands->node, runs, count, pending->id, now_ns);
-    if (last)
-        held = patient_end(commands, last, end->allowed != 0, end->verdicts, end->charge_count, now_ns);
+        held =
+            decide_last(commands, end, pending->id + pending->key_count - end->charge_count, last, ticket, now_ns);
     const struct key_id *ids = pending->id;
     for (uint32_t i = 0; i < count - held; i++) {
         answer_run(commands, i, &runs[i], ids, answer, now_ns);

@@ -276,6 +276,21 @@ static void print_store(const struct report *report)
 #undef X
 }
 
+static void print_central(const struct report *report)
+{
+    struct output *output = report->call->answer.output;
+    const struct central *central = report->call->commands->central;
+    if (central == NULL) {
+        field_text(output, "central_state", "off");
+        return;
+    }
+    field_text(output, "central_state", central_is_up(central) ? "up" : "down");
+    field_text(output, "central_error", central_error(central));
+#define X(name, help) field_number(output, "central_" #name, report->figures.central.name);
+    CENTRAL_STATS(X)
+#undef X
+}
+
 static void print_transport(const struct report *report)
 {
     struct output *output = report->call->answer.output;
@@ -322,19 +337,13 @@ static const struct {
     const char *name, *title;
     void (*print)(const struct report *report);
 } sections[] = {
-    {"server", "Server", print_server},
-    {"clients", "Clients", print_clients},
-    {"limits", "Limits", print_limits},
-    {"rules", "Rules", print_rules},
-    {"table", "Table", print_table},
-    {"cluster", "Cluster", print_cluster},
-    {"stats", "Stats", print_stats},
-    {"transport", "Transport", print_transport},
-    {"store", "Store", print_store},
-    {"memory", "Memory", print_memory},
-    {"keyspace", "Keyspace", print_keyspace},
-    {"refusals", "Refusals", print_refusals},
-    {"decisions", "Decisions", print_decisions},
+    {"server", "Server", print_server},       {"clients", "Clients", print_clients},
+    {"limits", "Limits", print_limits},       {"rules", "Rules", print_rules},
+    {"table", "Table", print_table},          {"cluster", "Cluster", print_cluster},
+    {"stats", "Stats", print_stats},          {"transport", "Transport", print_transport},
+    {"store", "Store", print_store},          {"central", "Central", print_central},
+    {"memory", "Memory", print_memory},       {"keyspace", "Keyspace", print_keyspace},
+    {"refusals", "Refusals", print_refusals}, {"decisions", "Decisions", print_decisions},
     {"latency", "Latency", print_latency},
 };
 

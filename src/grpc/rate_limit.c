@@ -5,6 +5,7 @@
  * A key that several descriptors of one request name is charged once, with the most that any of them asks: gateways
  * send (address) and (address, path) together, and mean one request.
  */
+#include "commands/centrally.h"
 #include "grpc/call.h"
 #include "grpc/descriptor.h"
 #include "grpc/reply.h"
@@ -202,8 +203,23 @@ static void give_back(struct asking *asking)
     asking->decision.allowed = true;
 }
 
-/* Only the first descriptor that takes something may wait. False: it has to, and nothing is decided. */
-static bool take(struct asking *asking, const struct match *match, const struct asker *asker)
+/* False: the call is answered: the central store has a say, and the descriptor cannot wait for it. */
+static bool may_be_now(struct asking *asking, const struct asked *asked, const struct match *match)
+{
+    char error[COMMAND_ERROR_BYTES];
+    if (!asked->gives_back && !asking->begun)
+        return true;
+    if (centrally_spares(match, asked->gives_back ? "what is given back" : "any but the first descriptor", error))
+        return true;
+    grpc_refuse(asking->call, GRPC_UNIMPLEMENTED, "descriptor %zu: %s", (size_t)(asked - asking->asked), error);
+    return false;
+}
+
+/*
+ * Only the first descriptor that takes something, or asks the central store, may wait. False: it has to, and nothing is
+ * decided. `asker`: NULL: nothing is taken.
+ */
+static bool decide_now(struct asking *asking, const struct match *match, const struct asker *asker)
 {
     struct commands *commands = asking->grpc->commands;
     const uint64_t now_ns = asking->grpc->turn.now_ns;
@@ -228,14 +244,16 @@ static void decide_by_rules(struct asking *asking, const struct asked *asked)
         return;
     }
     asking->grpc->worked += ask_work_of_keys(match->count);
+    if (!may_be_now(asking, asked, match))
+        return;
     if (asked->gives_back) {
         asking->begun = true;
         give_back(asking);
     } else {
         reduce(asking, match);
-        if (asked->hits == 0)
+        if (asked->hits == 0 && !centrally_is(match))
             call_decide(commands, match, NULL, asking->grpc->turn.now_ns, &asking->decision);
-        else if (!take(asking, match, &asker))
+        else if (!decide_now(asking, match, asked->hits > 0 ? &asker : NULL))
             return;
         if (asking->decision.allowed && asked->hits > 0)
             note_charged(asking, match, asking->decision.verdict);

@@ -1,5 +1,6 @@
 #include "http/ask.h"
 
+#include "commands/centrally.h"
 #include "commands/patient.h"
 
 #include <stdio.h>
@@ -101,14 +102,23 @@ struct verdict_report http_decide(struct http_call *call, struct question *quest
     return report;
 }
 
-bool http_decide_patiently(struct http_call *call, struct question *question, struct decision *decision,
+bool http_at_once(struct http_call *call, const struct question *question, const char *place, const char *what)
+{
+    char error[COMMAND_ERROR_BYTES], text[PLACED_BYTES];
+    if (centrally_spares(&question->match, what, error))
+        return true;
+    http_refuse(call, 400, placed(text, place, ""), error);
+    return false;
+}
+
+bool http_decide_patiently(struct http_call *call, struct question *question, bool take, struct decision *decision,
                            struct verdict_report *report)
 {
     struct commands *commands = call->http->commands;
     const struct asker asker = {.query = &question->query, .trace = trace_of, .trace_context = call};
     patient_say(&question->match, question->query.patience_ms);
     call->work += command_table[COMMAND_CHECK].work;
-    call->holds = !call_decide_patiently(commands, &question->match, &asker, &call->session->waiting,
+    call->holds = !call_decide_patiently(commands, &question->match, take ? &asker : NULL, &call->session->waiting,
                                          call->turn.now_ns, decision);
     if (!call->holds)
         *report = verdict_report(commands, &question->match, decision->allowed, decision->verdict);

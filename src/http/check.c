@@ -1,6 +1,7 @@
 /*
  * POST /v1/check and /v1/peek: one request, or a batch of them in an array.
  */
+#include "commands/centrally.h"
 #include "http/once.h"
 
 #include <stdio.h>
@@ -19,8 +20,8 @@ static unsigned takes_of(bool take)
 static bool decide_now(struct http_call *call, struct question *question, enum decide_way way,
                        struct decision *decision, struct verdict_report *report)
 {
-    if (way == DECIDE_PATIENTLY && !question->query.drain)
-        return http_decide_patiently(call, question, decision, report);
+    if ((way == DECIDE_PATIENTLY && !question->query.drain) || centrally_is(&question->match))
+        return http_decide_patiently(call, question, way != DECIDE_PEEK, decision, report);
     *report = http_decide(call, question, way != DECIDE_PEEK, decision);
     return true;
 }
@@ -77,7 +78,7 @@ static void answer_one(struct http_call *call, json_t *object, bool take)
         return;
     }
     question.query = read.query;
-    if (!http_match(call, &question, "") ||
+    if (!http_match(call, &question, "") || (read.query.drain && !http_at_once(call, &question, "", "drain")) ||
         !decide(call, &question, key, take ? DECIDE_PATIENTLY : DECIDE_PEEK, &decision, &report))
         return;
     http_answer_verdict(call, &report);
@@ -111,7 +112,7 @@ static bool question_at(struct http_call *call, json_t *batch, size_t index, boo
         http_problem(call, 400, place, "not with an idempotency key: expected one of the two");
         return false;
     }
-    return http_match(call, question, place);
+    return http_match(call, question, place) && http_at_once(call, question, place, "a batch");
 }
 
 /* Each key of a batch stands there once, and for no other request. */

@@ -22,7 +22,7 @@ static void answer(struct http_call *call, struct http_words *words)
     if (!http_match(call, &question, ""))
         return;
     struct verdict_report report;
-    if (!http_decide_patiently(call, &question, &decision, &report))
+    if (!http_decide_patiently(call, &question, true, &decision, &report))
         return;
     http_answer_verdict(call, &report);
     if (!report.allowed && words->denied_status > 0)

@@ -43,6 +43,11 @@ static void put_more_tables(struct metrics_page *page, const struct commands *co
         TRANSPORT_STATS(X)
 #undef X
     }
+    if (commands->central != NULL) {
+#define X(name, help) page_row(page, "central_", #name, help, figures->central.name);
+        CENTRAL_STATS(X)
+#undef X
+    }
     if (commands->store != NULL) {
         struct store_stats store;
         store_stats(commands->store, &store);

@@ -31,7 +31,8 @@ void http_refund(struct http_call *call)
     struct question question;
     struct http_once once;
     if (!http_question(call, JSON_TAKES_IDS | JSON_TAKES_COST | JSON_TAKES_COSTS | JSON_TAKES_KEY, &read,
-                       &question))
+                       &question) ||
+        !http_at_once(call, &question, "", "a refund"))
         return;
     const enum http_once_status status = begin_once(call, "refund", &read, &question, &once);
     if (status == HTTP_ONCE_WRONG)
@@ -47,7 +48,7 @@ void http_reset(struct http_call *call)
 {
     struct json_query read;
     struct question question;
-    if (http_question(call, JSON_TAKES_IDS, &read, &question))
+    if (http_question(call, JSON_TAKES_IDS, &read, &question) && http_at_once(call, &question, "", "a reset"))
         answer_number(call, "reset", ask_reset(call->http->commands, &question, call->turn.now_ns));
 }
 
@@ -87,6 +88,8 @@ void http_reserve(struct http_call *call)
     struct verdict_report report;
     char error[COMMAND_ERROR_BYTES];
     if (!http_question(call, JSON_TAKES_IDS | JSON_TAKES_COST | JSON_TAKES_TTL | JSON_TAKES_KEY, &read, &question))
+        return;
+    if (!http_at_once(call, &question, "", "a reservation"))
         return;
     if (!ask_ttl_fits(call->http->commands, question.query.ttl_ms, error)) {
         http_refuse(call, 400, "ttl_ms", error);

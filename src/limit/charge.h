@@ -27,9 +27,18 @@ enum isolation {
     ISOLATION_CLOSED, /* always deny */
 };
 
+/* Whether a central store decides a charge, and what does where the store does not answer. */
+enum central_or {
+    CENTRAL_NOT,       /* this peer decides */
+    CENTRAL_OR_BUDGET, /* this peer's share */
+    CENTRAL_OR_OPEN,   /* nothing is denied */
+    CENTRAL_OR_CLOSED, /* everything is */
+};
+
 struct charge {
-    struct key_id id;       /* of the key; of cells: of the key in this window */
-    struct key_id previous; /* sliding windows: of the key in the window before; else 0 */
+    struct key_id id; /* of the key; of cells: of the key in this window */
+    struct key_id
+        previous; /* sliding windows: of the key in the window before; central: of the key in any; else 0 */
     uint64_t cost;
     uint64_t floor_tokens;  /* left to requests of higher priority: denied where taking would go below */
     uint64_t expires_ns;    /* cells: forgotten then; of a sliding window: the end of the next window; else 0 */
@@ -40,6 +49,7 @@ struct charge {
     uint16_t tenant;        /* the owner of the key, for caps on keys: a service, or 0, the config */
     uint8_t inherit;        /* enum bucket_inherit: for an entry that has another limit */
     uint8_t on_isolation;   /* enum isolation */
+    uint8_t central;        /* enum central_or; those who decide by the node alone need not heed it */
     bool sliding;           /* two cells, weighted: see `previous` */
     bool lease;  /* of a reservation: the tokens are held until it ends, and a commit gives all of them back */
     bool shadow; /* never denies; where it would deny, it charges nothing */

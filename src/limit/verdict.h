@@ -19,9 +19,10 @@
     X(ISOLATION, "isolation", "tokens may be left, but not for this node while a peer is silent")                  \
     X(TOO_LARGE, "too_large", "the cost is more than can ever be allowed here")                                    \
     X(DENY_LIST, "deny_list", "an identifier is on the rule's deny list")                                          \
-    X(LIMIT_ZERO, "limit_zero", "the rule's limit is 0")                                                             \
+    X(LIMIT_ZERO, "limit_zero", "the rule's limit is 0")                                                           \
     X(LOG_FULL, "log_full", "too many spends here that others have not acknowledged")                              \
     X(KEYS_FULL, "keys_full", "the rule's service has as many keys here as it may have")                           \
+    X(CENTRAL_DOWN, "central_down", "the central store does not answer, and the rule denies then")                 \
     X(NOT_READY, "not_ready", "this node has no share yet, or leaves")                                             \
     X(CONFIG_DIFFERS, "config_differs",                                                                            \
       "this node's config differs from that of its peers, and so it decides nothing")

@@ -112,6 +112,19 @@ static int check_twins(struct check *check, const struct rule_list *list)
     return status;
 }
 
+/* What a daemon with the config says, if there is one. */
+static int check_central(struct check *check, const struct rule *rule)
+{
+    struct error sentence;
+    if (rule->sync != RULE_CENTRAL || check->settings == NULL || check->settings->node.has_central)
+        return EX_OK;
+    (void)
+        error_set(&sentence, EX_DATAERR,
+                  "rule %s/%s: sync is 'central': expected gossip or budget, since the config has no central store",
+                  rule->service.data, rule->id.data);
+    return explain(check, &sentence);
+}
+
 static int check_reach(struct check *check, const struct rule *rule)
 {
     struct error sentence;
@@ -160,7 +173,8 @@ static int check_rules(struct check *check, const struct rule_list *list)
     bool *done = calloc(list->count + 1, sizeof *done);
     int status = uses && done ? check_twins(check, list) : no_memory(check);
     for (size_t i = 0; i < list->count && status == EX_OK; i++)
-        status = check_reach(check, list->rule[i]);
+        if ((status = check_central(check, list->rule[i])) == EX_OK)
+            status = check_reach(check, list->rule[i]);
     for (size_t i = 0; i < list->count && status == EX_OK; i++)
         if (!done[i])
             status = compile_service(check, list, i, uses, done);

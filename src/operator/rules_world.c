@@ -54,6 +54,7 @@ static void plan(struct node_options *options)
     (void)snprintf(options->snapshot_address, sizeof options->snapshot_address, "test:2");
     (void)snprintf(options->regions[0].region, sizeof options->regions[0].region, "test");
     options->region_count = 1;
+    options->has_central = true; /* what the store would decide is what a daemon that is alone decides */
     options->regions[0].weight = SHARE_ONE;
     options->interval_ns = 100 * MILLISECOND;
     options->silent_after_ns = 1000 * MILLISECOND;

@@ -32,6 +32,7 @@ static inline void fill_charge(const struct matcher *matcher, const struct varia
     charge->inherit = variant->inherit;
     charge->on_isolation = variant->on_isolation;
     charge->patience_ms = variant->patience_ms;
+    charge->central = variant->central;
     charge->lease = variant->concurrency;
     charge->sliding = variant->sliding;
     charge->shadow = variant->shadow;
@@ -48,6 +49,8 @@ static void fill_window(const struct matcher *matcher, const struct variant *var
         window_renew(&matcher->ruleset->windows, window, request->thread, matcher->now_ns, matcher->wall_ns);
     if (variant->sliding)
         charge->previous = key_join(charge->id, present->previous);
+    else if (variant->central != CENTRAL_NOT)
+        charge->previous = charge->id;
     charge->id = key_join(charge->id, present->stamp);
     charge->expires_ns = variant->sliding ? present->next_expires_ns : present->expires_ns;
     charge->window_end_ns = present->end_ns;

@@ -154,7 +154,7 @@ void rule_terms(const struct rule *rule, const struct rule_amount *amount, uint3
         .kind = bucket   ? LIMIT_BUCKET
                 : listed ? LIMIT_LOG
                          : LIMIT_CELL,
-        .flags = (uint8_t)((rule->sync == RULE_BUDGET ? LIMIT_SPLIT : 0) | (rule->persist ? LIMIT_PERSISTENT : 0)),
+        .flags = (uint8_t)((rule->sync != RULE_GOSSIP ? LIMIT_SPLIT : 0) | (rule->persist ? LIMIT_PERSISTENT : 0)),
         .capacity = amount->limit,
         .rate = amount->rate,
         .period_ns = bucket || listed ? amount->period_ns : 0,

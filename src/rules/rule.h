@@ -64,7 +64,11 @@ enum rule_mode {
     RULE_SHADOW, /* not in force: it only counts */
     RULE_OFF,
 };
-enum rule_sync { RULE_GOSSIP, RULE_BUDGET };
+enum rule_sync {
+    RULE_GOSSIP,
+    RULE_BUDGET,
+    RULE_CENTRAL, /* the central store of the config decides, and `when_down` where it does not answer */
+};
 
 /* The state in which a key starts that was counted under another version of the rule. */
 enum rule_inherit {
@@ -144,9 +148,10 @@ struct rule {
     enum rule_algorithm algorithm;
     struct rule_amount amount;
     struct bytes zone;  /* quotas: a name of the tz database; else "" */
-    uint64_t overshoot; /* 0 if sync is RULE_BUDGET */
+    uint64_t overshoot; /* 0 if sync is RULE_BUDGET or RULE_CENTRAL */
     enum rule_sync sync;
     enum isolation on_isolation;
+    enum isolation when_down; /* of RULE_CENTRAL */
     enum rule_mode mode;
     enum rule_inherit inherit;
     uint64_t patience_ns; /* how long a request waits that only a share refuses; 0: it is refused at once */

@@ -12,12 +12,11 @@
 #include <sysexits.h>
 
 const char *const rule_field_names[RULE_FIELDS] = {
-    "id",           "service",        "endpoint",       "by",        "counts",
-    "when",         "replaces",       "algorithm",      "rate",      "burst",
-    "limit",        "window",         "zone",           "overshoot", "sync",
-    "on_isolation", "mode",           "priority_floor", "tiers",     "overrides",
-    "overrides_of", "overrides_file", "allow",          "deny",      "adaptive",
-    "persist",      "inherit",        "patience",
+    "id",           "service",        "endpoint",  "by",    "counts",         "when",    "replaces",
+    "algorithm",    "rate",           "burst",     "limit", "window",         "zone",    "overshoot",
+    "sync",         "on_isolation",   "when_down", "mode",  "priority_floor", "tiers",   "overrides",
+    "overrides_of", "overrides_file", "allow",     "deny",  "adaptive",       "persist", "inherit",
+    "patience",
 };
 
 /* ---- the block ---- */
@@ -227,7 +226,8 @@ static bool find_fields(struct rule_builder *builder)
             return rule_fail(&builder->reader, node->line,
                              "%.64s is unknown: expected id, service, endpoint, by, counts, when, replaces, "
                              "algorithm, rate, burst, limit, "
-                             "window, zone, overshoot, sync, on_isolation, mode, priority_floor, tiers, overrides, "
+                             "window, zone, overshoot, sync, on_isolation, when_down, mode, priority_floor, tiers, "
+                             "overrides, "
                              "overrides_of, overrides_file, allow, deny, adaptive, persist, inherit, patience",
                              node->key.data);
         builder->field[field] = node;

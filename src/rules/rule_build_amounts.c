@@ -4,6 +4,7 @@
  * counted.
  */
 #include "base/units.h"
+#include "limit/coarse.h"
 #include "limit/limit.h"
 #include "rules/calendar.h"
 #include "rules/rule_builder.h"
@@ -183,17 +184,41 @@ bool rule_read_amounts(struct rule_builder *builder)
 
 /* ---- behaviour ---- */
 
+/* NULL, or why a field has no effect on a rule with this sync. */
+static const char *without_effect(const struct rule *rule, enum rule_field field)
+{
+    if (rule->sync == RULE_BUDGET && field == RULE_FIELD_OVERSHOOT)
+        return "which never exceeds the limit";
+    if (rule->sync == RULE_BUDGET && field == RULE_FIELD_PATIENCE)
+        return "whose shares never move";
+    if (rule->sync == RULE_CENTRAL && field == RULE_FIELD_OVERSHOOT)
+        return "which never exceeds the limit";
+    if (rule->sync == RULE_CENTRAL && field == RULE_FIELD_PATIENCE)
+        return "where requests wait for the store alone";
+    if (rule->sync == RULE_CENTRAL && field == RULE_FIELD_ON_ISOLATION)
+        return "where when_down says what counts without the store";
+    return NULL;
+}
+
+static bool check_effect(const struct rule_builder *builder, enum rule_field field)
+{
+    const struct rule *rule = builder->rule;
+    const struct yaml_node *node = builder->field[field];
+    const char *why = node ? without_effect(rule, field) : NULL;
+    return !why || rule_fail(&builder->reader, node->line, "%s makes no sense with sync: %s, %s",
+                             rule_field_names[field], rule_syncs.name[rule->sync], why);
+}
+
 static bool read_overshoot(struct rule_builder *builder)
 {
     const struct yaml_node *node = builder->field[RULE_FIELD_OVERSHOOT];
     struct rule *rule = builder->rule;
-    rule->overshoot_relative = rule->sync != RULE_BUDGET;
-    rule->overshoot = rule->sync != RULE_BUDGET ? RULE_OVERSHOOT_DEFAULT : 0;
+    rule->overshoot_relative = rule->sync == RULE_GOSSIP;
+    rule->overshoot = rule->sync == RULE_GOSSIP ? RULE_OVERSHOOT_DEFAULT : 0;
+    if (!check_effect(builder, RULE_FIELD_OVERSHOOT))
+        return false;
     if (!node)
         return true;
-    if (rule->sync == RULE_BUDGET)
-        return rule_fail(&builder->reader, node->line,
-                         "overshoot makes no sense with sync: budget, which never exceeds the limit");
     uint64_t value;
     bool relative = node->kind == YAML_TEXT && units_parse_percent(node->text, &value);
     bool absolute = node->kind == YAML_TEXT && !relative && units_parse_count(node->text, &value);
@@ -207,24 +232,42 @@ static bool read_overshoot(struct rule_builder *builder)
 
 static bool read_patience(struct rule_builder *builder)
 {
-    const struct yaml_node *node = builder->field[RULE_FIELD_PATIENCE];
-    if (!node)
-        return true;
-    if (builder->rule->sync == RULE_BUDGET)
-        return rule_fail(&builder->reader, node->line,
-                         "patience makes no sense with sync: budget, whose shares never move");
-    return rule_read_duration(&builder->reader, node, "patience", 1000000, PATIENCE_MAX_MS * UINT64_C(1000000),
-                              &builder->rule->patience_ns);
+    return check_effect(builder, RULE_FIELD_PATIENCE) &&
+           rule_read_duration(&builder->reader, builder->field[RULE_FIELD_PATIENCE], "patience", 1000000,
+                              PATIENCE_MAX_MS * UINT64_C(1000000), &builder->rule->patience_ns);
+}
+
+/* What a central store can count. */
+static bool check_central(const struct rule_builder *builder)
+{
+    const struct rule *rule = builder->rule;
+    const struct yaml_node *sync = builder->field[RULE_FIELD_SYNC], *down = builder->field[RULE_FIELD_WHEN_DOWN];
+    if (rule->sync != RULE_CENTRAL)
+        return !down || rule_fail(&builder->reader, down->line,
+                                  "when_down makes no sense without sync: central, whose store may be down");
+    if (!rule_is_bucket(rule->algorithm) && rule->algorithm != RULE_FIXED_WINDOW)
+        return rule_wrong(&builder->reader, sync, "sync",
+                          "gossip or budget, since a central store counts token_bucket, leaky_bucket and "
+                          "fixed_window alone");
+    if (rule->mode == RULE_SOFT || rule->mode == RULE_SHADOW)
+        return rule_wrong(&builder->reader, sync, "sync",
+                          "gossip or budget, since what a central store decides is enforced, or off");
+    if (rule->inherit == RULE_PROPORTIONAL)
+        return rule_wrong(&builder->reader, builder->field[RULE_FIELD_INHERIT], "inherit",
+                          "keep or reset with sync: central, whose store keeps what is used");
+    return check_effect(builder, RULE_FIELD_ON_ISOLATION);
 }
 
 bool rule_read_choices(struct rule_builder *builder)
 {
     struct rule *rule = builder->rule;
     int sync = RULE_GOSSIP, isolation = ISOLATION_BUDGET, mode = RULE_ENFORCE, inherit = RULE_KEEP;
-    int persist = rule->algorithm == RULE_QUOTA;
+    int persist = rule->algorithm == RULE_QUOTA, when_down = ISOLATION_BUDGET;
     if (!rule_read_choice(&builder->reader, builder->field[RULE_FIELD_SYNC], "sync", &rule_syncs, &sync) ||
         !rule_read_choice(&builder->reader, builder->field[RULE_FIELD_ON_ISOLATION], "on_isolation",
                           &rule_isolations, &isolation) ||
+        !rule_read_choice(&builder->reader, builder->field[RULE_FIELD_WHEN_DOWN], "when_down", &rule_isolations,
+                          &when_down) ||
         !rule_read_choice(&builder->reader, builder->field[RULE_FIELD_MODE], "mode", &rule_modes, &mode) ||
         !rule_read_choice(&builder->reader, builder->field[RULE_FIELD_PERSIST], "persist", &rule_booleans,
                           &persist) ||
@@ -233,10 +276,11 @@ bool rule_read_choices(struct rule_builder *builder)
         return false;
     rule->sync = (enum rule_sync)sync;
     rule->on_isolation = (enum isolation)isolation;
+    rule->when_down = (enum isolation)when_down;
     rule->mode = (enum rule_mode)mode;
     rule->inherit = (enum rule_inherit)inherit;
     rule->persist = persist == 1;
-    return read_overshoot(builder) && read_patience(builder);
+    return check_central(builder) && read_overshoot(builder) && read_patience(builder);
 }
 
 /* An absent level gets the floor of the level above it. */
@@ -299,11 +343,18 @@ static bool check_terms(const struct rule_builder *builder, const char *field, c
     for (uint32_t scale = RULE_SCALE_ONE; rule_amount_counts(amount) && scale >= least; scale--) {
         struct limit_terms terms;
         struct limit limit;
+        struct coarse coarse;
         struct error error;
         rule_terms(rule, amount, scale, &terms);
         if (!limit_init(&limit, &terms, &error))
             return rule_fail(&builder->reader, builder->reader.node->line, "%s%.64s cannot be counted%s: %s", field,
                              of, scale < RULE_SCALE_ONE ? " when it is scaled down" : "", error.text);
+        if (rule->sync == RULE_CENTRAL && rule_is_bucket(rule->algorithm) && !coarse_units(&limit, &coarse))
+            return rule_fail(
+                &builder->reader, builder->reader.node->line,
+                "%s%.64s cannot be counted by a central store%s, which has 53 bits: expected a smaller "
+                "burst, or a rate with a shorter or rounder period",
+                field, of, scale < RULE_SCALE_ONE ? " when it is scaled down" : "");
     }
     return true;
 }

@@ -29,6 +29,7 @@ enum rule_field {
     RULE_FIELD_OVERSHOOT,
     RULE_FIELD_SYNC,
     RULE_FIELD_ON_ISOLATION,
+    RULE_FIELD_WHEN_DOWN,
     RULE_FIELD_MODE,
     RULE_FIELD_PRIORITY_FLOOR,
     RULE_FIELD_TIERS,
@@ -66,7 +67,7 @@ bool rule_read_amounts(struct rule_builder *builder);
 /* Reads the amount of a tier or an override. The rule's own amount must be known. */
 bool rule_read_amount(const struct rule_builder *builder, const struct yaml_node *node, const char *field,
                       struct rule_amount *amount);
-/* Reads overshoot, sync, on_isolation, mode, persist, inherit and patience. */
+/* Reads overshoot, sync, on_isolation, when_down, mode, persist, inherit and patience. */
 bool rule_read_choices(struct rule_builder *builder);
 bool rule_read_floors(struct rule_builder *builder);
 bool rule_read_adaptive(struct rule_builder *builder);

@@ -164,7 +164,7 @@ static void behaviour(struct printer *printer, const struct rule *rule)
 {
     char text[32];
     bool by_default =
-        rule->sync == RULE_BUDGET || (rule->overshoot_relative && rule->overshoot == RULE_OVERSHOOT_DEFAULT);
+        rule->sync != RULE_GOSSIP || (rule->overshoot_relative && rule->overshoot == RULE_OVERSHOOT_DEFAULT);
     if (!by_default && rule->overshoot_relative)
         line(printer, "overshoot", rule_percent_text(rule->overshoot, text, sizeof text));
     else if (!by_default)
@@ -173,6 +173,8 @@ static void behaviour(struct printer *printer, const struct rule *rule)
         line(printer, "sync", rule_syncs.name[rule->sync]);
     if (rule->on_isolation != ISOLATION_BUDGET)
         line(printer, "on_isolation", rule_isolations.name[rule->on_isolation]);
+    if (rule->when_down != ISOLATION_BUDGET)
+        line(printer, "when_down", rule_isolations.name[rule->when_down]);
     if (rule->patience_ns > 0)
         line(printer, "patience", rule_duration_text(rule->patience_ns, text, sizeof text));
     if (rule->mode != RULE_ENFORCE)

@@ -87,7 +87,7 @@ enum rule_reach rule_reach(const struct rule *rule, const struct reach_peers *pe
     struct reach_peers these = *peers;
     struct inquiry inquiry = {.rule = rule, .peers = &these, .reach = RULE_REACHES, .sentence = sentence};
     these.grants = peers->grants && rule->algorithm != RULE_SLIDING_WINDOW;
-    if (rule->mode == RULE_OFF || peers->count == 0)
+    if (rule->mode == RULE_OFF || rule->sync == RULE_CENTRAL || peers->count == 0)
         return RULE_REACHES;
     ask_amount(&inquiry, rule_is_bucket(rule->algorithm) ? "rate" : "limit", "", &rule->amount);
     for (size_t i = 0; i < rule->tier_count; i++)

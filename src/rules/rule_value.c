@@ -13,7 +13,7 @@
 const struct rule_choices rule_algorithms = {
     {"token_bucket", "leaky_bucket", "fixed_window", "sliding_window", "sliding_log", "quota", "concurrency"}};
 const struct rule_choices rule_modes = {{"enforce", "soft", "shadow", "off"}};
-const struct rule_choices rule_syncs = {{"gossip", "budget"}};
+const struct rule_choices rule_syncs = {{"gossip", "budget", "central"}};
 const struct rule_choices rule_isolations = {{"budget", "open", "closed"}};
 const struct rule_choices rule_inherits = {{"keep", "proportional", "reset"}};
 const struct rule_choices rule_calendars = {{"hour", "day", "week", "month", "year"}};

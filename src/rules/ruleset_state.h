@@ -126,6 +126,7 @@ struct variant {
     uint32_t dimensions;                /* bits: the dimensions of `by`, and what the variant counts */
     uint32_t floor[RULE_PRIORITIES];    /* millionths of the amount */
     uint8_t inherit, on_isolation;
+    uint8_t central; /* as of a charge */
     uint16_t patience_ms;
     int8_t counts; /* the bit of the named cost that the variant counts; -1: it counts requests */
     bool

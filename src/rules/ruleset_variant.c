@@ -222,6 +222,7 @@ bool variant_compile(struct ruleset *ruleset, struct service *service, struct va
     memcpy(variant->floor, rule->priority_floor, sizeof variant->floor);
     variant->inherit = rule->inherit == RULE_PROPORTIONAL ? INHERIT_PROPORTIONAL : INHERIT_KEEP;
     variant->on_isolation = (uint8_t)rule->on_isolation;
+    variant->central = rule->sync == RULE_CENTRAL ? (uint8_t)(CENTRAL_OR_BUDGET + rule->when_down) : CENTRAL_NOT;
     variant->patience_ms = (uint16_t)((rule->patience_ns + 999999) / 1000000);
     variant->sliding = rule->algorithm == RULE_SLIDING_WINDOW;
     variant->concurrency = rule->algorithm == RULE_CONCURRENCY;
@@ -233,6 +234,6 @@ bool variant_compile(struct ruleset *ruleset, struct service *service, struct va
     if (!compile_amounts(ruleset, service, variant, rule, error) || !roster_compile(service, variant, rule, error))
         return false;
     variant->plain = !variant->roster && !variant->base.window && !variant->concurrency && variant->counts < 0 &&
-                     amount_counts(&variant->base);
+                     variant->central == CENTRAL_NOT && amount_counts(&variant->base);
     return true;
 }

@@ -48,7 +48,8 @@ sub answers {
     my ($file, @claims) = @_;
     my $cluster = Headgate::cluster(
         regions => ['here'],
-        limits => [{name => 'default', capacity => 7, rate => '1/h', default => 'true'}]
+        limits => [{name => 'default', capacity => 7, rate => '1/h', default => 'true'}],
+        central => {address => '127.0.0.1:1'} # nobody is there: when_down counts
     );
     $cluster->start;
     $cluster->wait_met or die 'the daemon did not become active';

@@ -116,6 +116,7 @@ const char *reason_text(const struct verdict *verdict)
         return "no, another config";
     case VERDICT_DENY_LIST:
     case VERDICT_LIMIT_ZERO:
+    case VERDICT_CENTRAL_DOWN:
     case VERDICT_REASON_COUNT:
         break;
     }

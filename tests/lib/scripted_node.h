@@ -97,6 +97,12 @@ void node_decide(struct node *node, struct run *runs, uint32_t run_count, const 
     }
 }
 
+void node_count_request(struct node *node, enum verdict_reason reason, uint64_t tokens)
+{
+    (void)reason, (void)tokens;
+    node->decided++;
+}
+
 uint64_t node_return(struct node *node, const struct charge *charges, size_t count, uint64_t tokens,
                      uint64_t now_ns)
 {

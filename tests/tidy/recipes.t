@@ -47,6 +47,7 @@ is(join("\n", recipe_faults($section // '')), '', 'files and names of the recipe
 my @tables = (['cluster/node_report.h', 'NODE_STATS', ''], ['src/commands/commands.h', 'COMMANDS_STATS', ''],
     ['src/edge/clients/listener.h', 'LISTENER_STATS', ''],
     ['src/edge/peers/transport.h', 'TRANSPORT_STATS', 'transport_'],
+    ['src/edge/central/central.h', 'CENTRAL_STATS', 'central_'],
     ['src/edge/store/store.h', 'STORE_STATS', 'store_'], ['src/limit/table.h', 'TABLE_STATS', '']);
 my $page = $text{'docs/operations.md'};
 is(join(' ', rows_missing($text{$_->[0]}, @$_[1, 2], $page)), '', "docs/operations.md explains $_->[1]") for @tables;

@@ -2,6 +2,7 @@
 
 #include "base/units.h"
 #include "edge/process/text_file.h"
+#include "edge/settings/settings_central.h"
 #include "edge/settings/settings_cluster.h"
 #include "edge/settings/settings_http.h"
 #include "edge/settings/settings_keys.h"
@@ -249,7 +250,8 @@ static bool read_all(const struct settings_reader *reader, struct settings *sett
     if (!read_name(reader, "node", node->name, sizeof node->name, "this node's name") ||
         !settings_read_cluster(settings, reader) || !settings_read_http(reader, settings) ||
         !settings_read_tls(reader, settings) || !read_limits(reader, settings) || !read_texts(reader, settings) ||
-        !settings_read_users(reader, settings) || !settings_read_simple(reader, settings))
+        !settings_read_users(reader, settings) || !settings_read_central(reader, settings) ||
+        !settings_read_simple(reader, settings))
         return false;
     derive(reader, settings);
     return read_duration(reader, "silent_after", 2 * node->interval_ns, DAY, &node->silent_after_ns) &&

@@ -14,6 +14,7 @@
 #include "base/gate.h"
 #include "cluster/node.h"
 #include "edge/process/log.h"
+#include "edge/settings/central_settings.h"
 #include "edge/settings/grpc_settings.h"
 #include "edge/settings/http_settings.h"
 #include "edge/settings/user_settings.h"
@@ -81,6 +82,7 @@ struct settings {
     bool secret_is_none;
     char password[SETTINGS_SECRET_BYTES]; /* of the user default; "": there is none */
     struct users_settings users;
+    struct central_settings central;
     uint32_t max_connections; /* of all threads together */
     /* for how many connections the daemon made room at its start (0: not yet), and whether the config asks for more */
     uint32_t connections_room;
@@ -126,6 +128,12 @@ static inline bool settings_serve_http(const struct settings *settings)
 static inline bool settings_serve_grpc(const struct settings *settings)
 {
     return settings->grpc_address[0] || settings->grpc_tls_address[0];
+}
+
+/* True: rules may have sync: central. */
+static inline bool settings_have_central(const struct settings *settings)
+{
+    return settings->central.address[0] != '\0';
 }
 
 /* True: clients must say who they are. */

@@ -26,7 +26,7 @@ enum {
     RULES_MOST = 1000000,
     MESSAGE_LEAST_BYTES = 64 << 10,
     MESSAGE_MOST_BYTES = 64 << 20,
-    KNOWN_BYTES = 500,
+    KNOWN_BYTES = 520,
 };
 
 /* ---- the table ---- */
@@ -138,6 +138,14 @@ const struct settings_key settings_keys[] = {
     {"users.secret_file", ENTRY},
     {"users.secret_env", ENTRY},
     {"users.password_hash", ENTRY},
+    {"central", MAP},
+    {"central.address", TEXT(central.address)},
+    {"central.user", TEXT(central.user)},
+    {"central.password", TEXT(central.password)},
+    {"central.password_file", TEXT(central.password_file)},
+    {"central.password_env", TEXT(central.password_env)},
+    {"central.prefix", TEXT(central.prefix)},
+    {"central.timeout", DURATION(central.timeout_ns, MILLISECOND, 5 * SECOND)},
     {"log_level", CHOICE(log_level, &log_levels)},
     {"log_format", CHOICE(log_format, &log_formats)},
     {"refusal_log", TEXT(refusal_log)},
@@ -164,6 +172,8 @@ const char *settings_key_idle(const struct settings_key *key, const struct setti
         return "there is no password to wait for";
     if (settings->users.count == 0 && strcmp(key->path, "users") == 0)
         return "there are no users";
+    if (!settings_have_central(settings) && strcmp(key->path, "central") == 0)
+        return "there is no central store";
     if (!settings_serve_http(settings) && strcmp(key->path, "http") == 0)
         return "HTTP is not served";
     if (!settings_has_tls(settings) && strcmp(key->path, "tls") == 0)

@@ -2,6 +2,7 @@
 
 #include "edge/process/secret_checks.h"
 #include "edge/process/text_file.h"
+#include "edge/settings/settings_central.h"
 #include "wire/role.h"
 
 #include <sodium.h>
@@ -81,9 +82,9 @@ static bool read_services(const struct settings_reader *reader, struct user_sett
            reader_wrong(reader, "services", text, "no such key, as roles other than check are for all services");
 }
 
-static bool check_hidden(const struct settings_reader *reader, const char *path, const char *secret)
+bool settings_check_hidden(const struct settings_reader *reader, const char *path, const char *secret)
 {
-    return strcmp(secret, HIDDEN) != 0 ||
+    return secret == NULL || strcmp(secret, HIDDEN) != 0 ||
            reader_wrong(reader, path, secret, "the value itself: headgated prints it with --show-secrets");
 }
 
@@ -94,7 +95,7 @@ static bool read_hash(const struct settings_reader *reader, struct user_settings
     const char *text = reader_text(reader, "password_hash");
     if (text == NULL)
         return true;
-    if (!check_hidden(reader, "password_hash", text))
+    if (!settings_check_hidden(reader, "password_hash", text))
         return false;
     if (!secret_hash_is_good(text))
         return reader_wrong(reader, "password_hash", text, "%s", expected);
@@ -124,10 +125,10 @@ bool settings_read_users(const struct settings_reader *reader, struct settings *
 {
     struct users_settings *users = &settings->users;
     struct settings_reader entry;
-    if (!check_hidden(reader, "secret", settings->secret) ||
-        !check_hidden(reader, "password", settings->password) ||
-        !check_hidden(reader, "hash_seed", settings->hash_seed) ||
-        (settings->secrets.count > 0 && !check_hidden(reader, "secrets", settings->secrets.secret[0])))
+    if (!settings_check_hidden(reader, "secret", settings->secret) ||
+        !settings_check_hidden(reader, "password", settings->password) ||
+        !settings_check_hidden(reader, "hash_seed", settings->hash_seed) ||
+        (settings->secrets.count > 0 && !settings_check_hidden(reader, "secrets", settings->secrets.secret[0])))
         return false;
     for (uint32_t i = 0; reader_entry(reader, "users", i, &entry); i++) {
         struct user_settings *user = &users->user[i];
@@ -141,7 +142,7 @@ bool settings_read_users(const struct settings_reader *reader, struct settings *
             return reader_wrong(&entry, "name", user->name,
                                 "another name, or no password: the password is that of the user default");
         if (!read_roles(&entry, &user->roles) || !read_services(&entry, user) || !read_secret(&entry, user) ||
-            !check_hidden(&entry, "secret", user->secret))
+            !settings_check_hidden(&entry, "secret", user->secret))
             return false;
         users->count++;
     }
@@ -162,42 +163,53 @@ static bool take_line(const char *text, size_t size, char secret[USER_SECRET_BYT
     return true;
 }
 
-static bool fetch_file(struct user_settings *user, uint32_t index, const char *file, struct error *error)
+static bool fetch_file(const struct secret_place *place, char secret[USER_SECRET_BYTES], struct error *error)
 {
     struct error why;
     struct stat status;
     size_t size;
-    char *text = text_file_read(user->secret_file, SECRET_FILE_MAX_BYTES, "a file with a secret", &size, &why);
+    char *text = text_file_read(place->file, SECRET_FILE_MAX_BYTES, "a file with a secret", &size, &why);
     if (text == NULL)
-        return error_set(error, EX_CONFIG, "%s: users[%u].secret_file: %s", file, index, why.text);
-    const bool good = size <= SECRET_FILE_MAX_BYTES && take_line(text, size, user->secret);
+        return error_set(error, EX_CONFIG, "%s: %s%s_file: %s", place->config, place->of, place->name, why.text);
+    const bool good = size <= SECRET_FILE_MAX_BYTES && take_line(text, size, secret);
     sodium_memzero(text, size);
     free(text);
     if (!good)
         return error_set(error, EX_CONFIG,
-                         "%s: users[%u].secret_file is '%s': expected a file whose first line has 1 to 256 bytes",
-                         file, index, user->secret_file);
-    if (stat(user->secret_file, &status) == 0 && (status.st_mode & S_IRWXO) != 0)
+                         "%s: %s%s_file is '%s': expected a file whose first line has 1 to 256 bytes",
+                         place->config, place->of, place->name, place->file);
+    if (stat(place->file, &status) == 0 && (status.st_mode & S_IRWXO) != 0)
         return error_set(error, EX_CONFIG,
-                         "%s: users[%u].secret_file is '%s': expected a file that others cannot read, such as mode "
-                         "600 (it has %03o)",
-                         file, index, user->secret_file, (unsigned)(status.st_mode & 0777));
+                         "%s: %s%s_file is '%s': expected a file that others cannot read, such as mode 600 (it has "
+                         "%03o)",
+                         place->config, place->of, place->name, place->file, (unsigned)(status.st_mode & 0777));
     return true;
+}
+
+bool settings_fetch_secret(const struct secret_place *place, char secret[USER_SECRET_BYTES], struct error *error)
+{
+    const char *value = place->variable[0] ? getenv(place->variable) : NULL;
+    if (place->variable[0] && (value == NULL || !take_line(value, strlen(value), secret)))
+        return error_set(error, EX_CONFIG, "%s: %s%s_env is '%s': expected a variable with 1 to 256 bytes",
+                         place->config, place->of, place->name, place->variable);
+    return !place->file[0] || fetch_file(place, secret, error);
 }
 
 bool settings_fetch_secrets(struct settings *settings, const char *file, struct error *error)
 {
     for (uint32_t i = 0; i < settings->users.count; i++) {
         struct user_settings *user = &settings->users.user[i];
-        const char *value = user->secret_env[0] ? getenv(user->secret_env) : NULL;
-        if (user->secret_env[0] && (value == NULL || !take_line(value, strlen(value), user->secret)))
-            return error_set(error, EX_CONFIG,
-                             "%s: users[%u].secret_env is '%s': expected a variable with 1 to 256 bytes", file, i,
-                             user->secret_env);
-        if (user->secret_file[0] && !fetch_file(user, i, file, error))
+        char of[32];
+        (void)snprintf(of, sizeof of, "users[%u].", i);
+        const struct secret_place place = {.config = file,
+                                           .of = of,
+                                           .name = "secret",
+                                           .file = user->secret_file,
+                                           .variable = user->secret_env};
+        if (!settings_fetch_secret(&place, user->secret, error))
             return false;
     }
-    return true;
+    return settings_fetch_central(settings, file, error);
 }
 
 /* ---- showing ---- */
@@ -215,6 +227,7 @@ void settings_hide_secrets(struct settings *settings)
     for (uint32_t i = 0; i < settings->secrets.count; i++)
         hide(settings->secrets.secret[i], sizeof settings->secrets.secret[i]);
     hide(settings->password, sizeof settings->password);
+    hide(settings->central.password, sizeof settings->central.password);
     for (uint32_t i = 0; i < settings->users.count; i++)
         hide(settings->users.user[i].secret, sizeof settings->users.user[i].secret);
     for (uint32_t i = 0; i < settings->users.count; i++)

@@ -310,7 +310,8 @@
   const REASONS = {
     capacity: 'the limit is used up', share: 'this region\u2019s share is used up',
     isolation: 'a peer is silent', too_large: 'the cost is too large', deny_list: 'on a deny list',
-    limit_zero: 'the limit is 0', log_full: 'the log is full', keys_full: 'too many keys', not_ready: 'not ready', config_differs: 'another config',
+    limit_zero: 'the limit is 0', log_full: 'the log is full', keys_full: 'too many keys',
+    central_down: 'the central store is down', not_ready: 'not ready', config_differs: 'another config',
   };
 
   // Of the time that is drawn, the most frequent reason first.

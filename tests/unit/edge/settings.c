@@ -22,8 +22,8 @@ struct mistake {
     "node, region, listen, tls, advertise, regions, peers, limits, interval, silent_after, join_timeout, "         \
     "leave_timeout, forget_after, table, rules, clients, http, grpc, unknown_service, grants, reservations, "      \
     "address_reservations, reservation_ttl_max, unlisted_peers, gossip_pace, log_keys, message_max, "              \
-    "max_connections, threads, state_dir, state_sync, secret, secrets, hash_seed, password, users, log_level, "    \
-    "log_format, refusal_log, remember_names, debug"
+    "max_connections, threads, state_dir, state_sync, secret, secrets, hash_seed, password, users, central, "      \
+    "log_level, log_format, refusal_log, remember_names, debug"
 
 static const struct mistake mistakes[] = {
     {"", "f:1: the file is empty: expected at least the keys node and limits"},

@@ -153,6 +153,7 @@ static void keys(void)
                             "listen: {http: '*:9', clients_tls: '*:10', http_tls: '*:11', grpc: '*:12', grpc_tls: "
                             "'*:13'}\nhttp: {request_headers: ip=X-Real-IP}\n"
                             "tls: {certificate: c, key: k, client_ca: a}\n"
+                            "central: {address: 'h:1', user: u, password: p}\n"
                             "users:\n- {name: a, roles: check, services: s, secret: x}\n"
                             "- {name: b, roles: 'admin, read', secret_file: f}\n"
                             "- {name: c, roles: rules, secret_env: E}\n"
@@ -161,6 +162,8 @@ static void keys(void)
     OK(good, "a config with all that may be absent: %s", error.text);
     settings.secrets =
         (struct settings_secrets){.count = 2, .secret = {"r", "s"}}; /* not beside secret in a file */
+    (void)snprintf(settings.central.password_file, sizeof settings.central.password_file, "f"); /* likewise */
+    (void)snprintf(settings.central.password_env, sizeof settings.central.password_env, "E");
     char *printed = print(&settings);
     const struct yaml_source source = {.text = bytes_of(printed),
                                        .file = "f",

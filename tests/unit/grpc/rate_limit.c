@@ -1,10 +1,11 @@
 /*
  * ShouldRateLimit of requests that wait for their share, while others of the connection go on: one node of two, whose
- * other half is never heard from, so that only refill brings rights.
+ * other half is never heard from, so that only refill brings rights. And of those that wait for a central store.
  */
 #include "grpc/grpc.h"
 
 #include "envoy/service/ratelimit/v3/rls.pb-c.h"
+#include "tests/lib/central_wire.h"
 #include "tests/lib/grpc_client.h"
 #include "tests/lib/served.h"
 
@@ -20,27 +21,32 @@ static ProtobufCBinaryData data_of(const char *text)
     return (ProtobufCBinaryData){strlen(text), (uint8_t *)(uintptr_t)text};
 }
 
-/* Asks for so many hits of a user. Returns the stream. */
-static int32_t ask(const char *user, uint32_t hits, const char *timeout)
+/* Asks for so many hits of a user, in one descriptor or in two that are equal. Returns the stream. */
+static int32_t ask_in(uint32_t descriptor_count, const char *user, uint32_t hits, const char *timeout)
 {
     uint8_t message[512];
     Entry entry = ENVOY__EXTENSIONS__COMMON__RATELIMIT__V3__RATE_LIMIT_DESCRIPTOR__ENTRY__INIT, *entries = &entry;
     Descriptor descriptor = ENVOY__EXTENSIONS__COMMON__RATELIMIT__V3__RATE_LIMIT_DESCRIPTOR__INIT,
-               *descriptors = &descriptor;
+               *descriptors[] = {&descriptor, &descriptor};
     Request request = ENVOY__SERVICE__RATELIMIT__V3__RATE_LIMIT_REQUEST__INIT;
     entry.key = data_of("user");
     entry.value = data_of(user);
     descriptor.entries = &entries;
     descriptor.n_entries = 1;
     request.domain = data_of("edge");
-    request.descriptors = &descriptors;
-    request.n_descriptors = 1;
+    request.descriptors = descriptors;
+    request.n_descriptors = descriptor_count;
     request.hits_addend = hits;
     const size_t size = envoy__service__ratelimit__v3__rate_limit_request__pack(&request, message);
     const int32_t stream =
         grpc_client_ask(GRPC_RATE_LIMIT, (struct bytes){(const char *)message, size}, NULL, timeout, true);
     grpc_client_run();
     return stream;
+}
+
+static int32_t ask(const char *user, uint32_t hits, const char *timeout)
+{
+    return ask_in(1, user, hits, timeout);
 }
 
 /* 1: OK, 2: over the limit, 0: not answered yet; below 0: a status of gRPC. */
@@ -134,8 +140,40 @@ static void test_does_not(void)
     grpc_client_end();
 }
 
+static void test_central(void)
+{
+    served_plan(1024, 0);
+    served.options.has_central = true;
+    served_begin();
+    grpc_client_begin_in(MEMORY, 65535);
+    test_wire_open(50 * SERVED_MS, served.now_ns);
+    served.commands.central = test_wire.central;
+    bool good = set_rules("{id: r, service: edge, by: user, rate: 100/s, sync: central, when_down: closed}");
+    assert(good);
+    const int32_t first = ask("ann", 2, NULL), second = ask("bob", 1, NULL);
+    OK(told(first) == 0 && told(second) == 0 && grpc_waits(&client.session), "requests wait, side by side");
+    OK(test_wire.sent_count == 3 && test_wire.sent[1].charge[0].cost == 2, "both are asked");
+    test_wire_answer(&test_wire.sent[2], false, 0);
+    test_wire_answer(&test_wire.sent[1], true, 98);
+    wait_ms(1);
+    OK(told(first) == 1 && told(second) == 2, "and answered as the store says");
+    const int32_t both = ask_in(2, "ann", 1, NULL);
+    test_wire_answer(test_wire_last(), true, 97);
+    wait_ms(1);
+    OK_I64(told(both), -12, "a second descriptor cannot wait");
+    OK(strstr(grpc_client_heard(both)->sentence, "descriptor 1: ") != NULL, "which is said of it");
+    (void)ask("ann", 1, NULL);
+    grpc_client_close();
+    test_wire_answer(test_wire_last(), true, 96);
+    OK(test_wire_last()->way == CENTRAL_RETURN, "who goes away is not charged");
+    grpc_client_connect(65535);
+    grpc_client_end();
+    test_wire_close();
+}
+
 int main(void)
 {
+    test_central();
     test_waits();
     test_ends();
     test_does_not();

@@ -92,7 +92,7 @@ static void test_event(void)
               "\"unacknowledged_batches\":0,\"log_batches\":0,\"config_differs\":false}],\"admitted_requests\":0,"
               "\"refused_requests\":0,\"refused_by_reason\":{\"capacity\":0,\"share\":0,\"isolation\":0,"
               "\"too_large\":0,\"deny_list\":0,\"limit_zero\":0,\"log_full\":0,"
-              "\"keys_full\":0,\"not_ready\":0,\"config_differs\":0},"
+              "\"keys_full\":0,\"central_down\":0,\"not_ready\":0,\"config_differs\":0},"
               "\"worst_debt_tokens\":0,\"bounds\":[" BOUND("slow", 5) "," BOUND(
                   "default", 100) "],\"rules\":[],\"bounds_left_out\":0,\"rules_left_out\":0}\n\n",
               "the first one comes with the head");

@@ -1,6 +1,6 @@
 /*
  * Every rule that people may copy is right, and lets something through at each of three even regions: config/rules/
- * and the blocks of docs/rules.md, read from the top of the sources. What they do is tried out in
+ * and the blocks of docs/rules.md and docs/central.md, read from the top of the sources. What they do is tried out in
  * tests/e2e/rules_examples.t.
  */
 #include "rules/rule_reach.h"
@@ -85,5 +85,6 @@ int main(void)
 {
     directory("config/rules");
     blocks("docs/rules.md");
+    blocks("docs/central.md");
     return tap_done();
 }

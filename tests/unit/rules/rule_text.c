@@ -187,11 +187,12 @@ static const struct {
     {"id: a\nservice: b/c",
      "r.yaml:2: rule a: service is 'b/c': expected 1 to 63 letters, digits, dots, dashes, underscores"},
     {"id: a\nservice: b", "r.yaml:1: rule b/a: rate is missing: expected a rate such as 100/m, or unlimited"},
-    {"id: a\nrate: 1/s\n\nrtae: 1/s", "r.yaml:4: rule 1: rtae is unknown: expected id, service, endpoint, by, "
-                                      "counts, when, replaces, algorithm, rate, burst, limit, window, "
-                                      "zone, overshoot, sync, on_isolation, mode, priority_floor, tiers, "
-                                      "overrides, overrides_of, overrides_file, allow, deny, adaptive, persist, "
-                                      "inherit, patience"},
+    {"id: a\nrate: 1/s\n\nrtae: 1/s",
+     "r.yaml:4: rule 1: rtae is unknown: expected id, service, endpoint, by, "
+     "counts, when, replaces, algorithm, rate, burst, limit, window, "
+     "zone, overshoot, sync, on_isolation, when_down, mode, priority_floor, tiers, "
+     "overrides, overrides_of, overrides_file, allow, deny, adaptive, persist, "
+     "inherit, patience"},
     {"id: a\nrate: 1/s\npatience: 6s", "r.yaml:3: rule a: patience is '6s': expected a duration from 1ms to 5s"},
     {"id: a\nrate: 1/s\nsync: budget\npatience: 1s",
      "r.yaml:4: rule a: patience makes no sense with sync: budget, whose shares never move"},

@@ -1,0 +1,357 @@
+#include "edge/central/central_link.h"
+
+#include "edge/central/central_socket.h"
+#include "edge/process/clock.h"
+
+#include <assert.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PROBES_UNANSWERED_MAX_MS = 3000, /* a connection is dropped that has not answered for so long */
+    CONNECT_MAX_MS = 2000,
+    SHA_BYTES = 41, /* terminated */
+};
+#define MILLISECOND_NS ((uint64_t)1000000)
+
+struct central_link {
+    struct central_link_options options;
+    struct central *central;
+    uv_loop_t *loop;
+    uv_timer_t health, deadline;
+    uv_getaddrinfo_t resolve;
+    uint32_t attempts; /* which address of the host is next */
+    redisAsyncContext *redis;
+    uint64_t begun_ns; /* of the connection, or of resolving */
+    bool resolving, greeted, closing;
+    bool refuses; /* some call was answered with an error since the store was up */
+    bool told_up, told_down;
+    char sha[SHA_BYTES];
+    struct central_words words;       /* of the call that is being made */
+    char place[CENTRAL_ASKS_MAX + 2]; /* hiredis keeps the address of a ticket's place, and no number */
+};
+
+static void report(struct central_link *link)
+{
+    struct log *log = link->options.log;
+    const bool up = central_is_up(link->central);
+    if (log == NULL || link->closing || (up ? link->told_up : link->told_down))
+        return;
+    if (up)
+        log_write(log, LOG_LEVEL_INFO, "the central store at %s answers", link->options.address);
+    else
+        log_write(log, LOG_LEVEL_WARNING,
+                  "the central store at %s is down: %s; rules with sync: central go by their when_down",
+                  link->options.address, central_error(link->central));
+    link->told_up = up;
+    link->told_down = !up;
+}
+
+static void on_news(void *context)
+{
+    struct central_link *link = context;
+    if (central_is_up(link->central))
+        link->refuses = false;
+    if (link->told_up || central_is_up(link->central))
+        report(link); /* before it was ever up, the next health check tells what is the matter */
+    if (link->options.news != NULL)
+        link->options.news(link->options.context);
+}
+
+/* ---- the connection ---- */
+
+/* hiredis frees it, or is told to. */
+static void lose(struct central_link *link, const redisAsyncContext *redis)
+{
+    if (link->redis != redis)
+        return;
+    link->redis = NULL;
+    link->greeted = false;
+    central_connected(link->central, false);
+}
+
+static void drop(struct central_link *link)
+{
+    redisAsyncContext *redis = link->redis;
+    if (redis == NULL)
+        return;
+    lose(link, redis);
+    redisAsyncFree(redis);
+}
+
+static void on_lost(const redisAsyncContext *redis, int status)
+{
+    struct central_link *link = redis->data;
+    if (link->redis == redis && status != REDIS_OK)
+        central_set_error(link->central, redis->errstr[0] != '\0' ? redis->errstr : "the connection was lost");
+    lose(link, redis);
+}
+
+static void on_script(redisAsyncContext *redis, void *context, void *ignored)
+{
+    struct central_link *link = redis->data;
+    const redisReply *reply = context;
+    (void)ignored;
+    if (reply == NULL) {
+        lose(link, redis);
+        return;
+    }
+    if (reply->type != REDIS_REPLY_STRING || reply->len != SHA_BYTES - 1) {
+        if (link->redis == redis) {
+            central_set_error(link->central, reply->type == REDIS_REPLY_ERROR ? reply->str : "it is no Redis");
+            drop(link);
+        }
+        return;
+    }
+    memcpy(link->sha, reply->str, SHA_BYTES);
+    if (link->greeted || link->redis != redis)
+        return;
+    link->greeted = true;
+    central_connected(link->central, true);
+    (void)central_probe(link->central, clock_monotonic_ns());
+}
+
+static void on_password(redisAsyncContext *redis, void *context, void *ignored)
+{
+    struct central_link *link = redis->data;
+    const redisReply *reply = context;
+    (void)ignored;
+    if (reply == NULL || reply->type != REDIS_REPLY_ERROR || link->redis != redis)
+        return;
+    central_set_error(link->central, reply->str);
+    drop(link);
+}
+
+static void load_script(struct central_link *link)
+{
+    (void)redisAsyncCommand(link->redis, on_script, NULL, "SCRIPT LOAD %s", central_script);
+}
+
+static void on_connected(const redisAsyncContext *redis, int status)
+{
+    struct central_link *link = redis->data;
+    const struct central_link_options *options = &link->options;
+    if (link->redis != redis)
+        return;
+    if (status != REDIS_OK) {
+        central_set_error(link->central, redis->errstr);
+        lose(link, redis);
+        return;
+    }
+    if (options->password[0] != '\0' && options->user[0] != '\0')
+        (void)redisAsyncCommand(link->redis, on_password, NULL, "AUTH %s %s", options->user, options->password);
+    else if (options->password[0] != '\0')
+        (void)redisAsyncCommand(link->redis, on_password, NULL, "AUTH %s", options->password);
+    load_script(link);
+}
+
+static void connect_to(struct central_link *link, const struct addrinfo *address)
+{
+    char host[NI_MAXHOST], port[NI_MAXSERV];
+    if (getnameinfo(address->ai_addr, address->ai_addrlen, host, sizeof host, port, sizeof port,
+                    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+        return;
+    redisAsyncContext *redis = redisAsyncConnect(host, (int)strtol(port, NULL, 10));
+    if (redis == NULL || redis->err != 0 || !central_socket_watch(link->loop, redis)) {
+        central_set_error(link->central, redis != NULL && redis->err != 0 ? redis->errstr : "not enough memory");
+        if (redis != NULL)
+            redisAsyncFree(redis);
+        return;
+    }
+    redis->data = link;
+    link->redis = redis;
+    link->refuses = false;
+    (void)redisAsyncSetConnectCallback(redis, on_connected);
+    (void)redisAsyncSetDisconnectCallback(redis, on_lost);
+}
+
+static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *addresses)
+{
+    struct central_link *link = request->data;
+    uint32_t count = 0;
+    link->resolving = false;
+    for (const struct addrinfo *at = addresses; at != NULL; at = at->ai_next)
+        count++;
+    if (status != 0 || count == 0) {
+        central_set_error(link->central, status != 0 ? uv_strerror(status) : "the host has no address");
+    } else if (!link->closing) {
+        const struct addrinfo *at = addresses;
+        for (uint32_t skip = link->attempts++ % count; skip > 0; skip--)
+            at = at->ai_next;
+        connect_to(link, at);
+    }
+    uv_freeaddrinfo(addresses);
+}
+
+/* Host and port of "host:port" or "[v6]:port". */
+static void split_address(const char *address, char *host, size_t room, char *port, size_t port_room)
+{
+    const char *colon = strrchr(address, ':');
+    const bool bracketed = address[0] == '[';
+    assert(colon != NULL);
+    const size_t size = (size_t)(colon - address) - 2 * bracketed;
+    (void)snprintf(host, room, "%.*s", (int)size, address + bracketed);
+    (void)snprintf(port, port_room, "%s", colon + 1);
+}
+
+static void begin(struct central_link *link)
+{
+    char host[NI_MAXHOST], port[NI_MAXSERV];
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+    if (link->resolving || link->redis != NULL)
+        return;
+    split_address(link->options.address, host, sizeof host, port, sizeof port);
+    link->begun_ns = clock_monotonic_ns();
+    link->resolving = uv_getaddrinfo(link->loop, &link->resolve, on_resolved, host, port, &hints) == 0;
+}
+
+/* ---- health ---- */
+
+static void on_health(uv_timer_t *timer)
+{
+    struct central_link *link = timer->data;
+    const uint64_t now_ns = clock_monotonic_ns();
+    report(link);
+    if (link->redis != NULL && !link->greeted && now_ns - link->begun_ns >= CONNECT_MAX_MS * MILLISECOND_NS) {
+        central_set_error(link->central, "it does not answer");
+        drop(link);
+    } else if (link->greeted && link->refuses && !central_is_up(link->central)) {
+        drop(link); /* another store may have its address by now */
+    } else if (link->greeted && central_probe(link->central, now_ns) >= PROBES_UNANSWERED_MAX_MS * MILLISECOND_NS) {
+        drop(link);
+    }
+    begin(link);
+}
+
+static void watch_deadlines(struct central_link *link, uint64_t due_ns);
+
+static void on_deadline(uv_timer_t *timer)
+{
+    struct central_link *link = timer->data;
+    watch_deadlines(link, central_expire(link->central, clock_monotonic_ns()));
+}
+
+static void watch_deadlines(struct central_link *link, uint64_t due_ns)
+{
+    if (due_ns != UINT64_MAX)
+        (void)uv_timer_start(&link->deadline, on_deadline, clock_timeout_ms(link->loop, due_ns), 0);
+}
+
+/* ---- calls ---- */
+
+static bool read_numbers(const redisReply *reply, int64_t *numbers, size_t room)
+{
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements > room)
+        return false;
+    for (size_t i = 0; i < reply->elements; i++) {
+        if (reply->element[i]->type != REDIS_REPLY_INTEGER)
+            return false;
+        numbers[i] = reply->element[i]->integer;
+    }
+    return true;
+}
+
+static void take_error(struct central_link *link, uint32_t ticket, const char *why)
+{
+    link->refuses = true;
+    if (strncmp(why, "NOSCRIPT", 8) == 0 && link->redis != NULL) {
+        link->sha[0] = '\0'; /* by its text until it is loaded: nothing was done */
+        load_script(link);
+        if (central_again(link->central, ticket))
+            return;
+    }
+    central_failed(link->central, ticket, why);
+}
+
+static void on_reply(redisAsyncContext *redis, void *context, void *data)
+{
+    enum { NUMBERS_MAX = 1 + CHARGES_MAX * 5 };
+    struct central_link *link = redis->data;
+    const redisReply *reply = context;
+    const uint32_t ticket = (uint32_t)((const char *)data - link->place);
+    struct central_answer answer;
+    int64_t numbers[NUMBERS_MAX];
+    if (reply == NULL) {
+        lose(link, redis);
+        central_failed(link->central, ticket, "the connection was lost");
+    } else if (reply->type == REDIS_REPLY_ERROR) {
+        take_error(link, ticket, reply->str);
+    } else if (read_numbers(reply, numbers, NUMBERS_MAX) &&
+               central_script_read(&answer, numbers, reply->elements, central_count(link->central, ticket))) {
+        central_answered(link->central, ticket, &answer);
+    } else {
+        central_failed(link->central, ticket, "the answer is none of the script's");
+    }
+}
+
+static bool on_send(void *context, uint32_t ticket, enum central_way way, const struct central_charge *charges,
+                    uint32_t count)
+{
+    struct central_link *link = context;
+    struct central_words *words = &link->words;
+    if (link->redis == NULL)
+        return false;
+    central_script_call(words, link->sha[0] != '\0' ? link->sha : NULL, link->options.prefix, way, charges, count,
+                        0);
+    if (redisAsyncCommandArgv(link->redis, on_reply, &link->place[ticket], words->count, words->word,
+                              words->size) != REDIS_OK)
+        return false;
+    if (!uv_is_active((const uv_handle_t *)&link->deadline))
+        watch_deadlines(link, clock_monotonic_ns() + link->options.timeout_ns);
+    return true;
+}
+
+/* ---- creation and end ---- */
+
+struct central_link *central_link_create(uv_loop_t *loop, const struct central_link_options *options)
+{
+    struct central_link *link = calloc(1, sizeof *link);
+    if (link == NULL)
+        return NULL;
+    const struct central_wire wire = {.context = link, .send = on_send, .news = on_news};
+    link->central = central_create(&wire, options->timeout_ns);
+    if (link->central == NULL) {
+        free(link);
+        return NULL;
+    }
+    link->options = *options;
+    link->loop = loop;
+    link->resolve.data = link;
+    (void)uv_timer_init(loop, &link->health);
+    (void)uv_timer_init(loop, &link->deadline);
+    link->health.data = link->deadline.data = link;
+    central_set_error(link->central, "it has not answered yet");
+    (void)uv_timer_start(&link->health, on_health, CENTRAL_HEALTH_MS, CENTRAL_HEALTH_MS);
+    begin(link);
+    return link;
+}
+
+struct central *central_link_central(const struct central_link *link)
+{
+    return link->central;
+}
+
+void central_link_close(struct central_link *link)
+{
+    if (link->closing)
+        return;
+    link->closing = true;
+    central_stop(link->central);
+    drop(link);
+    if (link->resolving)
+        (void)uv_cancel((uv_req_t *)&link->resolve);
+    uv_close((uv_handle_t *)&link->health, NULL);
+    uv_close((uv_handle_t *)&link->deadline, NULL);
+}
+
+void central_link_destroy(struct central_link **link)
+{
+    if (*link == NULL)
+        return;
+    assert((*link)->closing && !(*link)->resolving);
+    central_destroy(&(*link)->central);
+    free(*link);
+    *link = NULL;
+}

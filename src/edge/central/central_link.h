@@ -1,0 +1,41 @@
+/*
+ * central_link: the connection of one thread to the central store: hiredis on the thread's loop.
+ *
+ * The one idea: a connection is made, greets (AUTH, the script), and is probed once a second. One that does not answer
+ * its probes is dropped, and another one is made, as long as the link lives. Replies come in the order of the calls, so
+ * that many calls are on their way at a time. What a call means is central.h's.
+ */
+#ifndef HEADGATE_EDGE_CENTRAL_CENTRAL_LINK_H
+#define HEADGATE_EDGE_CENTRAL_CENTRAL_LINK_H
+
+#include "edge/central/central.h"
+#include "edge/process/log.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+struct central_link;
+
+/* The texts must outlive the link. */
+struct central_link_options {
+    const char *address;  /* "host:port" */
+    const char *user;     /* "": the default user */
+    const char *password; /* "": none is sent */
+    const char *prefix;   /* of the names of keys, shorter than CENTRAL_PREFIX_BYTES */
+    uint64_t timeout_ns;
+    struct log *log;             /* of the thread; told when the store is up or down */
+    void (*news)(void *context); /* see struct central_wire */
+    void *context;
+};
+
+/* Begins to connect, in the turns of the loop. NULL without memory. */
+struct central_link *central_link_create(uv_loop_t *loop, const struct central_link_options *options);
+/* What is asked over the link. */
+struct central *central_link_central(const struct central_link *link);
+/* All that waits fails, and the handles of the link begin to close. */
+void central_link_close(struct central_link *link);
+/* After its handles have closed: once the loop has run to its end. *link may be NULL. */
+void central_link_destroy(struct central_link **link);
+
+#endif

@@ -1,0 +1,25 @@
+/*
+ * central_settings: the central store of the config. Plain data, which the settings fill and the server hands to each
+ * thread's link.
+ */
+#ifndef HEADGATE_EDGE_SETTINGS_CENTRAL_SETTINGS_H
+#define HEADGATE_EDGE_SETTINGS_CENTRAL_SETTINGS_H
+
+#include "cluster/node.h"
+#include "edge/central/central_script.h"
+#include "edge/settings/user_settings.h"
+
+#include <stdint.h>
+
+struct central_settings {
+    char address[NODE_ADDRESS_BYTES]; /* "": the config has none */
+    char user[USER_NAME_BYTES];       /* "": the store's default user */
+    char password[USER_SECRET_BYTES]; /* as the config has it; "": it stands elsewhere, or there is none */
+    char password_file[USER_SECRET_BYTES];
+    char password_env[USER_NAME_BYTES];
+    char secret[USER_SECRET_BYTES]; /* the password, from wherever it comes; never printed */
+    char prefix[CENTRAL_PREFIX_BYTES];
+    uint64_t timeout_ns;
+};
+
+#endif

@@ -1,0 +1,196 @@
+#!/usr/bin/perl
+# Rules that a central store decides: three real daemons and a real redis-server, which is killed, stopped, slowed down,
+# filled up and locked. What all daemons together admit is counted from outside.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Headgate;
+use Http;
+use List::Util qw(sum0);
+use Test::More;
+
+plan skip_all => 'no redis-server' if system('command -v redis-server >/dev/null') != 0;
+
+my ($port) = Headgate::free_ports(1);
+my $scratch = Headgate::scratch();
+my $password = 'of-the-store';
+my $redis_pid;
+
+sub start_redis {
+    my $log = "$scratch/redis.log";
+    $redis_pid = Headgate::spawn($log, $log, 'redis-server', '--port', $port, '--save', '', '--appendonly', 'no',
+                                 '--dir', $scratch, '--requirepass', $password);
+    return Headgate::wait_until(10, sub { eval { redis('PING') eq 'PONG' } });
+}
+
+sub redis {
+    my $client = Headgate::Client::connect("127.0.0.1:$port");
+    $client->command('AUTH', $password);
+    return $client->command(@_);
+}
+
+sub end_redis {
+    kill 'KILL', $redis_pid;
+    waitpid $redis_pid, 0;
+    delete $Headgate::running{$redis_pid};
+    return;
+}
+
+Headgate::write_file("$scratch/password", "$password\n");
+chmod 0600, "$scratch/password";
+ok(start_redis(), 'a redis-server');
+my $cluster = Headgate::cluster(
+    listen_http => 1,
+    limits      => [{name => 'default', capacity => 100, rate => '100/s'}],
+    central     => {address => "127.0.0.1:$port", password_file => "$scratch/password", timeout => '200ms'},
+);
+$cluster->start;
+ok($cluster->wait_met(10), 'three daemons see each other');
+my @daemons = $cluster->daemons;
+my ($east, $west, $south) = @daemons;
+
+sub info { my ($daemon) = @_; return $daemon->client->fields('INFO', 'central') }
+sub threads { my ($daemon) = @_; return Http::connect($daemon)->metrics->{headgate_threads} }
+
+# Each thread has a connection of its own, and a client is served by any.
+my %threads = map { ($_ => threads($_)) } @daemons;
+sub all_are {
+    my ($state) = @_;
+    return Headgate::wait_until(10, sub {
+        !grep { info($_)->{central_connections} != ($state eq 'up' ? $threads{$_} : 0) } @daemons;
+    });
+}
+
+ok(all_are('up'), 'all are connected to the store') or diag map { $_->log } @daemons;
+is($east->client->command('RULE', 'APPLY', <<'RULES'), 5, 'rules');
+rules:
+  - {id: calls, service: shop, by: user, rate: 100/h, burst: 100, sync: central}
+  - {id: logins, service: shop, by: ip, algorithm: fixed_window, limit: 60, window: 1d, sync: central,
+     when_down: closed}
+  - {id: views, service: shop, by: page, rate: 10/h, sync: central, when_down: open}
+  - {id: mails, service: shop, by: mail, rate: 90/h, sync: central, when_down: budget}
+  - {id: both, service: shop, by: [mail, ip], rate: 5/h, overshoot: 0}
+RULES
+my $knows = sub { ref $_[0]->client->command('CHECK', 'x=y', 'SERVICE', 'shop') eq 'ARRAY' };
+ok(Headgate::wait_until(10, sub { !grep { !$knows->($_) } @daemons }), 'everywhere');
+
+# How many of so many requests each of all daemons admits, which are asked side by side.
+sub admitted {
+    my ($count, @words) = @_;
+    my @clients = map { my $daemon = $_; map { $daemon->client } 1 .. 10 } @daemons;
+    my $admitted = 0;
+    for (1 .. $count / 10) {
+        $_->send_raw(Headgate::Client::encode('CHECK', @words, 'SERVICE', 'shop')) for @clients;
+        $admitted += sum0 map { my $reply = $_->reply; ref $reply eq 'ARRAY' ? $reply->[0] : 0 } @clients;
+    }
+    return $admitted;
+}
+
+# ---- one truth ----
+
+is(admitted(60, 'user=ann'), 100, 'a bucket of 100 admits 100 in all regions together');
+is(admitted(60, 'ip=1.2.3.4'), 60, 'a window of 60 admits 60');
+my %bob = (service_id => 'shop', identifiers => {user => 'bob'});
+my $answer = Http::connect($west)->post('/v1/check', {%bob, cost => 30});
+is($answer->{status}, 200, 'over HTTP');
+is($answer->{json}{remaining}, 70, 'with the figures of the store');
+is(Http::connect($east)->post('/v1/peek', \%bob)->{json}{remaining}, 70, 'which all regions know at once');
+is($south->client->command('CHECK', 'user=bob', 'SERVICE', 'shop', 'COST', 71)->[0], 0, 'and refuse by');
+my $batch = Http::connect($east)->post('/v1/check', [\%bob]);
+is($batch->{status}, 400, 'a batch does not wait for it');
+like($batch->{body}, qr/decided by the central store, for which a batch does not wait/, 'and says so');
+my @pipelined = $east->client->pipeline(map { (['CHECK', "user=p$_", 'SERVICE', 'shop'], ['ECHO', $_]) } 1 .. 50);
+is_deeply([map { ref ? $_->[0] : $_ } @pipelined], [map { (1, $_) } 1 .. 50], 'a pipeline is answered in order');
+
+# A rule of this node beside one of the store: what is refused here costs nothing there.
+sub left { my (@ids) = @_; return $east->client->command('PEEK', @ids, 'SERVICE', 'shop')->[2] }
+my $before = left('mail=m');
+my $both = sum0 map { $east->client->command('CHECK', 'mail=m', 'ip=9.9.9.9', 'SERVICE', 'shop')->[0] } 1 .. 20;
+cmp_ok($both, '<=', 5, "a rule of the daemons has a say as well: $both of 20");
+is($before - left('mail=m'), $both, 'and the store was charged for what both allowed');
+
+# ---- the script is forgotten ----
+
+is(redis('SCRIPT', 'FLUSH'), 'OK', 'the store forgets its scripts');
+is($east->client->command('CHECK', 'user=flush', 'SERVICE', 'shop')->[2], 99, 'a request is decided all the same');
+is($east->client->command('CHECK', 'user=flush', 'SERVICE', 'shop')->[2], 98, 'and once');
+
+# ---- what counts while the store is down ----
+
+sub check_down {
+    my ($what, $key) = @_;
+    my $shares = admitted(60, "mail=$key");
+    ok($shares <= 90 && $shares >= 85, "$what: budget: each its share: $shares of 90");
+    is(admitted(10, "ip=$key"), 0, "$what: closed: nothing");
+    is(admitted(20, "page=$key"), 60, "$what: open: everything");
+    return;
+}
+
+sub check_up {
+    my ($what) = @_;
+    ok(all_are('up'), "$what: it is back by itself") or diag map { info($_)->{central_error} } @daemons;
+    is(admitted(30, "page=$what"), 10, "$what: and decides");
+    return;
+}
+
+end_redis();
+ok(all_are('down'), 'killed: all know it');
+check_down('killed', 'k');
+like($east->log, qr/the central store at 127\.0\.0\.1:$port is down: /, 'the log says it');
+is(scalar(() = $east->log =~ /central store at .* is down/g), 1, 'once');
+ok(start_redis(), 'it starts again');
+check_up('killed');
+
+kill 'STOP', $redis_pid;
+my $late = $east->client;
+$late->send_raw(Headgate::Client::encode('CHECK', 'ip=late', 'SERVICE', 'shop'));
+is($late->reply->[0], 0, 'stopped: a request is answered at its deadline, as its rule says');
+kill 'CONT', $redis_pid;
+ok(Headgate::wait_until(10, sub { left('ip=late') == 60 }), 'stopped for a moment: the late grant is given back');
+kill 'STOP', $redis_pid;
+ok(all_are('down'), 'stopped: all know it');
+check_down('stopped', 's');
+kill 'CONT', $redis_pid;
+check_up('stopped');
+
+redis('CONFIG', 'SET', 'maxmemory', '1mb');
+ok(all_are('down'), 'full: all know it');
+like(info($east)->{central_error}, qr/OOM/, 'full: and say what it is');
+redis('CONFIG', 'SET', 'maxmemory', '0');
+check_up('full');
+
+my $slow = Headgate::Client::connect("127.0.0.1:$port");
+$slow->command('AUTH', $password);
+$slow->command('DEBUG', 'SLEEP', 0);
+$slow->send_raw(Headgate::Client::encode('EVAL', 'local t = redis.call("TIME") repeat local n = redis.call("TIME") ' .
+    'until (n[1] - t[1]) * 1000000 + n[2] - t[2] > 500000 return 1', 0));
+is($east->client->command('CHECK', 'ip=slow', 'SERVICE', 'shop')->[0], 0, 'slow: answered at the deadline');
+$slow->reply;
+check_up('slow');
+
+end_redis();
+$password = 'another';
+ok(start_redis(), 'a store with another password');
+ok(Headgate::wait_until(10, sub { info($east)->{central_error} =~ /WRONGPASS/ }), 'locked: the reason is told');
+ok(all_are('down'), 'locked: it is down');
+end_redis();
+$password = 'of-the-store';
+ok(start_redis(), 'the password is right again');
+check_up('locked');
+
+# ---- figures, and the end ----
+
+my $metrics = Http::connect($east)->metrics;
+is($metrics->{headgate_central_connections}, $threads{$east}, 'each thread has a connection');
+cmp_ok($metrics->{headgate_central_asked_total}, '>', 200, 'calls are counted');
+cmp_ok($metrics->{headgate_central_without_total}, '>', 50, 'and requests that did without');
+cmp_ok($metrics->{headgate_central_returned_total}, '>=', 1, 'and what was given back');
+is($metrics->{headgate_central_waiting}, 0, 'nobody waits');
+kill 'STOP', $redis_pid;
+$late = $east->client;
+$late->send_raw(Headgate::Client::encode('CHECK', 'page=last', 'SERVICE', 'shop'));
+ok($cluster->stop, 'the daemons end while the store says nothing');
+is($late->reply->[0], 1, 'and answer those who wait for it');
+kill 'CONT', $redis_pid;
+done_testing;

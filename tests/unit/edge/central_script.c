@@ -1,0 +1,260 @@
+/*
+ * The script in a real redis-server, at times that the test gives it, beside the buckets of src/limit at the same
+ * times: what one admits, refuses and says, the other does.
+ */
+#include "edge/central/central_script.h"
+
+#include "base/random.h"
+#include "limit/bucket.h"
+#include "tests/lib/bucket_take.h"
+#include "tests/lib/limits.h"
+#include "tests/lib/redis.h"
+#include "tests/lib/tap.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+enum { ROUNDS = TAP_SLOW ? 300 : 2000 };
+#define SECOND_NS UINT64_C(1000000000)
+#define BEGUN_US UINT64_C(1790000000000000)
+
+static struct test_redis redis;
+static char sha[64];
+
+static struct central_answer call(enum central_way way, const struct central_charge *charges, uint32_t count,
+                                  uint64_t now_us)
+{
+    struct central_words words;
+    struct central_answer answer = {.count = 0};
+    int64_t numbers[1 + CHARGES_MAX * 5];
+    central_script_call(&words, sha, "test:", way, charges, count, now_us);
+    redisReply *reply = redisCommandArgv(redis.client, words.count, words.word, words.size);
+    assert(reply != NULL);
+    if (reply->type == REDIS_REPLY_ERROR)
+        printf("# %s\n", reply->str);
+    assert(reply->type == REDIS_REPLY_ARRAY && reply->elements <= sizeof numbers / sizeof numbers[0]);
+    for (size_t i = 0; i < reply->elements; i++)
+        numbers[i] = reply->element[i]->integer;
+    const bool good = central_script_read(&answer, numbers, reply->elements, count);
+    assert(good);
+    freeReplyObject(reply);
+    return answer;
+}
+
+static struct central_answer take(const struct central_charge *charge, uint64_t now_us)
+{
+    return call(CENTRAL_TAKE, charge, 1, now_us);
+}
+
+static struct central_charge charge_of(const struct limit *limit, uint64_t id, uint64_t cost)
+{
+    struct central_charge charge = {.id = {id, id}, .cost = cost, .capacity = limit->capacity};
+    const bool fits = coarse_units(limit, &charge.coarse);
+    assert(fits);
+    return charge;
+}
+
+static uint64_t us_of(uint64_t ns)
+{
+    return ns == UINT64_MAX ? UINT64_MAX : (ns + 999) / 1000;
+}
+
+/* ---- buckets ---- */
+
+/* Times are whole ticks of both. */
+static bool buckets_agree(const struct limit *limit, uint64_t id, uint64_t seed)
+{
+    struct random random;
+    struct budget budget;
+    struct bucket bucket;
+    uint64_t now_us = BEGUN_US;
+    random_seed(&random, seed);
+    budget_init(&budget, limit, SHARE_ONE, true);
+    bucket_fill(&bucket, limit, now_us * 1000, 0);
+    const uint64_t tick_us = charge_of(limit, id, 1).coarse.tick_us,
+                   token_us = limit->period_ns / limit->rate / 1000;
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        const uint64_t most = random_below(&random, 4) == 0 ? limit->capacity + 1 : limit->capacity / 8 + 1;
+        struct central_charge charge = charge_of(limit, id, random_below(&random, most + 1));
+        charge.floor_tokens = random_below(&random, 3) == 0 ? random_below(&random, limit->capacity + 1) : 0;
+        const uint64_t step_us =
+            random_below(&random, 2) == 0 ? 0 : random_below(&random, 4 * token_us + 2 * tick_us);
+        now_us += step_us * (1 + random_below(&random, 8)) / tick_us * tick_us;
+        bucket_refill(&bucket, limit, &budget, now_us * 1000);
+        const uint64_t retry_ns = bucket_retry_after_ns(&bucket, limit, &budget,
+                                                        &(struct bucket_wait){.cost = charge.cost,
+                                                                              .floor_tokens = charge.floor_tokens,
+                                                                              .now_ns = now_us * 1000,
+                                                                              .settle_ns = UINT64_MAX});
+        const bool allowed = bucket_take(&bucket, limit, &budget, charge.cost, charge.floor_tokens, now_us * 1000);
+        const struct central_answer answer = take(&charge, now_us);
+        const struct central_figures *figures = &answer.figures[0];
+        if (answer.allowed == allowed && figures->allowed == allowed &&
+            figures->remaining_tokens == bucket_remaining(&bucket, limit, charge.floor_tokens) &&
+            figures->retry_after_us == us_of(retry_ns) &&
+            figures->reset_after_us == us_of(bucket_reset_after_ns(&bucket, limit, now_us * 1000, 0)))
+            continue;
+        printf("# round %u, cost %" PRIu64 ", floor %" PRIu64 ": the bucket %s, %" PRIu64 " left, retry %" PRIu64
+               "; the script %s, %" PRIu64 ", %" PRIu64 ", reset %" PRIu64 "\n",
+               i, charge.cost, charge.floor_tokens, allowed ? "allows" : "refuses",
+               bucket_remaining(&bucket, limit, charge.floor_tokens), us_of(retry_ns),
+               answer.allowed ? "allows" : "refuses", figures->remaining_tokens, figures->retry_after_us,
+               figures->reset_after_us);
+        return false;
+    }
+    return true;
+}
+
+static void test_buckets(void)
+{
+    const struct limit limits[] = {bucket_limit(100, 100, SECOND_NS, 0),
+                                   bucket_limit(20, 100, 60 * SECOND_NS, 0),
+                                   bucket_limit(1, 1, 60 * SECOND_NS, 0),
+                                   bucket_limit(1000000, 999983, SECOND_NS, 0),
+                                   bucket_limit(10000, 9973, 86400 * SECOND_NS, 0),
+                                   bucket_limit(LIMIT_CAPACITY_MAX, LIMIT_CAPACITY_MAX, SECOND_NS, 0),
+                                   bucket_limit(7, 3, 7 * SECOND_NS, 0)};
+    for (uint64_t i = 0; i < sizeof limits / sizeof limits[0]; i++)
+        OK(buckets_agree(&limits[i], 100 + i, i), "%" PRIu64 " tokens, %" PRIu64 " in %" PRIu64 " ns: as a bucket",
+           limits[i].capacity, limits[i].rate, limits[i].period_ns);
+    const struct limit huge = bucket_limit(9999999967, 999983, 86400 * SECOND_NS, 0);
+    struct coarse coarse;
+    OK(!coarse_units(&huge, &coarse), "what does not fit 53 bits is known to");
+}
+
+/* ---- windows ---- */
+
+static void test_windows(void)
+{
+    struct central_charge charge = {.id = {7, 7}, .cost = 1, .capacity = 10, .window_us = 900 * 1000000};
+    const uint64_t start_us = BEGUN_US - BEGUN_US % charge.window_us;
+    uint32_t allowed = 0;
+    for (uint32_t i = 0; i < 12; i++)
+        allowed += take(&charge, start_us + 1000 + i).allowed;
+    OK(allowed == 10, "a window admits its limit: %u", allowed);
+    const struct central_answer refused = take(&charge, start_us + 5000);
+    OK_U64(refused.figures[0].retry_after_us, charge.window_us - 5000, "and then nothing until it ends");
+    OK_U64(refused.figures[0].reset_after_us, charge.window_us - 5000, "when all is there again");
+    OK(!take(&charge, start_us + charge.window_us - 1).allowed, "to its last microsecond");
+    const struct central_answer next = take(&charge, start_us + charge.window_us);
+    OK(next.allowed && next.figures[0].remaining_tokens == 9, "the next window begins with its first");
+    OK(take(&charge, start_us + charge.window_us - 1).figures[0].remaining_tokens == 8,
+       "a clock that goes back counts on in the later one");
+    charge.cost = 11;
+    OK_U64(take(&charge, start_us + charge.window_us).figures[0].retry_after_us, UINT64_MAX,
+           "what is larger than the limit never comes");
+    charge =
+        (struct central_charge){.id = {8, 8}, .cost = 5, .floor_tokens = 6, .capacity = 10, .window_us = 1000000};
+    OK(!take(&charge, start_us).allowed, "a floor is left to others");
+    charge.floor_tokens = 5;
+    OK(take(&charge, start_us).allowed && !take(&charge, start_us).allowed, "and no more than that");
+    charge.window_us = 2000000;
+    charge.floor_tokens = 0;
+    OK_U64(take(&charge, start_us).figures[0].remaining_tokens, 5, "a window of another length begins anew");
+}
+
+/* ---- several keys, and giving back ---- */
+
+static void test_together(void)
+{
+    const struct limit limit = bucket_limit(10, 1, SECOND_NS, 0);
+    struct central_charge both[2] = {charge_of(&limit, 20, 1),
+                                     {.id = {21, 21}, .cost = 1, .capacity = 3, .window_us = 3600000000}};
+    uint32_t allowed = 0;
+    struct central_answer answer;
+    for (uint32_t i = 0; i < 5; i++) {
+        answer = call(CENTRAL_TAKE, both, 2, BEGUN_US);
+        allowed += answer.allowed;
+    }
+    OK(allowed == 3, "the tighter of two decides: %u", allowed);
+    OK(!answer.allowed && answer.figures[0].allowed && !answer.figures[1].allowed, "each says what it thinks");
+    OK_U64(answer.figures[0].remaining_tokens, 7, "the other one is not charged for what is refused");
+    answer = call(CENTRAL_PEEK, both, 1, BEGUN_US);
+    OK(answer.allowed && answer.figures[0].remaining_tokens == 7, "who only looks takes nothing");
+}
+
+static void test_returns(void)
+{
+    const struct limit limit = bucket_limit(10, 1, SECOND_NS, 0);
+    struct central_charge charge = charge_of(&limit, 30, 4);
+    charge.stamp = take(&charge, BEGUN_US).figures[0].stamp;
+    OK_U64(take(&charge, BEGUN_US + 1).figures[0].remaining_tokens, 2, "eight of ten are taken");
+    OK_U64(call(CENTRAL_RETURN, &charge, 1, BEGUN_US + 2).figures[0].remaining_tokens, 6, "four are given back");
+    charge.cost = 10;
+    OK(!take(&charge, BEGUN_US + 3000000).allowed, "of which six are left, and nine with the refill");
+    charge.cost = 1;
+    charge.stamp = take(&charge, BEGUN_US + 3000000).figures[0].stamp;
+    OK_U64(take(&charge, BEGUN_US + 60000000).figures[0].remaining_tokens, 9, "the bucket was full");
+    charge.cost = 1;
+    OK_U64(call(CENTRAL_RETURN, &charge, 1, BEGUN_US + 60000001).figures[0].remaining_tokens, 9,
+           "what it had given before is not given back a second time");
+    struct central_charge window = {.id = {31, 31}, .cost = 2, .capacity = 5, .window_us = 60000000};
+    const uint64_t start_us = BEGUN_US - BEGUN_US % window.window_us;
+    window.stamp = take(&window, start_us).figures[0].stamp;
+    OK_U64(call(CENTRAL_RETURN, &window, 1, start_us + 1).figures[0].remaining_tokens, 5,
+           "a window gets tokens back");
+    (void)take(&window, start_us + 1);
+    (void)take(&window, start_us + window.window_us);
+    OK_U64(call(CENTRAL_RETURN, &window, 1, start_us + window.window_us).figures[0].remaining_tokens, 3,
+           "but not those of the window before");
+}
+
+/* Used tokens stay used. */
+static void test_change(void)
+{
+    const struct limit before = bucket_limit(100, 100, 60 * SECOND_NS, 0),
+                       more = bucket_limit(200, 7, SECOND_NS, 0), less = bucket_limit(50, 100, 60 * SECOND_NS, 0);
+    struct central_charge charge = charge_of(&before, 40, 80);
+    (void)take(&charge, BEGUN_US);
+    charge = charge_of(&more, 40, 0);
+    OK_U64(take(&charge, BEGUN_US).figures[0].remaining_tokens, 120,
+           "80 of 100 used, changed to 200: 120 are left");
+    charge = charge_of(&less, 40, 0);
+    OK_U64(take(&charge, BEGUN_US).figures[0].remaining_tokens, 0, "changed to 50: none is");
+}
+
+static bool is_gone(uint64_t id)
+{
+    redisReply *reply = redisCommand(redis.client, "EXISTS test:%016" PRIx64 "%016" PRIx64, id, id);
+    const bool gone = reply->integer == 0;
+    freeReplyObject(reply);
+    return gone;
+}
+
+/* By the server's own clock. */
+static void test_clock(void)
+{
+    const struct limit limit = bucket_limit(5, 1, 3600 * SECOND_NS, 0);
+    struct central_charge charge = charge_of(&limit, 50, 2);
+    OK(take(&charge, 0).allowed && take(&charge, 0).allowed && !take(&charge, 0).allowed, "five admit two twice");
+    OK(!is_gone(50), "the key is there");
+    const struct limit fast = bucket_limit(1000, 1000, SECOND_NS, 0);
+    charge = charge_of(&fast, 51, 1);
+    (void)take(&charge, 0);
+    uint32_t looks = 0;
+    while (!is_gone(51) && looks < 100000)
+        looks++;
+    OK(is_gone(51), "a key that is full again takes no memory");
+}
+
+int main(void)
+{
+    if (!test_redis_start(&redis)) {
+        tap_skip("the script in a redis-server", "there is no redis-server here");
+        return tap_done();
+    }
+    redisReply *reply = redisCommand(redis.client, "SCRIPT LOAD %s", central_script);
+    assert(reply != NULL);
+    if (!OK(reply->type == REDIS_REPLY_STRING && reply->len == 40, "the script is loaded: %s", reply->str))
+        return tap_done();
+    memcpy(sha, reply->str, 41);
+    freeReplyObject(reply);
+    test_buckets();
+    test_windows();
+    test_together();
+    test_returns();
+    test_change();
+    test_clock();
+    test_redis_stop(&redis);
+    return tap_done();
+}

@@ -1,0 +1,106 @@
+/*
+ * What a config says of the central store, and what it may not say.
+ */
+#include "edge/settings/settings_central.h"
+
+#include "edge/settings/settings_users.h"
+#include "tests/lib/tap.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct settings settings;
+static struct error error;
+
+/* A config with these words under `central`. */
+static bool reads(const char *words)
+{
+    char text[2048];
+    (void)snprintf(text, sizeof text, "node: a\nlimits: [{name: default, capacity: 5, rate: 1/s}]\ncentral: {%s}\n",
+                   words);
+    error.text[0] = '\0';
+    return settings_parse(&settings, bytes_of(text), "c.yaml", &error);
+}
+
+static bool refuses(const char *words, const char *sentence)
+{
+    return !reads(words) && strcmp(error.text, sentence) == 0;
+}
+
+static void test_values(void)
+{
+    OK(reads("address: 'redis.internal:6379'") && settings_have_central(&settings) && settings.node.has_central,
+       "an address alone is enough");
+    OK(strcmp(settings.central.prefix, "headgate:") == 0 && settings.central.timeout_ns == 50000000,
+       "what else is by default");
+    OK(reads("address: '[::1]:6379', user: u, password: p, prefix: 'a:', timeout: 1s") &&
+           strcmp(settings.central.address, "[::1]:6379") == 0 && settings.central.timeout_ns == 1000000000,
+       "all of it");
+    OK(settings_fetch_secrets(&settings, "c.yaml", &error) && strcmp(settings.central.secret, "p") == 0,
+       "the password is what is sent");
+    settings_hide_secrets(&settings);
+    OK_STRING(settings.central.password, "(given)", "and not shown");
+}
+
+static void test_places(void)
+{
+    char path[] = "/tmp/headgate-central-XXXXXX", words[128];
+    const int file = mkstemp(path);
+    OK(file >= 0 && write(file, "of-a-file\n", 10) == 10 && close(file) == 0, "a file");
+    (void)snprintf(words, sizeof words, "address: 'h:1', password_file: %s", path);
+    OK(reads(words) && settings_fetch_secrets(&settings, "c.yaml", &error) &&
+           strcmp(settings.central.secret, "of-a-file") == 0 && settings.central.password[0] == '\0',
+       "a password in a file");
+    (void)chmod(path, 0644);
+    OK(!settings_fetch_secrets(&settings, "c.yaml", &error) &&
+           strstr(error.text, "c.yaml: central.password_file is '") && strstr(error.text, "others cannot read"),
+       "which others may not read");
+    (void)unlink(path);
+    OK(!settings_fetch_secrets(&settings, "c.yaml", &error) &&
+           strstr(error.text, "c.yaml: central.password_file: "),
+       "and which must be there");
+    (void)setenv("CENTRAL_PASSWORD", "of-a-variable", 1);
+    OK(reads("address: 'h:1', password_env: CENTRAL_PASSWORD") &&
+           settings_fetch_secrets(&settings, "c.yaml", &error) &&
+           strcmp(settings.central.secret, "of-a-variable") == 0,
+       "a password in a variable");
+    (void)unsetenv("CENTRAL_PASSWORD");
+    OK(!settings_fetch_secrets(&settings, "c.yaml", &error) &&
+           strstr(error.text, "central.password_env is 'CENTRAL"),
+       "which must be there as well");
+}
+
+static void test_mistakes(void)
+{
+    OK(refuses("timeout: 50ms", "c.yaml:3: central.address is missing: expected the store's host and port such as "
+                                "redis.internal:6379"),
+       "no address");
+    OK(refuses("address: '*:6379'",
+               "c.yaml:3: central.address is '*:6379': expected the store's host and port such as "
+               "redis.internal:6379"),
+       "no host");
+    OK(refuses("address: 'h:1', password: a, password_env: B",
+               "c.yaml:3: central has 2 of password, password_file and password_env: expected one of them"),
+       "two passwords");
+    OK(refuses("address: 'h:1', user: a",
+               "c.yaml:3: central.user is 'a': expected a password with it, or no such key"),
+       "a user without a password");
+    OK(refuses("address: 'h:1', timeout: 6s",
+               "c.yaml:3: central.timeout is '6s': expected a duration from 1 ms to 5 s, such as 100ms or 2s"),
+       "a timeout that is too long");
+    OK(refuses("address: 'h:1', password: (given)", "c.yaml:3: central.password is '(given)': expected the value "
+                                                    "itself: headgated prints it with --show-secrets"),
+       "a config that was printed without secrets");
+}
+
+int main(void)
+{
+    if (sodium_init() < 0)
+        return 1;
+    test_values();
+    test_places();
+    test_mistakes();
+    return tap_done();
+}
