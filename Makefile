@@ -204,7 +204,9 @@ endef
 $(eval $(call part_rule,limiter,$(O)/src/edge/library/limiter.o $(O)/src/edge/process/memory.o,$(foreach r,limit base,$(call archive,$(r)))))
 client_objects := $(patsubst %.c,$(O)/%.o,$(wildcard src/edge/library/client*.c))
 $(eval $(call part_rule,client,$(client_objects),$(foreach r,edge wire base,$(call archive,$(r)))))
-PARTS := $(B)/library/limiter.o $(B)/library/client.o
+# It calls both others by their public names.
+$(eval $(call part_rule,daemons,$(patsubst %.c,$(O)/%.o,$(wildcard src/edge/library/daemons*.c) src/edge/process/clock.c),))
+PARTS := $(B)/library/limiter.o $(B)/library/client.o $(B)/library/daemons.o
 
 $(B)/libheadgate.a: $(PARTS)
 	$(SAY) AR $@
@@ -397,7 +399,7 @@ TSAN := $(patsubst %.c,build/tsan/%,$(wildcard tests/unit/base/gate.c tests/unit
 
 # The end-to-end tests again, with daemons under ASan and UBSan; not those that measure speed or
 # compile, nor what runs with TSan.
-E2E_ASAN := $(patsubst %,build/asan/%,$(filter-out %/dashboard.t %/docs.t %/floods.t %/integrations.t %/kubernetes.t %/library.t %/load.t %/threads.t %/up.t,$(wildcard tests/e2e/*.t)))
+E2E_ASAN := $(patsubst %,build/asan/%,$(filter-out %/dashboard.t %/docs.t %/failover.t %/floods.t %/integrations.t %/kubernetes.t %/library.t %/load.t %/threads.t %/up.t,$(wildcard tests/e2e/*.t)))
 # And with TSan what makes several threads of a daemon work.
 E2E_TSAN := build/tsan/tests/e2e/threads.t
 build/asan/tests/e2e/%.t build/tsan/tests/e2e/%.t: tests/e2e/%.t

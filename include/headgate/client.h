@@ -134,6 +134,9 @@ enum headgate_client_status headgate_client_check(struct headgate_client *client
 enum headgate_client_status headgate_client_ask(struct headgate_client *client, size_t count,
                                                 const char *const *words, struct headgate_client_verdict *verdict);
 
+/* Reads the reply to a CHECK or a PEEK without VERBOSE. False: it has another form. */
+bool headgate_client_read_verdict(const struct headgate_reply *reply, struct headgate_client_verdict *verdict);
+
 /* ---- for event loops ---- */
 
 enum { HEADGATE_CLIENT_READ = 1, HEADGATE_CLIENT_WRITE = 2 };

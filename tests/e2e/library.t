@@ -34,7 +34,8 @@ sub write_file {
 my ($said, $done) = run("make -C $source -s FLAVOUR=release install DESTDIR=$root PREFIX=/opt/headgate");
 ok($done, 'make install') or BAIL_OUT('nothing is installed');
 ok(-f "$installed/$_", "$_ is installed")
-    for qw(include/headgate/limiter.h include/headgate/client.h lib/libheadgate.a lib/libheadgate.so.0
+    for qw(include/headgate/limiter.h include/headgate/client.h include/headgate/daemons.h
+           lib/libheadgate.a lib/libheadgate.so.0
            lib/libheadgate.so lib/pkgconfig/headgate.pc);
 ok(-x "$installed/bin/$_", "$_ is installed") for qw(headgated headgate);
 
@@ -72,10 +73,9 @@ acme: allowed, 600 of 1000 left
 12 allowed, 11 refused, 3 keys
 END
 
-# A C++ program with words of its own that our rooms use as well, and both headers.
+# A C++ program with words of its own that our rooms use as well, and all headers.
 my $cxx = write_file('user.cc', <<'END');
-#include <headgate/client.h>
-#include <headgate/limiter.h>
+#include <headgate/daemons.h>
 #include <iostream>
 #include <string>
 
@@ -131,7 +131,7 @@ for my $kind (['shared', $shared], ['static', $static]) {
     }
 }
 
-my $both = "#include <headgate/limiter.h>\n#include <headgate/client.h>\n";
+my $both = "#include <headgate/limiter.h>\n#include <headgate/daemons.h>\n";
 my $c99 = write_file('headers.c', "${both}int main(void) { return 0; }\n");
 ok((run("gcc -std=c99 $strict $flags -fsyntax-only $c99"))[1], 'the headers are C99');
 done_testing();

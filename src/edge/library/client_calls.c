@@ -118,9 +118,9 @@ enum headgate_client_status headgate_client_can_access(struct headgate_client *c
     return HEADGATE_CLIENT_OK;
 }
 
-/* Reads allowed, limit, remaining, retry_after_ms, reset_after_ms and rule; a later version may
- * append elements. */
-static bool read_verdict(const struct headgate_reply *reply, struct headgate_client_verdict *verdict)
+/* The elements are allowed, limit, remaining, retry_after_ms, reset_after_ms and rule; a later version may append
+ * others. */
+bool headgate_client_read_verdict(const struct headgate_reply *reply, struct headgate_client_verdict *verdict)
 {
     int64_t number[5];
     for (uint32_t i = 0; i < 5; i++) {
@@ -150,7 +150,7 @@ enum headgate_client_status headgate_client_ask(struct headgate_client *client, 
     enum headgate_client_status status = headgate_client_command(client, count, words, NULL, &reply);
     if (status != HEADGATE_CLIENT_OK)
         return status;
-    return read_verdict(reply, verdict) ? HEADGATE_CLIENT_OK : misunderstood(client, words[0]);
+    return headgate_client_read_verdict(reply, verdict) ? HEADGATE_CLIENT_OK : misunderstood(client, words[0]);
 }
 
 enum headgate_client_status headgate_client_check(struct headgate_client *client, const char *id, uint64_t cost,

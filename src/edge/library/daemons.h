@@ -1,0 +1,50 @@
+/*
+ * daemons: the connections of headgate_daemons, each with what is known of it. Internal to the library.
+ *
+ * The one idea: a connection is made beside the calls, a step at each call, so that a daemon that is away costs nothing
+ * while another one answers. include/headgate/daemons.h describes the calls. Clients and the
+ * limiter are used by their public calls, so that a program without clients is linked without TLS.
+ */
+#ifndef HEADGATE_EDGE_LIBRARY_DAEMONS_H
+#define HEADGATE_EDGE_LIBRARY_DAEMONS_H
+
+#include "headgate/daemons.h"
+
+enum link_state {
+    LINK_AWAY,       /* not connected; to be tried again at `next_ns` */
+    LINK_CONNECTING, /* until `next_ns` */
+    LINK_GREETING,   /* connected; the reply to AUTH is not there, until `next_ns` */
+    LINK_READY,
+};
+
+struct daemon_link {
+    struct headgate_client *client;
+    enum link_state state;
+    uint64_t next_ns;  /* by clock_monotonic_ns */
+    uint32_t pause_ms; /* of the next failure */
+    bool answered;     /* since it was connected */
+};
+
+struct headgate_daemons {
+    struct daemon_link link[HEADGATE_DAEMONS_MAX];
+    size_t count;
+    uint32_t timeout_ms, connect_timeout_ms, pause_min_ms, pause_max_ms;
+    char *user, *password;
+    enum headgate_absence absence;
+    struct headgate_limiter *local; /* NULL unless the absence is LOCAL */
+    uint64_t random;
+    char message[256];
+};
+
+/* Keeps the sentence about what failed. */
+void daemons_say(struct headgate_daemons *daemons, const char *sentence);
+/* Closes the connection, and says when it is tried again. */
+void link_fail(struct headgate_daemons *daemons, struct daemon_link *link, const char *sentence, uint64_t now_ns);
+/* Does what needs no waiting for all connections: begins, goes on, gives up, notices what was closed. */
+void links_step(struct headgate_daemons *daemons, uint64_t now_ns);
+/* The nearest connection that is ready; NULL: none is. */
+struct daemon_link *links_ready(struct headgate_daemons *daemons);
+/* Waits until a connection that is being made goes on, or `until_ns`. False: none is being made. */
+bool links_wait(struct headgate_daemons *daemons, uint64_t until_ns);
+
+#endif

@@ -1,0 +1,156 @@
+/*
+ * Connections to several daemons: made and given up step by step, tried again after pauses that double, each between
+ * half and the whole of what it is, so that the clients of a daemon that comes back do not come all at once.
+ */
+#include "edge/library/daemons.h"
+
+#include "edge/process/clock.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+void daemons_say(struct headgate_daemons *daemons, const char *sentence)
+{
+    (void)snprintf(daemons->message, sizeof daemons->message, "%s", sentence);
+}
+
+/* xorshift64*: pauses need chance, not secrets. */
+static uint64_t next_random(struct headgate_daemons *daemons)
+{
+    uint64_t x = daemons->random;
+    x ^= x >> 12;
+    x ^= x << 25;
+    x ^= x >> 27;
+    daemons->random = x;
+    return x * 0x2545f4914f6cdd1du;
+}
+
+void link_fail(struct headgate_daemons *daemons, struct daemon_link *link, const char *sentence, uint64_t now_ns)
+{
+    const uint64_t pause_ns = (uint64_t)link->pause_ms * 1000000;
+    if (sentence != NULL)
+        daemons_say(daemons, sentence);
+    headgate_client_close(link->client);
+    link->state = LINK_AWAY;
+    link->next_ns = now_ns + pause_ns / 2 + next_random(daemons) % (pause_ns / 2 + 1);
+    link->pause_ms = link->pause_ms < daemons->pause_max_ms / 2 ? 2 * link->pause_ms : daemons->pause_max_ms;
+}
+
+/* ---- steps ---- */
+
+static void become_ready(struct headgate_daemons *daemons, struct daemon_link *link)
+{
+    link->state = LINK_READY;
+    link->pause_ms = daemons->pause_min_ms;
+    link->answered = false;
+}
+
+static void begin(struct headgate_daemons *daemons, struct daemon_link *link, uint64_t now_ns)
+{
+    if (headgate_client_start(link->client) != HEADGATE_CLIENT_OK) {
+        link_fail(daemons, link, headgate_client_message(link->client), now_ns);
+        return;
+    }
+    link->state = LINK_CONNECTING;
+    link->next_ns = now_ns + (uint64_t)daemons->connect_timeout_ms * 1000000;
+}
+
+static enum headgate_client_status queue_auth(const struct headgate_daemons *daemons, struct daemon_link *link)
+{
+    const char *words[3] = {"AUTH", daemons->user ? daemons->user : daemons->password, daemons->password};
+    return headgate_client_queue(link->client, daemons->user ? 3 : 2, words, NULL);
+}
+
+/* The handshake of TCP and TLS, and then AUTH. */
+static void go_on_connecting(struct headgate_daemons *daemons, struct daemon_link *link, uint64_t now_ns)
+{
+    enum headgate_client_status status =
+        headgate_client_step(link->client, HEADGATE_CLIENT_READ | HEADGATE_CLIENT_WRITE);
+    if (status == HEADGATE_CLIENT_AGAIN)
+        return;
+    if (status == HEADGATE_CLIENT_OK && daemons->password != NULL) {
+        status = queue_auth(daemons, link);
+        link->state = LINK_GREETING;
+    } else if (status == HEADGATE_CLIENT_OK) {
+        become_ready(daemons, link);
+    }
+    if (status != HEADGATE_CLIENT_OK)
+        link_fail(daemons, link, headgate_client_message(link->client), now_ns);
+}
+
+static void go_on_greeting(struct headgate_daemons *daemons, struct daemon_link *link, uint64_t now_ns)
+{
+    const struct headgate_reply *reply;
+    (void)headgate_client_step(link->client, HEADGATE_CLIENT_READ | HEADGATE_CLIENT_WRITE);
+    const enum headgate_client_status status = headgate_client_poll(link->client, &reply);
+    if (status == HEADGATE_CLIENT_OK)
+        become_ready(daemons, link);
+    else if (status != HEADGATE_CLIENT_AGAIN)
+        link_fail(daemons, link, headgate_client_message(link->client), now_ns);
+}
+
+/* A connection that its daemon closed while nobody asked is noticed before anything is sent on it. */
+static void look_at_ready(struct headgate_daemons *daemons, struct daemon_link *link, uint64_t now_ns)
+{
+    if (headgate_client_step(link->client, HEADGATE_CLIENT_READ) == HEADGATE_CLIENT_OK)
+        return;
+    const bool idle = link->answered;
+    link_fail(daemons, link, headgate_client_message(link->client), now_ns);
+    if (idle)
+        link->next_ns = now_ns; /* a daemon that closes an idle connection may well be there */
+}
+
+static void step(struct headgate_daemons *daemons, struct daemon_link *link, uint64_t now_ns)
+{
+    if (link->state == LINK_READY)
+        look_at_ready(daemons, link, now_ns);
+    if (link->state == LINK_AWAY && now_ns >= link->next_ns)
+        begin(daemons, link, now_ns);
+    if (link->state == LINK_CONNECTING)
+        go_on_connecting(daemons, link, now_ns);
+    if (link->state == LINK_GREETING)
+        go_on_greeting(daemons, link, now_ns);
+    if ((link->state == LINK_CONNECTING || link->state == LINK_GREETING) && now_ns >= link->next_ns)
+        link_fail(daemons, link, "no connection in time", now_ns);
+}
+
+struct daemon_link *links_ready(struct headgate_daemons *daemons)
+{
+    for (size_t i = 0; i < daemons->count; i++)
+        if (daemons->link[i].state == LINK_READY)
+            return &daemons->link[i];
+    return NULL;
+}
+
+/* Farther daemons than the one that answers are left alone. */
+void links_step(struct headgate_daemons *daemons, uint64_t now_ns)
+{
+    for (size_t i = 0; i < daemons->count; i++) {
+        step(daemons, &daemons->link[i], now_ns);
+        if (daemons->link[i].state == LINK_READY)
+            return;
+    }
+}
+
+bool links_wait(struct headgate_daemons *daemons, uint64_t until_ns)
+{
+    struct pollfd ready[HEADGATE_DAEMONS_MAX];
+    nfds_t count = 0;
+    const uint64_t now_ns = clock_monotonic_ns();
+    for (size_t i = 0; i < daemons->count; i++) {
+        const struct daemon_link *link = &daemons->link[i];
+        if (link->state != LINK_CONNECTING && link->state != LINK_GREETING)
+            continue;
+        const int wanted = headgate_client_wanted(link->client);
+        ready[count++] = (struct pollfd){.fd = headgate_client_fd(link->client),
+                                         .events = (short)((wanted & HEADGATE_CLIENT_READ ? POLLIN : 0) |
+                                                           (wanted & HEADGATE_CLIENT_WRITE ? POLLOUT : 0))};
+        until_ns = link->next_ns < until_ns ? link->next_ns : until_ns;
+    }
+    if (count == 0)
+        return false;
+    if (now_ns < until_ns)
+        (void)poll(ready, count, (int)((until_ns - now_ns + 999999) / 1000000));
+    return true;
+}

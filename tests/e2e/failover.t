@@ -1,0 +1,54 @@
+#!/usr/bin/perl
+# docs/examples/daemons.c and daemons.py through daemons that are killed, stopped and started again: every request is
+# answered, what was sent and not answered is not sent again, and the nearest daemon answers again once it is back.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Headgate;
+use IPC::Open2;
+use Test::More;
+
+my $scratch = Headgate::scratch();
+my @limits = ({name => 'default', capacity => 1000, rate => '1/h', default => 'true'});
+my $cluster = Headgate::cluster(regions => ['near', 'far'], limits => \@limits, interval => '20ms')->start;
+$cluster->wait_met(60) or die 'the daemons did not meet';
+my @daemons = map { $cluster->daemon($_) } qw(near far);
+my @addresses = map { "127.0.0.1:$_->{ports}{clients}" } @daemons;
+
+my $root = $Headgate::root;
+my ($status, $out, $err) = Headgate::run(60, 'sh', '-c', "gcc -std=c11 '$root/docs/examples/daemons.c' "
+    . "-I'$root/include' '$Headgate::build/libheadgate.a' -lsodium -lssl -lcrypto -o '$scratch/daemons'");
+is($status, 0, 'the example is built') or diag($err);
+
+for my $program (['C', "$scratch/daemons"], ['Python', '/usr/bin/python3', "$root/docs/examples/daemons.py"]) {
+    my ($language, @words) = @$program;
+    subtest $language => sub {
+        my $pid = open2(my $from, my $to, @words, @addresses);
+        my $ask = sub {
+            my ($name) = @_;
+            syswrite $to, "$name\n";
+            my $line = <$from> // '';
+            return $line =~ /^\Q$name\E: (go ahead|not now), said by (\S+?)(, and perhaps charged)?$/
+                ? {allowed => $1 eq 'go ahead', by => $2, perhaps => !!$3} : {by => "?: $line"};
+        };
+        my $name = lc $language;
+        is($ask->($name)->{by}, $addresses[0], 'the nearest is asked');
+        $daemons[0]->kill9;
+        my @said = map { $ask->($name) } 1 .. 20;
+        is(scalar(grep { $_->{by} eq $addresses[1] } @said), 20, 'killed: the other one answers all');
+        $daemons[0]->spawn;
+        ok(Headgate::wait_until(120, sub { $ask->($name)->{by} eq $addresses[0] }), 'started: it is asked again');
+        $daemons[0]->signal('STOP');
+        my $lost = $ask->($name);
+        is($lost->{by}, 'nobody', 'stopped: what was sent is not sent again');
+        is($ask->($name)->{by}, $addresses[1], 'the next request goes to the other');
+        $daemons[0]->signal('CONT');
+        ok(Headgate::wait_until(120, sub { $ask->($name)->{by} eq $addresses[0] }), 'and back');
+        close $to;
+        waitpid $pid, 0;
+        is($?, 0, 'it ends in peace');
+    };
+}
+ok($cluster->stop(60), 'so do the daemons');
+done_testing();

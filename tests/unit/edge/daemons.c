@@ -1,0 +1,364 @@
+/*
+ * Several daemons behind one call, played by threads: one that is away, silent, drops what it heard, is loading, wants
+ * a password, comes back. What was sent to one of them is never sent to another, unless it takes nothing.
+ */
+#include "headgate/daemons.h"
+
+#include "tests/lib/tap.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum manner {
+    ANSWERS,
+    SILENT, /* hears, and says nothing */
+    DROPS,  /* hears, and closes */
+    LOADING,
+    REFUSES, /* says that the words are wrong */
+    BABBLES, /* answers in another form */
+    GUARDED, /* wants AUTH first */
+};
+
+enum { CLIENTS_MAX = 8 };
+
+struct fake {
+    pthread_t thread;
+    int listener;
+    char address[64];
+    _Atomic enum manner manner;
+    atomic_bool ends, shuts; /* shuts: closes its connections once */
+    atomic_uint checks, peeks, connections;
+    int client[CLIENTS_MAX];
+    bool greeted[CLIENTS_MAX];
+    uint32_t count;
+};
+
+static void say(int fd, const char *text)
+{
+    (void)send(fd, text, strlen(text), MSG_NOSIGNAL);
+}
+
+/* Answers one request. False: the connection ends. */
+static bool serve(struct fake *fake, uint32_t at, const char *request)
+{
+    const int fd = fake->client[at];
+    if (strstr(request, "\r\nAUTH\r\n")) {
+        fake->greeted[at] = strstr(request, "\r\nann\r\n") && strstr(request, "\r\nsecret\r\n");
+        say(fd, fake->greeted[at] ? "+OK\r\n" : "-WRONGPASS wrong\r\n");
+        return true;
+    }
+    atomic_fetch_add(strstr(request, "\r\nPEEK\r\n") ? &fake->peeks : &fake->checks, 1);
+    switch (atomic_load(&fake->manner)) {
+    case SILENT:
+        return true;
+    case DROPS:
+        return false;
+    case LOADING:
+        say(fd, "-LOADING rules of peers are on their way\r\n");
+        return true;
+    case REFUSES:
+        say(fd, "-ERR unknown rule 'x'\r\n");
+        return true;
+    case BABBLES:
+        say(fd, "*1\r\n:1\r\n");
+        return true;
+    case GUARDED:
+    case ANSWERS:
+        break;
+    }
+    say(fd, atomic_load(&fake->manner) == GUARDED && !fake->greeted[at]
+                ? "-NOAUTH Authentication required.\r\n"
+                : "*6\r\n:1\r\n:10\r\n:9\r\n:0\r\n:100\r\n$4\r\nslow\r\n");
+    return true;
+}
+
+static void let_go(struct fake *fake, uint32_t at)
+{
+    (void)close(fake->client[at]);
+    fake->count--;
+    fake->client[at] = fake->client[fake->count];
+    fake->greeted[at] = fake->greeted[fake->count];
+}
+
+static void look_at(struct fake *fake, const struct pollfd *ready, uint32_t count)
+{
+    char request[512];
+    for (uint32_t i = count; i-- > 0;) {
+        if (ready[i + 1].revents == 0)
+            continue;
+        const ssize_t got = recv(fake->client[i], request, sizeof request - 1, 0);
+        if (got > 0)
+            request[got] = '\0';
+        if (got <= 0 || !serve(fake, i, request))
+            let_go(fake, i);
+    }
+}
+
+static void *run(void *argument)
+{
+    struct fake *fake = argument;
+    while (!atomic_load(&fake->ends)) {
+        struct pollfd ready[CLIENTS_MAX + 1] = {{.fd = fake->listener, .events = POLLIN}};
+        const uint32_t count = fake->count;
+        for (uint32_t i = 0; i < count; i++)
+            ready[i + 1] = (struct pollfd){.fd = fake->client[i], .events = POLLIN};
+        (void)poll(ready, count + 1, 1);
+        look_at(fake, ready, count);
+        if (atomic_exchange(&fake->shuts, false))
+            while (fake->count > 0)
+                let_go(fake, 0);
+        if (ready[0].revents && fake->count < CLIENTS_MAX) {
+            fake->greeted[fake->count] = false;
+            fake->client[fake->count++] = accept(fake->listener, NULL, NULL);
+            atomic_fetch_add(&fake->connections, 1);
+        }
+    }
+    while (fake->count > 0)
+        let_go(fake, 0);
+    return NULL;
+}
+
+/* Listens at `port`, or at any if it is 0. */
+static void fake_open(struct fake *fake, enum manner manner, uint16_t port)
+{
+    struct sockaddr_in here = {.sin_family = AF_INET,
+                               .sin_port = htons(port),
+                               .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof here;
+    const int on = 1;
+    *fake = (struct fake){.listener = socket(AF_INET, SOCK_STREAM, 0), .manner = manner};
+    (void)setsockopt(fake->listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    int failed = bind(fake->listener, (struct sockaddr *)(void *)&here, size) || listen(fake->listener, 16) ||
+                 getsockname(fake->listener, (struct sockaddr *)(void *)&here, &size) ||
+                 pthread_create(&fake->thread, NULL, run, fake);
+    assert(!failed);
+    (void)snprintf(fake->address, sizeof fake->address, "127.0.0.1:%d", ntohs(here.sin_port));
+}
+
+static void fake_close(struct fake *fake)
+{
+    atomic_store(&fake->ends, true);
+    (void)pthread_join(fake->thread, NULL);
+    (void)close(fake->listener);
+}
+
+static uint16_t port_of(const struct fake *fake)
+{
+    return (uint16_t)strtoul(strchr(fake->address, ':') + 1, NULL, 10);
+}
+
+/* ---- asking ---- */
+
+static struct headgate_daemons_options options;
+static const char *addresses[3];
+static struct headgate_daemons *daemons;
+static struct headgate_daemons_answer answer;
+
+/* Two daemons; pauses are short, so that a test need not wait for long. */
+static void begin(const struct fake *near, const struct fake *far)
+{
+    addresses[0] = near->address;
+    addresses[1] = far->address;
+    options = (struct headgate_daemons_options){.addresses = addresses,
+                                                .address_count = 2,
+                                                .pause_min_ms = 20,
+                                                .pause_max_ms = 40};
+    options.client.timeout_ms = 10000;
+}
+
+static void open_daemons(void)
+{
+    char error[256] = "";
+    daemons = headgate_daemons_create(&options, error, sizeof error);
+    OK(daemons != NULL, "%s", error[0] ? error : "daemons are named");
+}
+
+static enum headgate_client_status ask(const char *command)
+{
+    const char *const words[] = {command, "user=alice", "COST", "2"};
+    return headgate_daemons_ask(daemons, 4, words, &answer);
+}
+
+/* Asks until daemon `index` answers, for a while. */
+static bool until_answered_by(size_t index)
+{
+    for (int i = 0; i < 1000; i++) {
+        if (ask("PEEK") == HEADGATE_CLIENT_OK && answer.decided && answer.daemon == index)
+            return true;
+        const struct timespec a_little = {.tv_nsec = 10000000};
+        (void)nanosleep(&a_little, NULL);
+    }
+    return false;
+}
+
+static void test_nearest(void)
+{
+    struct fake near, far;
+    fake_open(&near, ANSWERS, 0);
+    fake_open(&far, ANSWERS, 0);
+    const uint16_t port = port_of(&near);
+    begin(&near, &far);
+    open_daemons();
+    OK(ask("CHECK") == HEADGATE_CLIENT_OK && answer.decided && answer.daemon == 0, "the nearest daemon is asked");
+    OK(answer.verdict.allowed && answer.verdict.limit == 10 && answer.verdict.remaining == 9 &&
+           strcmp(answer.verdict.rule, "slow") == 0,
+       "and its verdict is told");
+    OK_U64(atomic_load(&far.connections), 0, "the other one is left alone");
+    atomic_store(&near.shuts, true);
+    while (atomic_load(&near.shuts))
+        ;
+    OK(ask("CHECK") == HEADGATE_CLIENT_OK && answer.decided && answer.daemon == 0,
+       "a connection that was closed meanwhile is made anew");
+    fake_close(&near);
+    OK(ask("CHECK") == HEADGATE_CLIENT_OK && answer.decided && answer.daemon == 1,
+       "one that is away is passed over");
+    OK_U64(atomic_load(&far.checks), 1, "the request was sent once");
+    fake_open(&near, ANSWERS, port);
+    OK(until_answered_by(0), "and asked again when it is back");
+    headgate_daemons_destroy(&daemons);
+    OK(daemons == NULL, "destroyed");
+    fake_close(&near);
+    fake_close(&far);
+}
+
+/* What takes tokens is never sent twice. */
+static void test_once(void)
+{
+    struct fake near, far;
+    fake_open(&near, DROPS, 0);
+    fake_open(&far, ANSWERS, 0);
+    begin(&near, &far);
+    open_daemons();
+    OK(ask("CHECK") == HEADGATE_CLIENT_OK && !answer.decided && answer.maybe_charged && !answer.verdict.allowed,
+       "a daemon that goes with the request may have charged it: refused, and said");
+    OK(atomic_load(&near.checks) == 1 && atomic_load(&far.checks) == 0, "nobody else is asked");
+    OK(ask("CHECK") == HEADGATE_CLIENT_OK && answer.decided && answer.daemon == 1,
+       "the next request goes to another");
+    headgate_daemons_destroy(&daemons);
+    open_daemons();
+    OK(ask("PEEK") == HEADGATE_CLIENT_OK && answer.decided && answer.daemon == 1, "a PEEK is sent again");
+    OK(atomic_load(&near.peeks) == 1 && atomic_load(&far.peeks) == 1, "to another one");
+    headgate_daemons_destroy(&daemons);
+    atomic_store(&near.manner, SILENT);
+    options.client.timeout_ms = 200;
+    open_daemons();
+    OK(ask("CHECK") == HEADGATE_CLIENT_OK && !answer.decided && answer.maybe_charged, "nor after a silence");
+    OK_U64(atomic_load(&far.checks), 1, "is it sent to another");
+    OK_STRING(headgate_daemons_message(daemons), "a daemon did not answer in time", "why");
+    headgate_daemons_destroy(&daemons);
+    options.client.timeout_ms = 2000;
+    open_daemons();
+    OK(ask("PEEK") == HEADGATE_CLIENT_OK && answer.decided && answer.daemon == 1, "a PEEK leaves time for another");
+    headgate_daemons_destroy(&daemons);
+    fake_close(&near);
+    fake_close(&far);
+}
+
+static void test_manners(void)
+{
+    struct fake near, far;
+    fake_open(&near, LOADING, 0);
+    fake_open(&far, ANSWERS, 0);
+    begin(&near, &far);
+    open_daemons();
+    OK(ask("CHECK") == HEADGATE_CLIENT_OK && answer.decided && answer.daemon == 1, "LOADING: another one decides");
+    atomic_store(&near.manner, REFUSES);
+    headgate_daemons_destroy(&daemons);
+    open_daemons();
+    OK(ask("CHECK") == HEADGATE_CLIENT_REFUSED && !answer.verdict.allowed, "a mistake is a mistake everywhere");
+    OK_STRING(headgate_daemons_message(daemons), "ERR unknown rule 'x'", "which it says");
+    atomic_store(&near.manner, BABBLES);
+    OK(ask("CHECK") == HEADGATE_CLIENT_PROTOCOL, "an answer of another form");
+    OK(ask("GET") == HEADGATE_CLIENT_USAGE, "other commands are none");
+    headgate_daemons_destroy(&daemons);
+    atomic_store(&near.manner, GUARDED);
+    options.user = "ann";
+    options.password = "secret";
+    open_daemons();
+    OK(ask("CHECK") == HEADGATE_CLIENT_OK && answer.decided && answer.daemon == 0, "a password is said first");
+    headgate_daemons_destroy(&daemons);
+    options.password = "wrong";
+    open_daemons();
+    OK(ask("CHECK") == HEADGATE_CLIENT_OK && !answer.decided && !answer.maybe_charged, "a wrong one opens nothing");
+    OK_STRING(headgate_daemons_message(daemons), "WRONGPASS wrong", "why");
+    headgate_daemons_destroy(&daemons);
+    fake_close(&near);
+    fake_close(&far);
+}
+
+static void test_absence(void)
+{
+    struct fake near, far;
+    fake_open(&near, ANSWERS, 0);
+    fake_open(&far, ANSWERS, 0);
+    begin(&near, &far);
+    fake_close(&near);
+    fake_close(&far);
+    open_daemons();
+    OK(ask("CHECK") == HEADGATE_CLIENT_OK && !answer.decided && !answer.maybe_charged && !answer.verdict.allowed,
+       "nobody is there: closed");
+    headgate_daemons_destroy(&daemons);
+    options.absence = HEADGATE_ABSENCE_OPEN;
+    open_daemons();
+    OK(ask("CHECK") == HEADGATE_CLIENT_OK && !answer.decided && answer.verdict.allowed, "or open");
+    headgate_daemons_destroy(&daemons);
+    options.absence = HEADGATE_ABSENCE_LOCAL;
+    options.local = (struct headgate_limit){.capacity = 5, .rate_tokens = 1, .period_ns = 3600000000000};
+    open_daemons();
+    unsigned allowed = 0;
+    for (int i = 0; i < 5; i++)
+        allowed += ask("CHECK") == HEADGATE_CLIENT_OK && answer.verdict.allowed;
+    OK_U64(allowed, 2, "or by a limiter of its own, which counts costs");
+    OK(answer.verdict.limit == 5 && answer.verdict.remaining == 1 && answer.verdict.retry_after_ms > 3000000,
+       "with its figures");
+    OK(ask("PEEK") == HEADGATE_CLIENT_OK && !answer.verdict.allowed, "a PEEK asks it as well");
+    headgate_daemons_destroy(&daemons);
+}
+
+static const char *refused(struct headgate_daemons_options wrong)
+{
+    static char error[256];
+    error[0] = '\0';
+    daemons = headgate_daemons_create(&wrong, error, sizeof error);
+    assert(!daemons);
+    return error;
+}
+
+static void test_options(void)
+{
+    static const char *const here[] = {"127.0.0.1:1"}, *const none[] = {NULL};
+    const struct headgate_daemons_options fine = {.addresses = here, .address_count = 1};
+    struct headgate_daemons_options wrong = fine;
+    wrong.address_count = 17;
+    OK_STRING(refused(wrong), "address_count is out of range: expected 1 to 16 addresses", "too many");
+    wrong = fine;
+    wrong.addresses = none;
+    OK_STRING(refused(wrong), "an address is NULL: expected host:port", "no address");
+    wrong = fine;
+    wrong.client.address = "x";
+    OK_STRING(refused(wrong), "client.address is given: expected NULL, since addresses has them all", "two ways");
+    wrong = fine;
+    wrong.user = "ann";
+    OK_STRING(refused(wrong), "user is given without password: expected both", "half a user");
+    wrong = fine;
+    wrong.absence = HEADGATE_ABSENCE_LOCAL;
+    OK(strstr(refused(wrong), "expected") != NULL, "a limiter without a limit");
+    headgate_daemons_destroy(&daemons);
+}
+
+int main(void)
+{
+    test_nearest();
+    test_once();
+    test_manners();
+    test_absence();
+    test_options();
+    return tap_done();
+}
