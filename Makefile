@@ -9,6 +9,7 @@
 #   make unit         unit tests           make sim          the simulated cluster, 1,000 seeds
 #   make e2e          real processes       make sim-canary   planted bugs that it must find
 #   make fuzz         fuzz the decoders    make tidy         source rules, clang-tidy, cppcheck
+#   make model        the model of a takeover, tried whole: some minutes
 #   make pictures     the pictures of the dashboard in docs/pictures, anew
 #   make compose-check    three regions as containers (skips where no engine can be started)
 #   make package-check    the Debian packages in a clean Debian: install, run, remove, purge
@@ -249,6 +250,12 @@ $(B)/tests/sim: $(patsubst %.c,$(O)/%.o,$(wildcard tests/sim/*.c)) $(TEST_LIB) $
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
 
+MODEL := $(B)/tests/model/model
+$(MODEL): $(patsubst %.c,$(O)/%.o,$(wildcard tests/model/*.c))
+	$(SAY) LD $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^
+
 # tests/fuzz/fuzz_<what>.c is a libFuzzer target; here its main replays tests/fuzz/corpus/<what> and mutations.
 FUZZ_ROOMS := edge cluster wire rules limit base
 FUZZ := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -319,7 +326,7 @@ $(B)/tests/bench/library: $(O)/tests/bench/library.o $(B)/libheadgate.a $(call a
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
 .PHONY: test-programs
-test-programs: $(UNIT) $(SIM) $(FUZZ)
+test-programs: $(UNIT) $(SIM) $(FUZZ) $(MODEL)
 
 # Only what a compiler says of them; all that clang warns of, it does before it optimises.
 $(O)/%.read: %.c $(B)/flags
@@ -360,6 +367,11 @@ sim:
 .PHONY: sim-canary
 sim-canary:
 	tests/sim/canary/run
+
+# Every story with one start or return; tests/model/model.t tries those without any.
+.PHONY: model
+model: $(MODEL)
+	$(MODEL)
 
 e2e: all $(PEERS)
 	prove tests/e2e/*.t
@@ -427,7 +439,7 @@ check: deps
 	@HARNESS_RULESFILE=tests/order.yml prove -j3 \
 	    $(filter-out $(TSAN:build/tsan/%=build/release/%),$(UNIT_SOURCES:%.c=build/release/%)) \
 	    $(patsubst %.c,build/asan/%,$(UNIT_SOURCES) $(wildcard tests/fuzz/fuzz_*.c)) \
-	    $(TSAN) $(wildcard tests/sim/*.t tests/tidy/*.t tests/e2e/*.t) $(E2E_ASAN) $(E2E_TSAN)
+	    $(TSAN) $(wildcard tests/sim/*.t tests/model/*.t tests/tidy/*.t tests/e2e/*.t) $(E2E_ASAN) $(E2E_TSAN)
 
 # ---- a cluster to look at --------------------------------------------------------------------------
 

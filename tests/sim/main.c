@@ -13,6 +13,7 @@
  *       --odd            one node of three or more has another config, and must not decide
  *       --newer          some nodes say more than this release knows; --disks: all start anew, some from disks
  *   sim --scenarios [SEEDS] | --healing SEEDS     the model's scenarios; who is refused after a healed cut
+ *   sim --gone SEEDS                              what two regions admit while the third one is gone
  *   sim --search TRIALS | --search-seconds S [--refill]    adversarial schedules, without refill or with it
  *   sim --woven                                   the worst ones that are known: see woven.c
  *
@@ -40,7 +41,7 @@ struct arguments {
     double seconds;
     unsigned jobs;
     bool one, verbose, trace, hash, tap, keep_going, edits, disks, odd, newer, early, woven, grants, mild;
-    unsigned scenario_seeds, healing_seeds, pair_seeds;
+    unsigned scenario_seeds, healing_seeds, gone_seeds, pair_seeds;
     struct search_options search;
 };
 
@@ -299,7 +300,7 @@ static int usage(const char *program)
         "       %s (--seeds COUNT | --seconds S) [--from N] [--jobs J] [--known FILE] [--keep-going] [--tap]\n"
         "          [--only LETTERS of bfslc, or -] [--early] [--grants [--mild]] [--edits | --disks | --odd | "
         "--newer]\n"
-        "       %s (--scenarios | --healing) SEEDS [--tap]; %s --woven [--tap]\n"
+        "       %s (--scenarios | --healing | --gone) SEEDS [--tap]; %s --woven [--tap]\n"
         "       %s (--search TRIALS | --search-seconds S) [--refill] [--from N] [--tap]\n",
         program, program, program, program, program);
     return EX_USAGE;
@@ -359,6 +360,8 @@ static bool option(struct arguments *arguments, const char *word, const char *va
         arguments->scenario_seeds = (unsigned)whole;
     else if (strcmp(word, "--healing") == 0)
         arguments->healing_seeds = (unsigned)whole;
+    else if (strcmp(word, "--gone") == 0)
+        arguments->gone_seeds = (unsigned)whole;
     else if (strcmp(word, "--pairs") == 0)
         arguments->pair_seeds = (unsigned)whole;
     else if (strcmp(word, "--search") == 0)
@@ -378,6 +381,8 @@ static int run(struct arguments *arguments)
         return scenarios_run(sim, arguments->scenario_seeds, arguments->tap);
     if (arguments->healing_seeds > 0)
         return healing_run(sim, arguments->healing_seeds, arguments->tap);
+    if (arguments->gone_seeds > 0)
+        return gone_run(sim, arguments->gone_seeds, arguments->tap);
     if (arguments->pair_seeds > 0)
         return pairs_run(arguments->pair_seeds, arguments->tap);
     if (arguments->search.trials > 0 || arguments->search.seconds > 0) {

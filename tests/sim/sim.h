@@ -318,7 +318,7 @@ void story_admission(struct sim *sim, unsigned i, unsigned key, uint64_t cost);
 void story_views(struct sim *sim);
 const char *phase_name(enum phase phase);
 
-/* ---- scenarios.c, healing.c, search.c, pairs.c: print and return an exit status ---- */
+/* ---- scenarios.c, healing.c, gone.c, search.c, pairs.c: print and return an exit status ---- */
 struct search_options {
     uint64_t from, trials;
     double seconds; /* > 0: for so long, instead of so many trials */
@@ -329,6 +329,7 @@ int scenarios_run(struct sim *sim, unsigned seeds, bool tap);
 int healing_run(struct sim *sim, unsigned seeds, bool tap);
 /* One of the listed requests was decided. */
 void healing_note(struct sim *sim, bool allowed);
+int gone_run(struct sim *sim, unsigned seeds, bool tap);
 int search_run(const struct search_options *options);
 int woven_run(bool tap);
 /* Holds if every two features of plans meet, and each comes without the other, within so many seeds. */

@@ -1,0 +1,118 @@
+/*
+ * One of three even regions is gone for good: what the two others admit while they wait for its word, and once they do
+ * not (docs/operations.md, "Forgetting"). Nobody takes its share in either case. While it is waited for nothing
+ * settles, and each lives on its own share; when it is forgotten the two settle among themselves, and may use the
+ * whole limit.
+ */
+#include "tests/sim/sim.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MS UINT64_C(1000000)
+#define SECOND UINT64_C(1000000000)
+
+enum { NODES = 3, CAPACITY = 100, RATE = 100, ARRIVALS_MAX = 16384, LOADS = 2, OVERSHOOTS = 2 };
+
+/* The first two regions are there; the third one never starts. */
+static const uint64_t begin_ns = 8 * SECOND, load_ns = 20 * SECOND, forgotten_ns = 3 * SECOND;
+static const double demand = 2, utilisation_least = 0.95, waited_for_most = 0.75;
+static const char *const load_names[LOADS] = {"even load", "one region only"};
+static const uint64_t overshoots[OVERSHOOTS] = {0, 20};
+
+struct load_list {
+    struct arrival arrival[ARRIVALS_MAX];
+    size_t count;
+    double ideal; /* what one bucket would admit */
+};
+
+static void draw(struct load_list *list, unsigned load, uint64_t seed)
+{
+    struct random random;
+    double at = 0, before = 0, tokens = CAPACITY;
+    random_seed(&random, seed);
+    list->count = 0;
+    list->ideal = 0;
+    while ((at -= log(1 - random_unit(&random)) / (demand * RATE)) * 1e9 < (double)load_ns &&
+           list->count < ARRIVALS_MAX) {
+        tokens = fmin(CAPACITY, tokens + (at - before) * RATE);
+        before = at;
+        list->ideal += tokens >= 1;
+        tokens -= tokens >= 1;
+        uint8_t node = load == 0 ? (uint8_t)random_below(&random, NODES - 1) : 0;
+        list->arrival[list->count++] = (struct arrival){begin_ns + (uint64_t)(at * 1e9), node};
+    }
+}
+
+static void plan_world(struct sim *sim, uint64_t overshoot, uint64_t seed, bool forgotten)
+{
+    struct plan *plan = &sim->plan;
+    sim_clear(sim);
+    plan->seed = seed;
+    plan->nodes = plan->regions = NODES;
+    plan->keys = 1;
+    plan->key[0].id = (struct key_id){0x1234, 0x5678};
+    (void)limits_add(&plan->limits, "gone", CAPACITY, RATE, SECOND, overshoot);
+    for (unsigned i = 0; i < NODES; i++) {
+        plan->weight[i] = SHARE_ONE / NODES;
+        plan->node[i] = (struct plan_node){.region = (uint8_t)i, .clock_ns = SECOND * i, .start_ns = 7 * MS * i};
+        for (unsigned j = 0; j < NODES; j++)
+            plan->latency_ns[i][j] = 40 * MS;
+    }
+    plan->node[NODES - 1].start_ns = begin_ns + 2 * load_ns;
+    plan->latency_max_ns = 40 * MS;
+    plan->jitter = 32768;
+    plan->interval_ns = 100 * MS;
+    plan->silent_after_ns = plan->join_timeout_ns = plan->leave_timeout_ns = SECOND;
+    plan->forget_after_ns = forgotten ? forgotten_ns : 0;
+    plan->table_keys = 1024;
+    plan->log_keys_max = 65536;
+    plan->message_max_bytes = 1 << 20;
+    plan->safety_ns = begin_ns + load_ns;
+    sim->quiet_laws = true;
+}
+
+/* The part of what one bucket would admit. HUGE_VAL: more was spent than is declared. */
+static double measure(struct sim *sim, struct load_list *list, unsigned load, uint64_t overshoot, unsigned seeds,
+                      bool forgotten)
+{
+    double utilisation = 0;
+    for (unsigned seed = 1; seed <= seeds; seed++) {
+        draw(list, load, seed);
+        plan_world(sim, overshoot, seed, forgotten);
+        sim->arrivals = list->arrival;
+        sim->arrival_count = list->count;
+        bool ran = sim_run(sim);
+        const struct limit *limit = &sim->plan.limits.limit[0];
+        if (!ran || sim->truth[0].worst < -limit->overshoot_units - truth_rounding_units(limit))
+            return HUGE_VAL;
+        utilisation += (double)sim->truth[0].admitted_tokens / list->ideal / seeds;
+    }
+    return utilisation;
+}
+
+int gone_run(struct sim *sim, unsigned seeds, bool tap)
+{
+    struct load_list *list = calloc(1, sizeof *list);
+    unsigned broken = 0, tests = 0;
+    if (list == NULL)
+        return EXIT_FAILURE;
+    for (unsigned load = 0; load < LOADS; load++)
+        for (unsigned e = 0; e < OVERSHOOTS; e++) {
+            double waited_for = measure(sim, list, load, overshoots[e], seeds, false);
+            double forgotten = measure(sim, list, load, overshoots[e], seeds, true);
+            bool holds = waited_for <= waited_for_most && forgotten >= utilisation_least && forgotten < 2;
+            broken += !holds;
+            printf("# %s at %.0f times the limit, declared %" PRIu64 ": waited for %.3f, forgotten %.3f\n",
+                   load_names[load], demand, overshoots[e], waited_for, forgotten);
+            if (tap)
+                printf("%sok %u - %s, declared %" PRIu64 ": without the region that is gone they use the limit\n",
+                       holds ? "" : "not ", ++tests, load_names[load], overshoots[e]);
+        }
+    if (tap)
+        printf("1..%u\n", tests);
+    free(list);
+    return broken > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
