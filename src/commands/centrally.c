@@ -240,21 +240,70 @@ static bool ask(struct commands *commands, const struct parts *parts, enum centr
     return asked > 0;
 }
 
+/* What is in hand of a hot key decides, or a refusal a moment ago; or it waits for the call of another request. */
+static enum lease_outcome decide_by_lease(struct commands *commands, const struct charge *charges, uint32_t count,
+                                          struct parts *parts, bool again, uint32_t *ticket, uint64_t now_ns,
+                                          struct verdict *verdicts, bool *allowed)
+{
+    struct central_answer answer = {.count = 1};
+    uint32_t place;
+    if (commands->central == NULL || parts->unasked || parts->asked_count != 1 || parts->asked[0].floor_tokens > 0)
+        return LEASE_ASK;
+    const enum lease_outcome outcome =
+        central_decide(commands->central, &parts->asked[0], again, now_ns, &answer.figures[0], &place);
+    switch (outcome) {
+    case LEASE_ASK:
+        break;
+    case LEASE_WAIT:
+        *ticket = place | CENTRALLY_TICKET;
+        break;
+    case LEASE_ALLOWED:
+        put_central(commands->node, charges, parts, &answer, verdicts);
+        *allowed = finish(commands, charges, count, parts, true, now_ns, verdicts);
+        if (!*allowed)
+            central_put_back(commands->central, &parts->asked[0]);
+        break;
+    case LEASE_REFUSED:
+        put_central(commands->node, charges, parts, &answer, verdicts);
+        *allowed = refuse(commands, charges, count, parts, true, now_ns, verdicts);
+        break;
+    }
+    return outcome;
+}
+
+/*
+ * Looks at a ticket from before. CENTRAL_WAITS: the request waits on. CENTRAL_OVER: it has no ticket any more, and is
+ * decided as one that has waited. Otherwise *ticket says whether there is an answer, or a failure, for it.
+ */
+static enum central_state look(struct commands *commands, const struct parts *parts, enum central_way way,
+                               uint32_t *ticket)
+{
+    const struct central_answer *ignored;
+    enum central_state state = CENTRAL_ANSWERED;
+    const bool is_lease = (*ticket & CENTRALLY_TICKET) != 0 && (*ticket & LEASE_TICKET) != 0;
+    if (*ticket > 0 && !is_lease &&
+        ((*ticket & CENTRALLY_TICKET) == 0 ||
+         !central_is_of(commands->central, ticket_of(*ticket), way, parts->asked, parts->asked_count)))
+        patient_leave(commands, ticket); /* the rules have changed meanwhile */
+    if (*ticket > 0)
+        state = central_look(commands->central, ticket_of(*ticket), &ignored);
+    if (state == CENTRAL_OVER)
+        patient_leave(commands, ticket);
+    return state;
+}
+
 bool centrally_decide(struct commands *commands, const struct charge *charges, uint32_t count, bool take,
                       uint32_t *ticket, uint64_t now_ns, struct verdict *verdicts, bool *allowed)
 {
     const enum central_way way = take ? CENTRAL_TAKE : CENTRAL_PEEK;
-    const struct central_answer *ignored;
     struct parts parts;
     bool open;
     split(commands->node, charges, count, &parts);
     assert(parts.asked_count > 0);
-    if (*ticket > 0 && ((*ticket & CENTRALLY_TICKET) == 0 ||
-                        !central_is_of(commands->central, ticket_of(*ticket), way, parts.asked, parts.asked_count)))
-        patient_leave(commands, ticket); /* the rules have changed meanwhile */
+    const enum central_state state = look(commands, &parts, way, ticket);
+    if (*ticket > 0 && state == CENTRAL_WAITS)
+        return false;
     if (*ticket > 0) {
-        if (central_look(commands->central, ticket_of(*ticket), &ignored) == CENTRAL_WAITS)
-            return false;
         *allowed = decide_answered(commands, charges, count, take, &parts, ticket, now_ns, verdicts);
         return true;
     }
@@ -263,6 +312,12 @@ bool centrally_decide(struct commands *commands, const struct charge *charges, u
         *allowed = refuse(commands, charges, count, &parts, take, now_ns, verdicts);
         return true;
     }
+    const enum lease_outcome outcome =
+        take ? decide_by_lease(commands, charges, count, &parts, state == CENTRAL_OVER, ticket, now_ns, verdicts,
+                               allowed)
+             : LEASE_ASK;
+    if (outcome != LEASE_ASK)
+        return outcome != LEASE_WAIT;
     if (ask(commands, &parts, way, ticket, now_ns))
         return false;
     *allowed = decide_without(commands, charges, count, take, now_ns, verdicts, &open);

@@ -1,5 +1,7 @@
 #include "tests/lib/central_wire.h"
 
+#include "base/number.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -29,6 +31,7 @@ void test_wire_open(uint64_t timeout_ns, uint64_t now_ns)
     const struct central_wire wire = {.context = &test_wire, .send = on_send, .news = on_news};
     memset(&test_wire, 0, sizeof test_wire);
     test_wire.central = central_create(&wire, timeout_ns);
+    test_wire.now_ns = now_ns;
     assert(test_wire.central != NULL);
     central_connected(test_wire.central, true);
     (void)central_probe(test_wire.central, now_ns);
@@ -51,10 +54,13 @@ void test_wire_answer(const struct central_sent *sent, bool allowed, uint64_t re
 {
     struct central_answer answer = {.allowed = allowed, .count = sent->count};
     for (uint32_t i = 0; i < sent->count; i++)
-        answer.figures[i] = (struct central_figures){.allowed = allowed,
-                                                     .remaining_tokens = remaining,
-                                                     .retry_after_us = allowed ? 0 : 2000000,
-                                                     .reset_after_us = 5000000,
-                                                     .stamp = 1000 + sent->ticket};
-    central_answered(test_wire.central, sent->ticket, &answer);
+        answer.figures[i] =
+            (struct central_figures){.allowed = allowed,
+                                     .remaining_tokens = remaining,
+                                     .retry_after_us = allowed ? 0 : 2000000,
+                                     .reset_after_us = 5000000,
+                                     .stamp = 1000 + sent->ticket,
+                                     .extra =
+                                         allowed ? number_least(sent->charge[i].extra, test_wire.extra_most) : 0};
+    central_answered(test_wire.central, sent->ticket, &answer, test_wire.now_ns);
 }

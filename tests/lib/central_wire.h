@@ -19,6 +19,8 @@ struct central_sent {
 struct test_wire {
     struct central *central;
     bool broken; /* nothing can be sent */
+    uint64_t now_ns;     /* when answers come: the test sets it, where it matters */
+    uint64_t extra_most; /* so much of what is wished in advance is granted */
     uint32_t sent_count, news;
     struct central_sent sent[CENTRAL_SENT_MAX];
 };

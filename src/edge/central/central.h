@@ -11,6 +11,7 @@
 #ifndef HEADGATE_EDGE_CENTRAL_CENTRAL_H
 #define HEADGATE_EDGE_CENTRAL_CENTRAL_H
 
+#include "edge/central/central_lease.h"
 #include "edge/central/central_script.h"
 
 #include <stdbool.h>
@@ -29,6 +30,8 @@ enum {
     X(waiting, "requests that wait for the central store (now)")                                                   \
     X(asked, "calls of the central store for requests")                                                            \
     X(failed, "of these, calls that failed: an error, no answer in time, or the connection was lost")              \
+    X(spared, "requests of hot keys decided without a call: by tokens taken in advance, or a refusal before")      \
+    X(leased_tokens, "tokens of hot keys that were taken in advance")                                              \
     X(late, "answers that came after their deadline")                                                              \
     X(crowded, "requests that could not ask, since too many others were on their way")                             \
     X(returned, "grants given back: the client had gone, another rule refused, or the answer was late")            \
@@ -69,7 +72,23 @@ void central_destroy(struct central **central);
 uint32_t central_ask(struct central *central, enum central_way way, const struct central_charge *charges,
                      uint32_t count, uint64_t now_ns);
 
-enum central_state { CENTRAL_WAITS, CENTRAL_ANSWERED, CENTRAL_FAILED };
+/* Tickets with this bit wait for the call of another request. */
+#define LEASE_TICKET ((uint32_t)1 << 30)
+/*
+ * Decides a request that takes, of one charge without a floor, as lease_decide does. LEASE_ASK: by central_ask.
+ * LEASE_WAIT: *ticket must be ended with central_end; when it is CENTRAL_OVER, the request is decided `again`.
+ */
+enum lease_outcome central_decide(struct central *central, struct central_charge *charge, bool again,
+                                  uint64_t now_ns, struct central_figures *figures, uint32_t *ticket);
+/* The request was allowed by what is in hand, and another rule refused it. */
+void central_put_back(struct central *central, const struct central_charge *charge);
+
+enum central_state {
+    CENTRAL_WAITS,
+    CENTRAL_ANSWERED,
+    CENTRAL_FAILED,
+    CENTRAL_OVER, /* of another request: the call is over */
+};
 /* *answer is set for CENTRAL_ANSWERED, and valid until central_end. */
 enum central_state central_look(const struct central *central, uint32_t ticket,
                                 const struct central_answer **answer);
@@ -96,7 +115,8 @@ const char *central_error(const struct central *central);
 void central_connected(struct central *central, bool connected);
 /* Sends a probe, unless one is on its way. Returns how long that one has been. */
 uint64_t central_probe(struct central *central, uint64_t now_ns);
-void central_answered(struct central *central, uint32_t ticket, const struct central_answer *answer);
+void central_answered(struct central *central, uint32_t ticket, const struct central_answer *answer,
+                      uint64_t now_ns);
 /* How many charges a call has. */
 uint32_t central_count(const struct central *central, uint32_t ticket);
 /* The store did nothing for the call: sends it once more, with the deadline that it had. False: it was not sent. */
@@ -105,6 +125,8 @@ bool central_again(struct central *central, uint32_t ticket);
 void central_failed(struct central *central, uint32_t ticket, const char *why);
 /* Calls whose deadline is over fail. Returns when the next one is due; UINT64_MAX: nothing is on its way. */
 uint64_t central_expire(struct central *central, uint64_t now_ns);
+/* Gives back what has been in hand for too long; now and then. */
+void central_sweep(struct central *central, uint64_t now_ns);
 void central_set_error(struct central *central, const char *why);
 
 #endif

@@ -214,6 +214,7 @@ static void on_health(uv_timer_t *timer)
     struct central_link *link = timer->data;
     const uint64_t now_ns = clock_monotonic_ns();
     report(link);
+    central_sweep(link->central, now_ns);
     if (link->redis != NULL && !link->greeted && now_ns - link->begun_ns >= CONNECT_MAX_MS * MILLISECOND_NS) {
         central_set_error(link->central, "it does not answer");
         drop(link);
@@ -267,7 +268,7 @@ static void take_error(struct central_link *link, uint32_t ticket, const char *w
 
 static void on_reply(redisAsyncContext *redis, void *context, void *data)
 {
-    enum { NUMBERS_MAX = 1 + CHARGES_MAX * 5 };
+    enum { NUMBERS_MAX = 1 + CHARGES_MAX * CENTRAL_FIGURES };
     struct central_link *link = redis->data;
     const redisReply *reply = context;
     const uint32_t ticket = (uint32_t)((const char *)data - link->place);
@@ -280,7 +281,7 @@ static void on_reply(redisAsyncContext *redis, void *context, void *data)
         take_error(link, ticket, reply->str);
     } else if (read_numbers(reply, numbers, NUMBERS_MAX) &&
                central_script_read(&answer, numbers, reply->elements, central_count(link->central, ticket))) {
-        central_answered(link->central, ticket, &answer);
+        central_answered(link->central, ticket, &answer, clock_monotonic_ns());
     } else {
         central_failed(link->central, ticket, "the answer is none of the script's");
     }
@@ -294,7 +295,7 @@ static bool on_send(void *context, uint32_t ticket, enum central_way way, const 
     if (link->redis == NULL)
         return false;
     central_script_call(words, link->sha[0] != '\0' ? link->sha : NULL, link->options.prefix, way, charges, count,
-                        0);
+                        LEASE_SPAN_US, 0);
     if (redisAsyncCommandArgv(link->redis, on_reply, &link->place[ticket], words->count, words->word,
                               words->size) != REDIS_OK)
         return false;

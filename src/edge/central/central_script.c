@@ -7,18 +7,22 @@
 #include <string.h>
 
 /*
- * KEYS: of the charges. ARGV: the time in us ('': the store's), the way (p, t, r), and for each charge its kind (b, w),
- * cost, floor, capacity, three numbers, and a stamp. The numbers are of a bucket: units for a token, units for a tick,
- * us of a tick; of a window: its length. All are whole, and below 2^53.
+ * KEYS: of the charges. ARGV: the time in us ('': the store's), the way (p, t, r), a span in us, and for each charge
+ * its kind (b, w), cost, floor, capacity, three numbers, a stamp, and what is taken in advance. The numbers are of a
+ * bucket: units for a token, units for a tick, us of a tick; of a window: its length. All are whole, and below 2^53.
  *
  * A key holds of a bucket 'b used tick units begun': the units that are used at a tick, units for a token, and since
  * when the bucket was not full; of a window 'w used start length'. A key that is absent, or has other words, is full.
  * What a bucket had given before it was full again is never given back: refill has done so.
+ *
+ * In advance half of what is left is taken at most, for a span. A bucket first loses what would be beyond its capacity
+ * less the refill of a span. So from then on it is not full while tokens are in hand, and those and what it has are
+ * never more than its capacity together: however late within the span they are used, the limit holds.
  */
 const char central_script[] =
     "local now = tonumber(ARGV[1])\n"
     "if not now then local t = redis.call('TIME') now = t[1] * 1000000 + t[2] end\n"
-    "local way = ARGV[2]\n"
+    "local way, span = ARGV[2], tonumber(ARGV[3])\n"
     "local function up(a, b)\n" /* a / b, rounded up */
     "  local k = math.floor(a / b)\n"
     "  if k * b < a then return k + 1 end\n"
@@ -38,10 +42,11 @@ const char central_script[] =
     "    if gone > math.floor(used / p) then used = 0 else used = math.max(0, used - gone * p) end\n"
     "    if used > 0 then begun = tonumber(g) end\n"
     "  end\n"
+    "  if c[8] > 0 and way == 't' then used = math.max(used, p * math.floor(span / tick)) end\n"
     "  local level = c[3] * q - used\n"
     "  local fits = c[1] + c[2] <= c[3]\n"
     "  local lacks = fits and (c[1] + c[2]) * q - level or 0\n"
-    "  return {key = key, cost = c[1], stamp = now, ok = fits and lacks <= 0, old = begun,\n"
+    "  return {key = key, cost = c[1], wish = c[8], stamp = now, ok = fits and lacks <= 0, old = begun,\n"
     "    retry = not fits and -1 or lacks > 0 and up(lacks, p) * tick or 0,\n"
     "    add = function(n) used = math.max(0, used + n * q) end,\n"
     "    left = function() return math.max(0, math.floor((c[3] * q - used) / q) - c[2]) end,\n"
@@ -56,7 +61,7 @@ const char central_script[] =
     "  local fits = c[1] + c[2] <= c[3]\n"
     "  local ok = used + c[1] + c[2] <= c[3]\n"
     "  local rest = start + length - now\n"
-    "  return {key = key, cost = c[1], stamp = start, ok = ok, old = start,\n"
+    "  return {key = key, cost = c[1], wish = c[8], stamp = start, ok = ok, old = start,\n"
     "    retry = not fits and -1 or not ok and rest or 0,\n"
     "    add = function(n) used = math.max(0, used + n) end,\n"
     "    left = function() return math.max(0, c[3] - used - c[2]) end,\n"
@@ -65,8 +70,8 @@ const char central_script[] =
     "end\n"
     "local all, state = true, {}\n"
     "for i = 1, #KEYS do\n"
-    "  local c, at = {}, 2 + (i - 1) * 8\n"
-    "  for k = 1, 7 do c[k] = tonumber(ARGV[at + 1 + k]) end\n"
+    "  local c, at = {}, 3 + (i - 1) * 9\n"
+    "  for k = 1, 8 do c[k] = tonumber(ARGV[at + 1 + k]) end\n"
     "  state[i] = (ARGV[at + 1] == 'b' and bucket or window)(KEYS[i], c)\n"
     "  if way == 'r' then state[i].ok = state[i].old <= c[7] and (ARGV[at + 1] == 'b' or state[i].old == c[7]) "
     "end\n"
@@ -75,7 +80,12 @@ const char central_script[] =
     "local out = {all and 1 or 0}\n"
     "for i = 1, #KEYS do\n"
     "  local s = state[i]\n"
-    "  if way == 't' and all or way == 'r' and s.ok then s.add(way == 't' and s.cost or -s.cost) end\n"
+    "  local extra = 0\n"
+    "  if way == 't' and all then\n"
+    "    s.add(s.cost)\n"
+    "    extra = math.min(s.wish, math.floor(s.left() / 2))\n"
+    "    s.add(extra)\n"
+    "  elseif way == 'r' and s.ok then s.add(-s.cost) end\n"
     "  local reset = s.reset()\n"
     "  if s.cost > 0 and (way == 't' and all or way == 'r' and s.ok) then\n"
     "    if reset > 0 then redis.call('SET', s.key, s.text(), 'PX', math.ceil(reset / 1000) + 1)\n"
@@ -87,10 +97,9 @@ const char central_script[] =
     "  out[o + 3] = s.retry\n"
     "  out[o + 4] = reset\n"
     "  out[o + 5] = s.stamp\n"
+    "  out[o + 6] = extra\n"
     "end\n"
     "return out\n";
-
-enum { FIGURES = 5 };
 
 /* A word that lies elsewhere. */
 static void add_word(struct central_words *words, const char *text, size_t size)
@@ -129,10 +138,11 @@ static void print_charge(struct central_words *words, const struct central_charg
     print_number(words, is_window ? 0 : charge->coarse.units_per_tick);
     print_number(words, is_window ? 0 : charge->coarse.tick_us);
     print_number(words, charge->stamp);
+    print_number(words, charge->extra);
 }
 
 void central_script_call(struct central_words *words, const char *sha, const char *prefix, enum central_way way,
-                         const struct central_charge *charges, uint32_t count, uint64_t now_us)
+                         const struct central_charge *charges, uint32_t count, uint64_t span_us, uint64_t now_us)
 {
     static const char *const ways[] = {[CENTRAL_PEEK] = "p", [CENTRAL_TAKE] = "t", [CENTRAL_RETURN] = "r"};
     assert(count >= 1 && count <= CHARGES_MAX && strlen(prefix) < CENTRAL_PREFIX_BYTES);
@@ -148,25 +158,27 @@ void central_script_call(struct central_words *words, const char *sha, const cha
     else
         add_word(words, "", 0);
     add_word(words, ways[way], 1);
+    print_number(words, span_us);
     for (uint32_t i = 0; i < count; i++)
         print_charge(words, &charges[i]);
 }
 
 bool central_script_read(struct central_answer *answer, const int64_t *numbers, size_t number_count, uint32_t count)
 {
-    if (number_count != 1 + (size_t)count * FIGURES)
+    if (number_count != 1 + (size_t)count * CENTRAL_FIGURES)
         return false;
     answer->allowed = numbers[0] == 1;
     answer->count = count;
     for (uint32_t i = 0; i < count; i++) {
-        const int64_t *of = numbers + 1 + (size_t)i * FIGURES;
-        if (of[1] < 0 || of[2] < -1 || of[3] < 0 || of[4] < 0)
+        const int64_t *of = numbers + 1 + (size_t)i * CENTRAL_FIGURES;
+        if (of[1] < 0 || of[2] < -1 || of[3] < 0 || of[4] < 0 || of[5] < 0)
             return false;
         answer->figures[i] = (struct central_figures){.allowed = of[0] == 1,
                                                       .remaining_tokens = (uint64_t)of[1],
                                                       .retry_after_us = of[2] < 0 ? UINT64_MAX : (uint64_t)of[2],
                                                       .reset_after_us = (uint64_t)of[3],
-                                                      .stamp = (uint64_t)of[4]};
+                                                      .stamp = (uint64_t)of[4],
+                                                      .extra = (uint64_t)of[5]};
     }
     return true;
 }

@@ -23,6 +23,7 @@ struct central_charge {
     struct coarse coarse;                  /* of a bucket */
     uint64_t window_us;                    /* of a fixed window; 0: it is a bucket */
     uint64_t stamp;                        /* of what is given back: what the answer said, else 0 */
+    uint64_t extra; /* tokens that are taken in advance, as far as they are there: see central_lease.h */
 };
 
 enum central_way {
@@ -37,6 +38,7 @@ struct central_figures {
     uint64_t retry_after_us;   /* UINT64_MAX: never */
     uint64_t reset_after_us;
     uint64_t stamp;
+    uint64_t extra; /* tokens that were taken in advance */
 };
 
 struct central_answer {
@@ -46,8 +48,9 @@ struct central_answer {
 };
 
 enum {
-    CENTRAL_CHARGE_WORDS = 8,
-    CENTRAL_WORDS_MAX = 3 + CHARGES_MAX + 2 + CHARGES_MAX * CENTRAL_CHARGE_WORDS,
+    CENTRAL_CHARGE_WORDS = 9,
+    CENTRAL_FIGURES = 6,
+    CENTRAL_WORDS_MAX = 3 + CHARGES_MAX + 3 + CHARGES_MAX * CENTRAL_CHARGE_WORDS,
     CENTRAL_KEY_BYTES = 64, /* of the name of a key, terminated */
     CENTRAL_PREFIX_BYTES = 32,
 };
@@ -64,11 +67,11 @@ struct central_words {
 extern const char central_script[];
 
 /*
- * The call of the script, by `sha` (EVALSHA) or, if that is NULL, by its text (EVAL). `now_us` 0: the store's clock
- * counts.
+ * The call of the script, by `sha` (EVALSHA) or, if that is NULL, by its text (EVAL). `span_us`: for how long what is
+ * taken in advance may be in hand. `now_us` 0: the store's clock counts.
  */
 void central_script_call(struct central_words *words, const char *sha, const char *prefix, enum central_way way,
-                         const struct central_charge *charges, uint32_t count, uint64_t now_us);
+                         const struct central_charge *charges, uint32_t count, uint64_t span_us, uint64_t now_us);
 
 /* Reads the numbers of the script's answer. False: they are no answer to so many charges. */
 bool central_script_read(struct central_answer *answer, const int64_t *numbers, size_t number_count,

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 enum { ROUNDS = TAP_SLOW ? 300 : 2000 };
+#define SPAN_US UINT64_C(100000)
 #define SECOND_NS UINT64_C(1000000000)
 #define BEGUN_US UINT64_C(1790000000000000)
 
@@ -26,8 +27,8 @@ static struct central_answer call(enum central_way way, const struct central_cha
 {
     struct central_words words;
     struct central_answer answer = {.count = 0};
-    int64_t numbers[1 + CHARGES_MAX * 5];
-    central_script_call(&words, sha, "test:", way, charges, count, now_us);
+    int64_t numbers[1 + CHARGES_MAX * CENTRAL_FIGURES];
+    central_script_call(&words, sha, "test:", way, charges, count, SPAN_US, now_us);
     redisReply *reply = redisCommandArgv(redis.client, words.count, words.word, words.size);
     assert(reply != NULL);
     if (reply->type == REDIS_REPLY_ERROR)
@@ -199,6 +200,83 @@ static void test_returns(void)
            "but not those of the window before");
 }
 
+/* ---- in advance ---- */
+
+/* A thread with tokens in hand, which it uses as late as it may. */
+struct hand {
+    uint64_t tokens, until_us, stamp;
+};
+
+/*
+ * Three threads take in advance, in bursts from a bucket that is full, and use that at the last moment, or give it
+ * back. A bucket of src/limit is charged with everything when it is used, and must admit all of it. Returns what it
+ * refused.
+ */
+static uint64_t refused_of_leases(const struct limit *limit, uint64_t id, uint64_t *admitted)
+{
+    enum { THREADS = 3, TURNS = TAP_SLOW ? 2000 : 12000 };
+    struct random random;
+    struct budget budget;
+    struct bucket judge;
+    struct hand hand[THREADS] = {{0}};
+    uint64_t now_us = BEGUN_US, refused = 0;
+    random_seed(&random, id);
+    budget_init(&budget, limit, SHARE_ONE, true);
+    bucket_fill(&judge, limit, now_us * 1000, 0);
+    for (uint32_t turn = 0; turn < TURNS; turn++) {
+        struct hand *own = &hand[random_below(&random, THREADS)];
+        now_us += random_below(&random, 300) == 0 ? 2000000 : random_below(&random, 4000);
+        for (uint32_t i = 0; i < THREADS; i++) { /* what would be late by now was used at the last moment */
+            if (hand[i].tokens == 0 || hand[i].until_us > now_us)
+                continue;
+            const uint64_t used = random_below(&random, 3) == 0 ? hand[i].tokens / 2 : hand[i].tokens;
+            refused += bucket_take(&judge, limit, &budget, used, 0, hand[i].until_us * 1000) ? 0 : used;
+            *admitted += used;
+            struct central_charge rest = charge_of(limit, id, hand[i].tokens - used);
+            rest.stamp = hand[i].stamp;
+            if (rest.cost > 0)
+                (void)call(CENTRAL_RETURN, &rest, 1, hand[i].until_us);
+            hand[i].tokens = 0;
+        }
+        struct central_charge piece = charge_of(limit, id, limit->capacity / 50);
+        for (bool more = random_below(&random, 20) == 0; more;) { /* all that is left, at once */
+            more = take(&piece, now_us).allowed;
+            refused += more && !bucket_take(&judge, limit, &budget, piece.cost, 0, now_us * 1000) ? piece.cost : 0;
+            *admitted += more ? piece.cost : 0;
+        }
+        if (own->tokens > 0)
+            continue;
+        struct central_charge charge = charge_of(limit, id, 1 + random_below(&random, limit->capacity / 50));
+        charge.extra = random_below(&random, limit->capacity);
+        const struct central_answer answer = take(&charge, now_us);
+        if (!answer.allowed)
+            continue;
+        refused += bucket_take(&judge, limit, &budget, charge.cost, 0, now_us * 1000) ? 0 : charge.cost;
+        *admitted += charge.cost;
+        *own = (struct hand){answer.figures[0].extra, now_us + SPAN_US, answer.figures[0].stamp};
+    }
+    return refused;
+}
+
+static void test_leases(void)
+{
+    const struct limit limit = bucket_limit(1000, 1000, SECOND_NS, 0),
+                       slow = bucket_limit(500, 999, 3 * SECOND_NS, 0);
+    uint64_t admitted = 0;
+    OK_U64(refused_of_leases(&limit, 60, &admitted), 0, "what is taken in advance is never more than the limit");
+    OK(admitted > limit.capacity * 4, "of all that is used: %" PRIu64, admitted);
+    OK_U64(refused_of_leases(&slow, 61, &admitted), 0, "of another rate as well");
+    struct central_charge window = {.id = {62, 62},
+                                    .cost = 1,
+                                    .capacity = 101,
+                                    .window_us = 3600000000,
+                                    .extra = 30};
+    OK_U64(take(&window, BEGUN_US).figures[0].extra, 30, "a window gives in advance as well");
+    OK_U64(take(&window, BEGUN_US).figures[0].extra, 30, "again");
+    OK_U64(take(&window, BEGUN_US).figures[0].extra, 19, "and half of what is left");
+    OK_U64(take(&window, BEGUN_US).figures[0].remaining_tokens, 9, "at most");
+}
+
 /* Used tokens stay used. */
 static void test_change(void)
 {
@@ -253,6 +331,7 @@ int main(void)
     test_windows();
     test_together();
     test_returns();
+    test_leases();
     test_change();
     test_clock();
     test_redis_stop(&redis);
