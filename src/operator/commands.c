@@ -14,6 +14,8 @@
 enum {
     IDS_BYTES = 1024,
     LABEL_BYTES = 64,
+    REASON_BYTES = 32,
+    FIGURES = 6, /* of an answer to CHECK; what VERBOSE adds follows */
 };
 
 /* ---- check, peek ---- */
@@ -53,8 +55,40 @@ size_t command_request_words(const struct invocation *invocation, const char *co
     return count;
 }
 
-static void print_verdict(const struct invocation *invocation, const struct headgate_client_verdict *verdict)
+/* What the daemon said, and the reason of the rule that decided; "": none did. */
+struct asked {
+    struct headgate_client_verdict verdict;
+    char reason[REASON_BYTES];
+};
+
+/* The value of a name in a flat array of names and values; "": it has none. */
+static const char *value_of(const struct headgate_reply *row, const char *name)
 {
+    for (uint32_t i = 0; row && i + 1 < row->count; i += 2) {
+        const struct headgate_reply *key = headgate_reply_at(row, i), *value = headgate_reply_at(row, i + 1);
+        if (key->kind == HEADGATE_REPLY_TEXT && strcmp(key->text, name) == 0)
+            return value->kind == HEADGATE_REPLY_TEXT ? value->text : "";
+    }
+    return "";
+}
+
+/* Reads an answer with VERBOSE: the figures, and then what each rule says. */
+static bool read_asked(const struct headgate_reply *reply, struct asked *asked)
+{
+    const struct headgate_reply *rules = headgate_reply_at(reply, FIGURES);
+    if (!headgate_client_read_verdict(reply, &asked->verdict))
+        return false;
+    for (uint32_t i = 0; rules && i < rules->count; i++) {
+        const struct headgate_reply *row = headgate_reply_at(rules, i);
+        if (strcmp(value_of(row, "rule"), asked->verdict.rule) == 0)
+            (void)snprintf(asked->reason, sizeof asked->reason, "%s", value_of(row, "reason"));
+    }
+    return true;
+}
+
+static void print_verdict(const struct invocation *invocation, const struct asked *asked)
+{
+    const struct headgate_client_verdict *verdict = &asked->verdict;
     char retry[UNITS_TEXT_BYTES], reset[UNITS_TEXT_BYTES], ids[IDS_BYTES];
     printf("%s  %s", verdict->allowed ? "allowed" : "refused", ids_text(invocation, ids, sizeof ids));
     if (verdict->limit == HEADGATE_CLIENT_UNLIMITED) {
@@ -72,11 +106,14 @@ static void print_verdict(const struct invocation *invocation, const struct head
         printf(", try again in %s", command_duration(retry, verdict->retry_after_ms));
     if (verdict->reset_after_ms > 0)
         printf(", full in %s", command_duration(reset, verdict->reset_after_ms));
+    if (!verdict->allowed && asked->reason[0])
+        printf(" (%s)", asked->reason);
     printf("\n");
 }
 
-static void print_verdict_json(const struct invocation *invocation, const struct headgate_client_verdict *verdict)
+static void print_verdict_json(const struct invocation *invocation, const struct asked *asked)
 {
+    const struct headgate_client_verdict *verdict = &asked->verdict;
     struct json json;
     char ids[IDS_BYTES];
     json_init(&json, stdout);
@@ -93,6 +130,10 @@ static void print_verdict_json(const struct invocation *invocation, const struct
     }
     json_integer(&json, "retry_after_ms", verdict->retry_after_ms);
     json_integer(&json, "reset_after_ms", verdict->reset_after_ms);
+    if (asked->reason[0])
+        json_string(&json, "reason", asked->reason);
+    else
+        json_null(&json, "reason");
     json_close(&json, '}');
 }
 
@@ -103,19 +144,24 @@ static int ask(const struct invocation *invocation, bool spend)
         command_connect(invocation->name, invocation->at, invocation->timeout_ms, &invocation->access, &failure);
     if (!client)
         return failure;
-    struct headgate_client_verdict verdict;
+    struct asked asked = {.reason = ""};
+    const struct headgate_reply *reply;
     char digits[24];
-    const char *words[COMMAND_REQUEST_WORDS_MAX];
+    const char *words[COMMAND_REQUEST_WORDS_MAX + 1];
     (void)snprintf(digits, sizeof digits, "%" PRIu64, invocation->cost);
     size_t count = command_request_words(invocation, spend ? "CHECK" : "PEEK", digits, words);
-    enum headgate_client_status status = headgate_client_ask(client, count, words, &verdict);
+    words[count++] = "VERBOSE";
+    enum headgate_client_status status = headgate_client_command(client, count, words, NULL, &reply);
+    const bool understood = status == HEADGATE_CLIENT_OK && read_asked(reply, &asked);
     if (status != HEADGATE_CLIENT_OK)
         failure = command_failed(invocation->name, client, status);
     headgate_client_destroy(&client);
     if (status != HEADGATE_CLIENT_OK)
         return failure;
-    (invocation->json ? print_verdict_json : print_verdict)(invocation, &verdict);
-    return verdict.allowed ? 0 : 1;
+    if (!understood)
+        return command_unexpected(invocation->name, invocation->at);
+    (invocation->json ? print_verdict_json : print_verdict)(invocation, &asked);
+    return asked.verdict.allowed ? 0 : 1;
 }
 
 int command_check(const struct invocation *invocation)

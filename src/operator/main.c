@@ -68,7 +68,7 @@ static const struct subcommand {
      command_fingerprint, ""},
     {"nodes", "", "the daemons of the cluster, as this one sees them", 0, 0, false, false, command_nodes, ""},
     {"info", "[section ...]",
-     "figures: server, clients, limits, rules, table, cluster, stats, transport, store, memory, keyspace, "
+     "figures: server, clients, limits, rules, table, cluster, stats, transport, store, central, memory, keyspace, "
      "refusals, "
      "decisions, latency",
      0, COMMAND_WORDS_MAX - 1, false, false, command_info, ""},

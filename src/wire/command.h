@@ -121,7 +121,8 @@ enum {
     X(COMMAND, "command", -1, 100, COMMAND_READ | COMMAND_TOGETHER, 0, "server", "[subcommand ...]",               \
       "All commands, for client libraries.")                                                                       \
     X(INFO, "info", -1, 270, COMMAND_READ | COMMAND_TOGETHER, ROLE_READ, "server", "[section ...]",                \
-      "Figures: server, clients, limits, rules, table, cluster, stats, transport, store, memory, keyspace, "       \
+      "Figures: server, clients, limits, rules, table, cluster, stats, transport, store, central, memory, "        \
+      "keyspace, "                                                                                                 \
       "refusals, decisions, latency.")                                                                             \
     X(DBSIZE, "dbsize", 1, 20, COMMAND_READ, ROLE_READ, "server", "", "How many keys owe something here.")         \
     X(TIME, "time", 1, 4, COMMAND_READ | COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, 0, "server", "",        \

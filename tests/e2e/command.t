@@ -52,12 +52,13 @@ is($status, 0, 'check: allowed is 0');
 like($out, qr/^allowed  alice under default: \d+ of 100 left, full in \S+ \w+$/, 'and says how much is left');
 ($status, $out) = headgate('check', 'alice', '--cost', '1000');
 is($status, 1, 'refused is 1');
-like($out, qr/^refused  alice under default: .* never at this cost/, 'and says when');
+like($out, qr/^refused  alice under default: .* never at this cost.* \(too_large\)$/, 'and says when, and why');
 my $before = json('peek', 'user=alice');
 my $peeked = 1;
 $peeked &&= json('peek', 'alice')->{remaining} >= $before->{remaining} for 1 .. 5;    # settling may give some back
 ok($peeked, 'peek takes nothing');
 ok($before->{allowed} && $before->{limit} == 100 && $before->{rule} eq 'default', 'peek tells the figures');
+is($before->{reason}, 'allowed', 'and the reason');
 is((headgate('peek', 'alice', '--cost=1000'))[0], 1, 'peek exits like check');
 my $api = json('check', 'ip=1.2.3.4', '--rule', 'api');
 ok($api->{allowed} && $api->{rule} eq 'api' && $api->{limit} == 7, 'another rule');
