@@ -267,7 +267,11 @@ static void on_central(void *context)
 
 bool worker_connect(struct worker *worker, const struct central_settings *settings, bool tells, struct error *error)
 {
-    const struct central_link_options options = {.address = settings->address,
+    const struct central_link_options options = {.name =
+                                                     settings->sentinels[0] ? settings->master : settings->address,
+                                                 .sentinels = settings->sentinels,
+                                                 .master = settings->master,
+                                                 .address = settings->address,
                                                  .user = settings->user,
                                                  .password = settings->secret,
                                                  .prefix = settings->prefix,

@@ -1,5 +1,6 @@
 #include "edge/central/central_link.h"
 
+#include "edge/central/central_sentinel.h"
 #include "edge/central/central_socket.h"
 #include "edge/process/clock.h"
 
@@ -22,7 +23,10 @@ struct central_link {
     uv_loop_t *loop;
     uv_timer_t health, deadline;
     uv_getaddrinfo_t resolve;
-    uint32_t attempts; /* which address of the host is next */
+    uint32_t attempts;        /* which address of a host is next */
+    uint32_t sentinels_asked; /* which sentinel is next */
+    bool asks_sentinel;
+    char found[NI_MAXHOST + NI_MAXSERV]; /* "host:port" of the store, as a sentinel says; "": none has said it */
     redisAsyncContext *redis;
     uint64_t begun_ns; /* of the connection, or of resolving */
     bool resolving, greeted, closing;
@@ -40,11 +44,11 @@ static void report(struct central_link *link)
     if (log == NULL || link->closing || (up ? link->told_up : link->told_down))
         return;
     if (up)
-        log_write(log, LOG_LEVEL_INFO, "the central store at %s answers", link->options.address);
+        log_write(log, LOG_LEVEL_INFO, "the central store at %s answers", link->options.name);
     else
         log_write(log, LOG_LEVEL_WARNING,
                   "the central store at %s is down: %s; rules with sync: central go by their when_down",
-                  link->options.address, central_error(link->central));
+                  link->options.name, central_error(link->central));
     link->told_up = up;
     link->told_down = !up;
 }
@@ -129,6 +133,32 @@ static void load_script(struct central_link *link)
     (void)redisAsyncCommand(link->redis, on_script, NULL, "SCRIPT LOAD %s", central_script);
 }
 
+static void begin(struct central_link *link);
+
+static void on_master(redisAsyncContext *redis, void *context, void *ignored)
+{
+    struct central_link *link = redis->data;
+    const redisReply *reply = context;
+    (void)ignored;
+    if (reply == NULL || link->redis != redis)
+        return;
+    const bool known = reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
+                       reply->element[0]->type == REDIS_REPLY_STRING &&
+                       reply->element[1]->type == REDIS_REPLY_STRING;
+    if (known) {
+        const char *host = reply->element[0]->str, *port = reply->element[1]->str;
+        const bool is_v6 = strchr(host, ':') != NULL;
+        (void)snprintf(link->found, sizeof link->found, "%s%s%s:%s", is_v6 ? "[" : "", host, is_v6 ? "]" : "",
+                       port);
+    } else {
+        central_set_error(link->central,
+                          reply->type == REDIS_REPLY_ERROR ? reply->str : "the sentinel knows no such master");
+    }
+    drop(link);
+    if (known)
+        begin(link);
+}
+
 static void on_connected(const redisAsyncContext *redis, int status)
 {
     struct central_link *link = redis->data;
@@ -138,6 +168,11 @@ static void on_connected(const redisAsyncContext *redis, int status)
     if (status != REDIS_OK) {
         central_set_error(link->central, redis->errstr);
         lose(link, redis);
+        return;
+    }
+    if (link->asks_sentinel) {
+        (void)redisAsyncCommand(link->redis, on_master, NULL, "SENTINEL get-master-addr-by-name %s",
+                                options->master);
         return;
     }
     if (options->password[0] != '\0' && options->user[0] != '\0')
@@ -185,24 +220,28 @@ static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *
     uv_freeaddrinfo(addresses);
 }
 
-/* Host and port of "host:port" or "[v6]:port". */
-static void split_address(const char *address, char *host, size_t room, char *port, size_t port_room)
+/* Where the next connection goes: to the store, or to a sentinel, which says where the store is. */
+static bool choose(struct central_link *link, char *address, size_t room)
 {
-    const char *colon = strrchr(address, ':');
-    const bool bracketed = address[0] == '[';
-    assert(colon != NULL);
-    const size_t size = (size_t)(colon - address) - 2 * bracketed;
-    (void)snprintf(host, room, "%.*s", (int)size, address + bracketed);
-    (void)snprintf(port, port_room, "%s", colon + 1);
+    const char *sentinels = link->options.sentinels;
+    link->asks_sentinel = sentinels[0] != '\0' && link->found[0] == '\0';
+    if (!link->asks_sentinel) {
+        (void)snprintf(address, room, "%s", sentinels[0] != '\0' ? link->found : link->options.address);
+        link->found[0] = '\0'; /* the next connection may have to go elsewhere */
+        return true;
+    }
+    return central_sentinel(sentinels, link->sentinels_asked++, address, room);
 }
 
 static void begin(struct central_link *link)
 {
-    char host[NI_MAXHOST], port[NI_MAXSERV];
+    char address[sizeof link->found], host[NI_MAXHOST], port[NI_MAXSERV];
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     if (link->resolving || link->redis != NULL)
         return;
-    split_address(link->options.address, host, sizeof host, port, sizeof port);
+    if (!choose(link, address, sizeof address))
+        return;
+    central_split(address, host, sizeof host, port, sizeof port);
     link->begun_ns = clock_monotonic_ns();
     link->resolving = uv_getaddrinfo(link->loop, &link->resolve, on_resolved, host, port, &hints) == 0;
 }

@@ -19,10 +19,13 @@ struct central_link;
 
 /* The texts must outlive the link. */
 struct central_link_options {
-    const char *address;  /* "host:port" */
-    const char *user;     /* "": the default user */
-    const char *password; /* "": none is sent */
-    const char *prefix;   /* of the names of keys, shorter than CENTRAL_PREFIX_BYTES */
+    const char *name;      /* of the store, in the log */
+    const char *sentinels; /* "host:port, host:port": who knows where the store is; "": it is at `address` */
+    const char *master;    /* its name there */
+    const char *address;   /* "host:port" */
+    const char *user;      /* "": the default user */
+    const char *password;  /* "": none is sent */
+    const char *prefix;    /* of the names of keys, shorter than CENTRAL_PREFIX_BYTES */
     uint64_t timeout_ns;
     struct log *log;             /* of the thread; told when the store is up or down */
     void (*news)(void *context); /* see struct central_wire */

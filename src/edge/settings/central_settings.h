@@ -11,10 +11,14 @@
 
 #include <stdint.h>
 
+enum { CENTRAL_SENTINELS_BYTES = 257 };
+
 struct central_settings {
-    char address[NODE_ADDRESS_BYTES]; /* "": the config has none */
-    char user[USER_NAME_BYTES];       /* "": the store's default user */
-    char password[USER_SECRET_BYTES]; /* as the config has it; "": it stands elsewhere, or there is none */
+    char address[NODE_ADDRESS_BYTES];        /* "": the config has none, or sentinels know it */
+    char sentinels[CENTRAL_SENTINELS_BYTES]; /* "host:port, host:port"; "": none */
+    char master[USER_NAME_BYTES];            /* the name that they know the store by */
+    char user[USER_NAME_BYTES];              /* "": the store's default user */
+    char password[USER_SECRET_BYTES];        /* as the config has it; "": it stands elsewhere, or there is none */
     char password_file[USER_SECRET_BYTES];
     char password_env[USER_NAME_BYTES];
     char secret[USER_SECRET_BYTES]; /* the password, from wherever it comes; never printed */

@@ -133,7 +133,7 @@ static inline bool settings_serve_grpc(const struct settings *settings)
 /* True: rules may have sync: central. */
 static inline bool settings_have_central(const struct settings *settings)
 {
-    return settings->central.address[0] != '\0';
+    return settings->central.address[0] != '\0' || settings->central.sentinels[0] != '\0';
 }
 
 /* True: clients must say who they are. */

@@ -1,5 +1,6 @@
 #include "edge/settings/settings_central.h"
 
+#include "edge/central/central_sentinel.h"
 #include "edge/settings/settings_users.h"
 
 #include <stdio.h>
@@ -8,14 +9,46 @@
 enum { DEFAULT_TIMEOUT_MS = 50 };
 static const char DEFAULT_PREFIX[] = "headgate:";
 
-static bool check_host(const struct settings_reader *reader, const struct settings *settings)
+static const char A_STORE[] = "the store's host and port such as redis.internal:6379";
+
+static bool is_host(const char *address)
 {
     char host[NODE_ADDRESS_BYTES];
-    const char *address = settings->central.address;
     address_host(address, host);
-    return (!host_is_wildcard(host) && address_port(address) != 0) ||
-           reader_wrong(reader, "central.address", address,
-                        "the store's host and port such as redis.internal:6379");
+    return !host_is_wildcard(host) && address_port(address) != 0;
+}
+
+static bool check_sentinels(const struct settings_reader *reader, const char *list)
+{
+    char entry[NODE_ADDRESS_BYTES], address[NODE_ADDRESS_BYTES];
+    for (uint32_t i = 0; i < central_sentinels(list); i++)
+        if (!central_sentinel(list, i, entry, sizeof entry) || !host_port_parse(entry, address) ||
+            !is_host(address))
+            return reader_wrong(reader, "central.sentinels", list,
+                                "hosts and ports of sentinels such as a.internal:26379, b.internal:26379");
+    return true;
+}
+
+static bool read_place(const struct settings_reader *reader, struct central_settings *central)
+{
+    const bool by_sentinels = reader_text(reader, "central.sentinels") != NULL;
+    if (by_sentinels == (reader_text(reader, "central.address") != NULL))
+        return by_sentinels
+                   ? reader_fail(reader, "central", "central has address and sentinels: expected one of them")
+                   : reader_missing(reader, "central.address", A_STORE);
+    if (by_sentinels != (reader_text(reader, "central.master") != NULL))
+        return by_sentinels
+                   ? reader_missing(reader, "central.master", "the name that the sentinels know the store by")
+                   : reader_wrong(reader, "central.master", reader_text(reader, "central.master"),
+                                  "no such key, as there are no sentinels");
+    if (by_sentinels)
+        return read_text(reader, "central.sentinels", central->sentinels, sizeof central->sentinels,
+                         "1 to 256 bytes") &&
+               check_sentinels(reader, central->sentinels) &&
+               read_name(reader, "central.master", central->master, sizeof central->master,
+                         "the name that the sentinels know the store by");
+    return read_address(reader, "central.address", central->address) &&
+           (is_host(central->address) || reader_wrong(reader, "central.address", central->address, "%s", A_STORE));
 }
 
 static bool read_password(const struct settings_reader *reader, struct central_settings *central)
@@ -45,10 +78,8 @@ bool settings_read_central(const struct settings_reader *reader, struct settings
     (void)snprintf(central->prefix, sizeof central->prefix, "%s", DEFAULT_PREFIX);
     if (!reader_node(reader, "central"))
         return true;
-    if (!reader_text(reader, "central.address"))
-        return reader_missing(reader, "central.address", "the store's host and port such as redis.internal:6379");
     settings->node.has_central = true;
-    return read_address(reader, "central.address", central->address) && check_host(reader, settings) &&
+    return read_place(reader, central) &&
            read_text(reader, "central.user", central->user, sizeof central->user, "1 to 63 bytes") &&
            read_text(reader, "central.prefix", central->prefix, sizeof central->prefix, "1 to 31 bytes") &&
            read_password(reader, central);

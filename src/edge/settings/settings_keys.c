@@ -140,6 +140,8 @@ const struct settings_key settings_keys[] = {
     {"users.password_hash", ENTRY},
     {"central", MAP},
     {"central.address", TEXT(central.address)},
+    {"central.sentinels", TEXT(central.sentinels)},
+    {"central.master", TEXT(central.master)},
     {"central.user", TEXT(central.user)},
     {"central.password", TEXT(central.password)},
     {"central.password_file", TEXT(central.password_file)},

@@ -44,6 +44,26 @@ static void test_values(void)
     OK_STRING(settings.central.password, "(given)", "and not shown");
 }
 
+static void test_sentinels(void)
+{
+    OK(reads("sentinels: 'a:26379, b:26379,[::1]:26379', master: m") && settings_have_central(&settings) &&
+           settings.central.address[0] == '\0' && strcmp(settings.central.master, "m") == 0,
+       "sentinels know where the store is");
+    OK(refuses("sentinels: 'a:26379', master: m, address: 'h:1'",
+               "c.yaml:3: central has address and sentinels: expected one of them"),
+       "or an address says it");
+    OK(refuses("sentinels: 'a:26379'",
+               "c.yaml:3: central.master is missing: expected the name that the sentinels know the store by"),
+       "by a name");
+    OK(refuses("address: 'h:1', master: m",
+               "c.yaml:3: central.master is 'm': expected no such key, as there are no sentinels"),
+       "which needs them");
+    OK(refuses("sentinels: 'a:26379, b', master: m",
+               "c.yaml:3: central.sentinels is 'a:26379, b': expected hosts and ports of sentinels such as "
+               "a.internal:26379, b.internal:26379"),
+       "each has a host and a port");
+}
+
 static void test_places(void)
 {
     char path[] = "/tmp/headgate-central-XXXXXX", words[128];
@@ -100,6 +120,7 @@ int main(void)
     if (sodium_init() < 0)
         return 1;
     test_values();
+    test_sentinels();
     test_places();
     test_mistakes();
     return tap_done();

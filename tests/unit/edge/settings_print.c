@@ -162,6 +162,8 @@ static void keys(void)
     OK(good, "a config with all that may be absent: %s", error.text);
     settings.secrets =
         (struct settings_secrets){.count = 2, .secret = {"r", "s"}}; /* not beside secret in a file */
+    (void)snprintf(settings.central.sentinels, sizeof settings.central.sentinels, "h:1"); /* likewise */
+    (void)snprintf(settings.central.master, sizeof settings.central.master, "m");
     (void)snprintf(settings.central.password_file, sizeof settings.central.password_file, "f"); /* likewise */
     (void)snprintf(settings.central.password_env, sizeof settings.central.password_env, "E");
     char *printed = print(&settings);
