@@ -35,6 +35,8 @@ static bool admits(const struct node *node, uint16_t index)
 static void look_at(void *context, const struct ruled *rule, uint16_t limit)
 {
     struct unreached *unreached = context;
+    if ((rule->stable ? rule->stable : rule->candidate)->central)
+        return;
     if (unreached->last == rule || admits(unreached->node, limit))
         return;
     unreached->last = rule;

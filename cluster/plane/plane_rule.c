@@ -56,8 +56,7 @@ static bool is_for_daemons(const struct node *node, struct plane_work *work, con
     if (rule->sync == RULE_CENTRAL && !node->options.has_central)
         return error_set(
             &work->result.error, EX_DATAERR,
-            "rule %s/%s: sync is 'central': expected gossip or budget, since the config of this daemon has "
-            "no central store",
+            "rule %s/%s: sync is 'central': expected gossip or budget, since the config has no central store",
             rule->service.data, rule->id.data);
     if (rule->overrides_of.size > 0 && work->changes.share_millionths > 0)
         return error_set(&work->result.error, EX_DATAERR,

@@ -136,6 +136,7 @@ struct ruled_version {
     enum rule_algorithm algorithm;
     enum rule_mode mode;
     bool adaptive;
+    bool central; /* a central store decides, and no share of a daemon */
 };
 
 struct rule_counts {

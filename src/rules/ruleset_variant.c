@@ -197,6 +197,7 @@ static bool describe(struct service *service, struct variant *variant, const str
         .algorithm = rule->algorithm,
         .mode = rule->mode,
         .adaptive = rule->adaptive_floor > 0,
+        .central = rule->sync == RULE_CENTRAL,
     };
     if (!variant->version.endpoint.data || !variant->version.by.data || !variant->version.counts.data)
         return error_set(error, 71, "not enough memory");

@@ -47,6 +47,7 @@ my %mistakes = (
     'twice the same' => "- {id: a, rate: 5/m}\n- {id: a, rate: 6/m}\n",
     'no token for anybody' => "- {id: a, service: shop, rate: 1/h, overshoot: 0}\n",
     'too many for one endpoint' => join('', map { "- {id: r$_, by: d$_, rate: 100/m}\n" } 1 .. 17),
+    'no central store' => "- {id: a, rate: 5/m, sync: central}\n",
     'a circle' => "- {id: a, by: a, rate: 100/m, replaces: [b]}\n- {id: b, by: b, rate: 100/m, replaces: [a]}\n",
     'too many dimensions' => join('', map { "- {id: r$_, by: d$_, endpoint: /$_, rate: 100/m}\n" } 1 .. 33),
 );

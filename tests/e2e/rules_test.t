@@ -121,4 +121,15 @@ my $same = file('same.yaml',
 ($status, $out, $err) = tested($same);
 is("$status $out$err", "0 1 case, 0 wrong\n", 'what it says is what the cases say');
 $cluster->stop;
+# What a central store would decide is what a daemon that is alone decides.
+file('bank.yaml', "{id: bank, service: bank, rate: 6/m, burst: 2, sync: central, when_down: closed}\n");
+my ($central) = tested(file('bank.test.yaml', <<'CASES'));
+rules: [bank.yaml]
+cases:
+  - name: central
+    steps:
+      - {ask: user=ann SERVICE bank, times: 2, expect: allowed, remaining: 0}
+      - {ask: user=ann SERVICE bank, expect: refused, rule: bank, retry_after: 10s}
+CASES
+is($central, 0, 'sync: central');
 done_testing;

@@ -101,6 +101,8 @@ const char central_script[] =
     "end\n"
     "return out\n";
 
+#define NUMBER_MAX ((int64_t)1 << 53)
+
 /* A word that lies elsewhere. */
 static void add_word(struct central_words *words, const char *text, size_t size)
 {
@@ -171,6 +173,9 @@ bool central_script_read(struct central_answer *answer, const int64_t *numbers, 
     answer->count = count;
     for (uint32_t i = 0; i < count; i++) {
         const int64_t *of = numbers + 1 + (size_t)i * CENTRAL_FIGURES;
+        for (size_t k = 0; k < CENTRAL_FIGURES; k++)
+            if (of[k] > NUMBER_MAX)
+                return false; /* no script of ours can say that */
         if (of[1] < 0 || of[2] < -1 || of[3] < 0 || of[4] < 0 || of[5] < 0)
             return false;
         answer->figures[i] = (struct central_figures){.allowed = of[0] == 1,

@@ -134,6 +134,25 @@ static void test_mixed(void)
     end();
 }
 
+/* Two rules are the store's: one call, all or nothing. */
+static void test_both(void)
+{
+    static const char words[] = "CHECK user=ann ip=1.2.3.4 SERVICE shop VERBOSE\r\n";
+    begin();
+    OK(serve(&served.session, words) == SERVE_WAIT && test_wire_last()->count == 2,
+       "two rules are asked about in one call");
+    struct central_answer answer = {.count = 2};
+    answer.figures[0] = (struct central_figures){.allowed = true, .remaining_tokens = 4, .reset_after_us = 1000};
+    answer.figures[1] =
+        (struct central_figures){.remaining_tokens = 0, .retry_after_us = 9000, .reset_after_us = 9000};
+    central_answered(test_wire.central, test_wire_last()->ticket, &answer, served.now_ns);
+    OK(serve(&served.session, words) == SERVE_MORE && strstr(served.reply, "*7\r\n:0\r\n") &&
+           strstr(served.reply, ":9\r\n"),
+       "the one that refuses decides");
+    OK(strstr(served.reply, "calls") && strstr(served.reply, "logins"), "and each has its figures");
+    end();
+}
+
 static void test_gone(void)
 {
     begin();
@@ -268,7 +287,7 @@ static void test_refused_rules(void)
     end();
     served_open();
     OK(!set_rules("rules:\n  - {id: a, by: user, rate: 5/s, sync: central}\n") &&
-           served_told("since the config of this daemon has no central store"),
+           served_told("since the config has no central store"),
        "without a central store in the config there is no such rule");
     served_close();
 }
@@ -277,6 +296,7 @@ int main(void)
 {
     test_waits();
     test_mixed();
+    test_both();
     test_gone();
     test_down();
     test_deadline();
