@@ -110,6 +110,11 @@ is($south->client->command('CHECK', 'user=bob', 'SERVICE', 'shop', 'COST', 71)->
 my $batch = Http::connect($east)->post('/v1/check', [\%bob]);
 is($batch->{status}, 400, 'a batch does not wait for it');
 like($batch->{body}, qr/decided by the central store, for which a batch does not wait/, 'and says so');
+for my $path (qw(refund reset reserve)) {
+    my %asked = (%bob, $path eq 'reserve' ? (ttl_ms => 1000) : ());
+    is(Http::connect($east)->post("/v1/$path", \%asked)->{status}, 400, "neither does /v1/$path");
+}
+is(Http::connect($east)->post('/v1/check', {%bob, drain => JSON::PP::true()})->{status}, 400, 'nor drain');
 my @pipelined = $east->client->pipeline(map { (['CHECK', "user=p$_", 'SERVICE', 'shop'], ['ECHO', $_]) } 1 .. 50);
 is_deeply([map { ref ? $_->[0] : $_ } @pipelined], [map { (1, $_) } 1 .. 50], 'a pipeline is answered in order');
 

@@ -14,7 +14,7 @@ my $alerts = "$Headgate::root/config/integrations/prometheus-alerts.yaml";
 my $certs = Headgate::scratch() . '/certs';
 Headgate::run(10, Headgate::headgate(), 'certs', '--dir', $certs, 'us-east', 'localhost');
 my ($tls_port) = Headgate::free_ports(1);
-my %own = ('us-east' => {refusal_log => Headgate::scratch() . '/refusals',
+my %own = ('us-east' => {refusal_log => Headgate::scratch() . '/refusals', central => {address => '127.0.0.1:1'},
                          tls => {certificate => "$certs/us-east.pem", key => "$certs/us-east.key"}});
 my $cluster = Headgate::cluster(listen_http => 1, interval => '50ms', nodes => \%own);
 my ($east, $west, $south) = map { $cluster->daemon($_) } qw(us-east eu-west ap-south);

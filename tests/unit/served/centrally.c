@@ -153,6 +153,25 @@ static void test_both(void)
     end();
 }
 
+/* CAN_ACCESS, whose requests are known by how they are written where this node decides. */
+static void test_access(void)
+{
+    static const char words[] = "*2\r\n$10\r\nCAN_ACCESS\r\n$3\r\nann\r\n";
+    begin();
+    OK(set_rules("rules:\n  - {id: all, by: user, rate: 10/m, sync: central}\n"), "a rule of the default service");
+    for (int i = 0; i < 3; i++) {
+        OK(serve(&served.session, words) == SERVE_WAIT && test_wire_last()->charge[0].cost == 1,
+           "CAN_ACCESS waits");
+        test_wire_answer(test_wire_last(), i < 2, 0);
+        OK(serve(&served.session, words) == SERVE_MORE, "and is answered");
+        OK_STRING(served.reply, i < 2 ? ":1\r\n" : ":0\r\n", "as the store says");
+    }
+    OK(serve(&served.session, "MULTI\r\nCAN_ACCESS ann\r\nPING\r\nEXEC\r\n") == SERVE_MORE &&
+           strstr(served.reply, "*2\r\n-ERR rule 'all' of service 'default'") && strstr(served.reply, "+PONG"),
+       "in a transaction an error answers it, and the rest goes on");
+    end();
+}
+
 static void test_gone(void)
 {
     begin();
@@ -297,6 +316,7 @@ int main(void)
     test_waits();
     test_mixed();
     test_both();
+    test_access();
     test_gone();
     test_down();
     test_deadline();
