@@ -1,7 +1,8 @@
 /*
  * hear opens each message of a peer, whatever its kind. It counts and drops a message that is
- * unsealed, malformed, of another version or of an unknown kind; the log says which side must be
- * upgraded. It hands all other messages to gossip.c or to plane_message.c.
+ * unsealed, malformed, of another version or of an unknown kind, or that another member than its
+ * sender has brought; the log says which side must be upgraded. It hands all other messages to
+ * gossip.c or to plane_message.c.
  */
 #include "cluster/hear.h"
 
@@ -11,6 +12,8 @@
 #include "cluster/members/traffic.h"
 #include "cluster/plane/plane_message.h"
 #include "cluster/state/node_state.h"
+
+#include <string.h>
 
 static void note_unsealed(struct node *node, struct effects *effects)
 {
@@ -44,6 +47,32 @@ static void note_version(struct node *node, const struct envelope *envelope, str
         "%s",
         (int)sender.size, sender.data, (unsigned long long)envelope->version, MESSAGE_VERSION_LEAST,
         MESSAGE_VERSION, newer ? "this daemon" : "that peer");
+}
+
+/* `names`: between commas. */
+static bool has_name(const char *names, struct bytes name)
+{
+    for (const char *at = names; *at; at += *at == ',') {
+        const size_t size = strcspn(at, ",");
+        if (bytes_equal((struct bytes){at, size}, name))
+            return true;
+        at += size;
+    }
+    return false;
+}
+
+/* Every member says what it knows itself: nobody brings a message of another one. */
+static bool is_impostor(struct node *node, const struct envelope *envelope, const char *from,
+                        struct effects *effects)
+{
+    if (from == NULL || has_name(from, envelope->sender))
+        return false;
+    node->stats.messages_impostor++;
+    if (from[0] != '\0' && effects_notice_is_due(&node->notices.impostor_ns, node->now_ns))
+        effects_notice(effects, NOTICE_WARNING,
+                       "a message in the name of %.*s was dropped: the certificate of its connection is for %s",
+                       (int)envelope->sender.size, envelope->sender.data, from);
+    return true;
 }
 
 /*
@@ -112,6 +141,10 @@ void hear_message(struct node *node, const struct event *event, struct effects *
     }
     switch (envelope_open(&envelope, bytes)) {
     case ENVELOPE_OPEN:
+        if (is_impostor(node, &envelope, event->from, effects)) {
+            envelope_close(&envelope);
+            return;
+        }
         traffic_heard(node, envelope.sender, event->bytes.size);
         take(node, &envelope, event->kind, effects);
         envelope_close(&envelope);

@@ -129,7 +129,7 @@ static void say_hello(struct node *node, struct effects *effects)
         message_begin(&writer, effects, &node->header);
         message_begin_batches(&writer, 0);
         message_end(&writer);
-        header_emit(node, &writer, EFFECT_REQUEST, member->snapshot_address);
+        header_ask(node, &writer, member);
     }
 }
 

@@ -130,7 +130,7 @@ static void ensure_reply(struct effects *effects)
     for (size_t i = 0; i < effects->effect_count; i++)
         if (effects->effect[i].kind == EFFECT_REPLY)
             return;
-    effects_emit(effects, EFFECT_REPLY, NULL, effects->arena_size);
+    effects_emit(effects, EFFECT_REPLY, effects->arena_size);
 }
 
 /*

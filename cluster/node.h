@@ -136,6 +136,11 @@ struct event {
     uint64_t now_ns;    /* this node's monotonic clock; a time before the last counts as the last */
     uint64_t wall_ms;   /* unix time, for histories that people read; 0: unknown */
     struct bytes bytes; /* the caller's, valid in the step; nonsense is counted and dropped */
+    /*
+     * Of a message: who is at the other end of the connection, as its certificate proves; all its names, between
+     * commas. Messages of others are dropped then. NULL: nothing proves it.
+     */
+    const char *from;
     const char *name;
     bool mute_in, mute_out;
     const struct rule_changes *rules; /* the caller's, like all pointers here */
@@ -159,6 +164,7 @@ enum effect_kind {
 
 struct effect {
     enum effect_kind kind;
+    char name[NODE_NAME_BYTES]; /* the member at `address` */
     char address[NODE_ADDRESS_BYTES];
     size_t offset, size; /* the message in effects.arena */
 };

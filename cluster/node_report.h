@@ -84,6 +84,7 @@ size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *
     X(messages_received, "messages received and understood")                                                       \
     X(messages_invalid, "messages dropped as nonsense")                                                            \
     X(messages_unsealed, "messages dropped because damaged or of another secret")                                  \
+    X(messages_impostor, "messages dropped since the certificate of their connection is for another peer")         \
     X(messages_former_secret, "messages of peers that seal with another one of secrets than the first here")       \
     X(messages_unreadable, "messages dropped since this daemon cannot read their version")                         \
     X(messages_unknown_kind, "messages of a kind that this daemon does not know, dropped")                         \

@@ -288,7 +288,7 @@ void publish_message(struct node *node, struct effects *effects)
     else
         message_end(&writer);
     node->header.ask_count = 0;
-    header_emit(node, &writer, EFFECT_PUBLISH, NULL);
+    header_emit(node, &writer, EFFECT_PUBLISH);
     node->stats.messages_published++;
     node->stats.bytes_published += message_size(&writer);
     todo_add_if(&node->todo, DO_STEP, left);

@@ -6,6 +6,7 @@
 #include "base/version.h"
 #include "edge/clients/tls.h"
 #include "edge/peers/transport.h"
+#include "edge/peers/transport_tunnel.h"
 #include "edge/process/clock.h"
 #include "edge/settings/settings.h"
 #include "edge/settings/settings_tls.h"
@@ -115,7 +116,9 @@ static bool read_options(int argc, char **argv, struct request *request, int *st
 static bool make_room_for_files(struct settings *settings, struct error *error)
 {
     struct rlimit limit;
-    rlim_t spare = SPARE_FILES + THREAD_FILES * (settings->threads - 1), wanted = settings->max_connections + spare;
+    rlim_t spare = SPARE_FILES + (settings_has_peers_tls(settings) ? (rlim_t)TUNNEL_FILES_MAX : 0) +
+                   THREAD_FILES * (settings->threads - 1),
+           wanted = settings->max_connections + spare;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
         return true;
     limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
@@ -140,8 +143,12 @@ static bool make_room_for_files(struct settings *settings, struct error *error)
 static bool check_files(const struct settings *settings, const char *config, struct error *error)
 {
     struct tls *tls = NULL;
-    const bool good = !settings_has_tls(settings) || settings_tls_open(settings, config, &tls, error);
+    struct transport_tls *peers = NULL;
+    const bool good =
+        (!settings_has_tls(settings) || settings_tls_open(settings, config, &tls, error)) &&
+        (!settings_has_peers_tls(settings) || settings_peers_tls_open(settings, config, &peers, error));
     tls_destroy(&tls);
+    transport_tls_release(&peers);
     return good;
 }
 
@@ -183,6 +190,7 @@ int main(int argc, char **argv)
     int status;
     if (!read_options(argc, argv, &request, &status))
         return status;
+    tls_prepare();
     if (sodium_init() < 0) {
         (void)fprintf(stderr, "headgated: libsodium cannot be initialised\n");
         return EX_OSERR;

@@ -65,20 +65,20 @@ static void carry_out(struct server *server, const struct effect *effect)
         transport_publish(server->transport, bytes);
         break;
     case EFFECT_REQUEST:
-        transport_request(server->transport, effect->address, bytes);
+        transport_request(server->transport, effect->name, effect->address, bytes);
         break;
     case EFFECT_REPLY:
         transport_reply(server->transport, bytes);
         break;
     case EFFECT_CONNECT:
-        if (!transport_connect(server->transport, effect->address))
+        if (!transport_connect(server->transport, effect->name, effect->address))
             log_write(&server->log, LOG_LEVEL_WARNING, "cannot listen to the peer at '%s'", effect->address);
         else
             log_write(&server->log, LOG_LEVEL_DEBUG, "listening to the peer at %s from now on", effect->address);
         break;
     case EFFECT_DISCONNECT:
         log_write(&server->log, LOG_LEVEL_DEBUG, "no longer listening to the peer at %s", effect->address);
-        transport_disconnect(server->transport, effect->address);
+        transport_disconnect(server->transport, effect->name, effect->address);
         break;
     }
 }
@@ -186,19 +186,19 @@ void server_on_store_wakes(uv_async_t *handle)
 
 /* ---- peers ---- */
 
-void server_on_message(void *context, struct bytes bytes)
+void server_on_message(void *context, const char *from, struct bytes bytes)
 {
-    server_step(context, &(struct event){.kind = EVENT_MESSAGE, .bytes = bytes});
+    server_step(context, &(struct event){.kind = EVENT_MESSAGE, .from = from, .bytes = bytes});
 }
 
-void server_on_request(void *context, struct bytes bytes)
+void server_on_request(void *context, const char *from, struct bytes bytes)
 {
-    server_step(context, &(struct event){.kind = EVENT_REQUEST, .bytes = bytes});
+    server_step(context, &(struct event){.kind = EVENT_REQUEST, .from = from, .bytes = bytes});
 }
 
-void server_on_response(void *context, struct bytes bytes)
+void server_on_response(void *context, const char *from, struct bytes bytes)
 {
-    server_step(context, &(struct event){.kind = EVENT_RESPONSE, .bytes = bytes});
+    server_step(context, &(struct event){.kind = EVENT_RESPONSE, .from = from, .bytes = bytes});
 }
 
 /*
@@ -226,6 +226,12 @@ void server_on_reopened(void *context)
     struct server *server = context;
     log_write(&server->log, LOG_LEVEL_WARNING,
               "a port for peers did not listen any more and was opened again; connections to it were made anew");
+}
+
+void server_on_unheard(void *context, const char *sentence)
+{
+    struct server *server = context;
+    log_write(&server->log, LOG_LEVEL_WARNING, "%s", sentence);
 }
 
 /* ---- clients ---- */

@@ -16,30 +16,54 @@
 
 enum { CERTIFICATE_WARNING_DAYS = 14, DAY_S = 24 * 3600 };
 
-/* Clients refuse a certificate that has ended; it is no reason not to serve those at ports in clear. */
-void server_tell_certificate(struct server *server)
+/* `who` will refuse it. */
+static void tell_end(struct server *server, const char *key, const char *path, uint64_t ends_s, const char *who)
 {
-    if (server->tls == NULL)
-        return;
-    const int64_t left_s = (int64_t)tls_ends_s(server->tls) - (int64_t)(clock_wall_ns() / SECOND_NS);
+    const int64_t left_s = (int64_t)ends_s - (int64_t)(clock_wall_ns() / SECOND_NS);
     if (left_s <= 0)
-        log_write(&server->log, LOG_LEVEL_WARNING, "tls.certificate %s has ended: clients will refuse it",
-                  server->settings->tls_certificate);
+        log_write(&server->log, LOG_LEVEL_WARNING, "%s %s has ended: %s will refuse it", key, path, who);
     else if (left_s < (int64_t)CERTIFICATE_WARNING_DAYS * DAY_S)
-        log_write(&server->log, LOG_LEVEL_WARNING, "tls.certificate %s ends in %lld days: renew it, and reload",
-                  server->settings->tls_certificate, (long long)(left_s / DAY_S));
+        log_write(&server->log, LOG_LEVEL_WARNING, "%s %s ends in %lld days: renew it, and reload", key, path,
+                  (long long)(left_s / DAY_S));
 }
 
-/* Everything that can fail; certificates come last, and are in use if it is true. */
-static bool read_again(struct server *server, struct settings *next, struct error *error)
+/* A certificate that has ended is no reason not to serve clients at ports in clear. */
+void server_tell_certificates(struct server *server)
+{
+    const struct settings *settings = server->settings;
+    if (server->tls != NULL)
+        tell_end(server, "tls.certificate", settings->tls_certificate, tls_ends_s(server->tls), "clients");
+    if (server->peers_tls != NULL)
+        tell_end(server, "peers_tls.certificate", settings->peers_tls_certificate,
+                 transport_tls_ends_s(server->peers_tls), "peers");
+}
+
+/* Everything that can fail; the certificate for clients comes last, and is in use if it is true. */
+static bool read_again(struct server *server, struct settings *next, struct transport_tls **peers_tls,
+                       struct error *error)
 {
     const struct settings *now = server->settings;
     if (!settings_read(next, server->config_path, error))
         return false;
     if (now->connections_cut && next->max_connections > now->connections_room)
         next->max_connections = now->connections_room;
+    if (server->peers_tls != NULL && settings_has_peers_tls(next) &&
+        !settings_peers_tls_open(next, server->config_path, peers_tls, error))
+        return false;
     return server->tls == NULL || !settings_has_tls(next) ||
            settings_tls_open(next, server->config_path, &server->tls, error);
+}
+
+/* Connections of peers are made anew, so it is done only if there is something new to show. */
+static void take_peers_tls(struct server *server, struct transport_tls *next)
+{
+    if (next == NULL || transport_tls_same(server->peers_tls, next))
+        return;
+    transport_tls_release(&server->peers_tls);
+    server->peers_tls = transport_tls_hold(next);
+    transport_renew(server->transport, next);
+    log_write(&server->log, LOG_LEVEL_INFO, "connections to peers are made anew, with peers_tls.certificate %s",
+              server->settings->peers_tls_certificate);
 }
 
 static void hand_over(struct server *server)
@@ -79,7 +103,7 @@ static void tell(struct server *server, const char *why, const struct settings_c
     if (changes->restart_count > 0)
         log_write(&server->log, LOG_LEVEL_WARNING, "%s: changed, but needs a restart: %s", why,
                   settings_print_paths(changes->restart, changes->restart_count, paths, sizeof paths));
-    server_tell_certificate(server);
+    server_tell_certificates(server);
 }
 
 bool server_reload(struct server *server, const char *why, struct reload_report *report, struct error *error)
@@ -87,17 +111,20 @@ bool server_reload(struct server *server, const char *why, struct reload_report 
     if (server->leaving || server->ending)
         return error_set(error, EX_TEMPFAIL, "the daemon is leaving");
     struct settings *next = calloc(1, sizeof *next);
+    struct transport_tls *peers_tls = NULL;
     supervisor_reloads(true);
-    bool good = next != NULL ? read_again(server, next, error)
+    bool good = next != NULL ? read_again(server, next, &peers_tls, error)
                              : error_set(error, EX_OSERR, "not enough memory to read the config");
     if (good) {
         settings_compare(server->settings, next, &report->changes);
         take(server, next);
+        take_peers_tls(server, peers_tls);
         report->certificate_ends_s = server->tls != NULL ? tls_ends_s(server->tls) : 0;
         tell(server, why, &report->changes);
     } else {
         log_write(&server->log, LOG_LEVEL_WARNING, "%s: nothing is changed: %s", why, error->text);
     }
+    transport_tls_release(&peers_tls);
     if (next != NULL)
         sodium_memzero(next, sizeof *next);
     free(next);

@@ -82,13 +82,15 @@ static bool open_transport(struct server *server, struct error *error)
         .message_max_bytes = settings->node.message_max_bytes,
         .request_timeout_ms = REQUEST_TIMEOUT_MS,
         .redial_after_ms = (settings->node.silent_after_ns + MILLISECOND_NS - 1) / MILLISECOND_NS,
+        .tls = server->peers_tls,
         .receiver = {.context = server,
                      .message = server_on_message,
                      .request = server_on_request,
                      .response = server_on_response,
                      .published = server_on_published,
                      .stuck = server_on_stuck,
-                     .reopened = server_on_reopened},
+                     .reopened = server_on_reopened,
+                     .unheard = server_on_unheard},
     };
     server->transport = transport_create(&options, error);
     return server->transport != NULL;
@@ -192,8 +194,9 @@ static void introduce(struct server *server)
     log_write(&server->log, LOG_LEVEL_INFO, "table %s keys, %s",
               units_format_count(keys, sizeof keys, table.capacity_keys),
               units_format_size_short(bytes, sizeof bytes, table.table_bytes));
-    log_write(&server->log, LOG_LEVEL_INFO, "listening on %s for clients, %s for gossip, %s for snapshots",
-              settings->clients_address, settings->gossip_address, settings->snapshot_address);
+    log_write(&server->log, LOG_LEVEL_INFO, "listening on %s for clients, %s for gossip, %s for snapshots%s",
+              settings->clients_address, settings->gossip_address, settings->snapshot_address,
+              server->peers_tls != NULL ? " (peers over TLS)" : "");
     if (settings->http_address[0])
         log_write(&server->log, LOG_LEVEL_INFO, "listening on %s for HTTP", settings->http_address);
     if (settings->clients_tls_address[0])
@@ -205,11 +208,12 @@ static void introduce(struct server *server)
         log_write(&server->log, LOG_LEVEL_INFO, "listening on %s for gRPC", settings->grpc_address);
     if (settings->grpc_tls_address[0])
         log_write(&server->log, LOG_LEVEL_INFO, "listening on %s for gRPC over TLS", settings->grpc_tls_address);
-    server_tell_certificate(server);
+    server_tell_certificates(server);
     if (settings->secret_is_none)
         log_write(
             &server->log, LOG_LEVEL_WARNING,
-            "secret is none: whoever reaches the ports for peers can forge what they spend, and who they are");
+            "secret is none: whoever reaches the ports for peers%s can forge what they spend, and who they are",
+            server->peers_tls != NULL ? ", with a certificate of peers_tls.ca," : "");
     if (settings->warning[0])
         log_write(&server->log, LOG_LEVEL_WARNING, "%s", settings->warning);
     if (settings->debug)
@@ -242,8 +246,10 @@ static void on_populated(void *context, size_t bytes, int failed)
 
 static bool start(struct server *server, const char *config_path, struct error *error)
 {
-    if (settings_has_tls(server->settings) &&
-        !settings_tls_open(server->settings, config_path, &server->tls, error))
+    if ((settings_has_tls(server->settings) &&
+         !settings_tls_open(server->settings, config_path, &server->tls, error)) ||
+        (settings_has_peers_tls(server->settings) &&
+         !settings_peers_tls_open(server->settings, config_path, &server->peers_tls, error)))
         return false;
     if (!open_users(server, error) || !open_listeners(server, error) || !open_transport(server, error) ||
         !watch(server, error) || !open_replays(server, error))
@@ -321,6 +327,7 @@ bool server_run(struct settings *settings, const char *config_path, struct error
         log_write(&server->log, LOG_LEVEL_INFO, "%s has left", settings->node.name);
     worker_close(&server->worker);
     tls_destroy(&server->tls);
+    transport_tls_release(&server->peers_tls);
     users_destroy(&server->users);
     refusals_destroy(&server->refusals);
     journal_close(&server->journal);

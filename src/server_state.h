@@ -9,6 +9,7 @@
 #include "commands/refusals.h"
 #include "edge/clients/tls.h"
 #include "edge/peers/transport.h"
+#include "edge/peers/transport_tls.h"
 #include "edge/process/log.h"
 #include "edge/process/pace.h"
 #include "edge/process/populate.h"
@@ -31,10 +32,11 @@ struct server {
     struct settings *settings;
     const char *config_path;
     struct log log;
-    struct journal *journal;   /* of refusals; NULL: none is written, as the next */
-    struct refusals *refusals; /* what the workers share of it */
-    struct users *users;       /* of the config; NULL: there are none */
-    struct tls *tls;           /* of all ports that speak it; NULL: none does */
+    struct journal *journal;         /* of refusals; NULL: none is written, as the next */
+    struct refusals *refusals;       /* what the workers share of it */
+    struct users *users;             /* of the config; NULL: there are none */
+    struct tls *tls;                 /* of all ports that speak it; NULL: none does */
+    struct transport_tls *peers_tls; /* of peers; NULL: they speak in clear */
     struct worker worker;
     struct worker_threads worker_threads;
     struct commands_worker_threads serving; /* the commands of all workers */
@@ -89,12 +91,13 @@ void server_on_store_wake(void *context); /* runs in the store's thread */
 void server_on_store_wakes(uv_async_t *handle);
 void server_on_persist_step(void *context, struct event *event);
 /* ---- callbacks of the transport ---- */
-void server_on_message(void *context, struct bytes bytes);
-void server_on_request(void *context, struct bytes bytes);
-void server_on_response(void *context, struct bytes bytes);
+void server_on_message(void *context, const char *from, struct bytes bytes);
+void server_on_request(void *context, const char *from, struct bytes bytes);
+void server_on_response(void *context, const char *from, struct bytes bytes);
 void server_on_published(void *context, uint64_t from_ns, uint64_t to_ns);
 void server_on_stuck(void *context, uint64_t connections);
 void server_on_reopened(void *context);
+void server_on_unheard(void *context, const char *sentence);
 /* ---- callbacks of the workers ---- */
 void server_on_decided(void *context, uint64_t now_ns);
 void server_on_polled(void *context, bool served);
@@ -114,8 +117,8 @@ void server_on_awake(uv_idle_t *handle);
 bool server_reload(struct server *server, const char *why, struct reload_report *report, struct error *error);
 /* The hook of the workers. */
 bool server_on_reload(void *context, struct reload_report *report, struct error *error);
-/* Says so if the certificate of the daemon ends soon. */
-void server_tell_certificate(struct server *server);
+/* Says so if a certificate of the daemon ends soon. */
+void server_tell_certificates(struct server *server);
 
 /* ---- server_signals.c ---- */
 

@@ -72,7 +72,8 @@ void effects_append(struct effects *effects, const void *data, size_t size)
     effects->arena_size += size;
 }
 
-void effects_emit(struct effects *effects, enum effect_kind kind, const char *address, size_t offset)
+void effects_emit_to(struct effects *effects, enum effect_kind kind, const char *name, const char *address,
+                     size_t offset)
 {
     effects->effect =
         grow(effects->effect, effects->effect_count, &effects->effect_room, sizeof *effects->effect, 1);
@@ -81,8 +82,13 @@ void effects_emit(struct effects *effects, enum effect_kind kind, const char *ad
     effect->kind = kind;
     effect->offset = offset;
     effect->size = effects->arena_size - offset;
-    if (address)
-        (void)snprintf(effect->address, sizeof effect->address, "%s", address);
+    (void)snprintf(effect->name, sizeof effect->name, "%s", name);
+    (void)snprintf(effect->address, sizeof effect->address, "%s", address);
+}
+
+void effects_emit(struct effects *effects, enum effect_kind kind, size_t offset)
+{
+    effects_emit_to(effects, kind, "", "", offset);
 }
 
 void effects_counter(struct effects *effects, const struct counter *counter)

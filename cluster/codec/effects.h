@@ -9,8 +9,11 @@
 void effects_clear(struct effects *effects);
 /* Adds bytes to the message at the end of the arena. */
 void effects_append(struct effects *effects, const void *data, size_t size);
-/* Emits an effect whose message is arena[offset..arena_size). `address` may be NULL. */
-void effects_emit(struct effects *effects, enum effect_kind kind, const char *address, size_t offset);
+/* Emits an effect whose message is arena[offset..arena_size). */
+void effects_emit(struct effects *effects, enum effect_kind kind, size_t offset);
+/* The same for the member `name` at `address`. */
+void effects_emit_to(struct effects *effects, enum effect_kind kind, const char *name, const char *address,
+                     size_t offset);
 void effects_counter(struct effects *effects, const struct counter *counter);
 /* Adds a version that came into the rulebook; takes a reference. */
 void effects_add_version(struct effects *effects, struct rule_version *version);

@@ -175,8 +175,14 @@ void header_begin(struct node *node, enum message_kind kind)
     header_begin_slots(node, kind, slots);
 }
 
-void header_emit(struct node *node, const struct message_writer *writer, enum effect_kind kind, const char *address)
+void header_emit(struct node *node, const struct message_writer *writer, enum effect_kind kind)
 {
     message_seal(writer->effects, writer->start, &node->options.seals.key[0]);
-    effects_emit(writer->effects, kind, address, writer->start);
+    effects_emit(writer->effects, kind, writer->start);
+}
+
+void header_ask(struct node *node, const struct message_writer *writer, const struct member *member)
+{
+    message_seal(writer->effects, writer->start, &node->options.seals.key[0]);
+    effects_emit_to(writer->effects, EFFECT_REQUEST, member->name, member->snapshot_address, writer->start);
 }

@@ -12,9 +12,12 @@
 
 #include <stdint.h>
 
+struct member;
+
 /* Seals the written message and emits it. */
-void header_emit(struct node *node, const struct message_writer *writer, enum effect_kind kind,
-                 const char *address);
+void header_emit(struct node *node, const struct message_writer *writer, enum effect_kind kind);
+/* Seals the written message and asks that member with it. */
+void header_ask(struct node *node, const struct message_writer *writer, const struct member *member);
 void header_begin(struct node *node, enum message_kind kind);
 /* Also gives the origin slots of the digests, in their order. */
 void header_begin_slots(struct node *node, enum message_kind kind, uint32_t *slots);

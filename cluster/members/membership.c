@@ -88,7 +88,7 @@ static int member_add(struct node *node, struct bytes name, struct bytes region,
 static void connect_to(struct effects *effects, const struct member *member)
 {
     if (member->gossip_address[0] != '\0')
-        effects_emit(effects, EFFECT_CONNECT, member->gossip_address, effects->arena_size);
+        effects_emit_to(effects, EFFECT_CONNECT, member->name, member->gossip_address, effects->arena_size);
 }
 
 void membership_init(struct node *node, struct effects *effects)
@@ -157,7 +157,7 @@ static void adopt_incarnation(struct node *node, uint32_t index, const struct me
     if (was_left)
         connect_to(effects, member);
     if (record->gossip_address.size > 0 && !bytes_equal(record->gossip_address, bytes_of(member->gossip_address))) {
-        effects_emit(effects, EFFECT_DISCONNECT, member->gossip_address, effects->arena_size);
+        effects_emit_to(effects, EFFECT_DISCONNECT, member->name, member->gossip_address, effects->arena_size);
         copy_text(member->gossip_address, sizeof member->gossip_address, record->gossip_address);
         connect_to(effects, member);
     }
@@ -183,7 +183,7 @@ void membership_left(struct node *node, uint32_t index, bool forgotten, struct e
     member->reserved = member->configured && !forgotten;
     member->share_freed = member->withheld = false;
     member->knows_me = false;
-    effects_emit(effects, EFFECT_DISCONNECT, member->gossip_address, effects->arena_size);
+    effects_emit_to(effects, EFFECT_DISCONNECT, member->name, member->gossip_address, effects->arena_size);
     effects_notice(effects, NOTICE_INFO, "%s %s", member->name, why);
 }
 

@@ -137,11 +137,10 @@ static size_t begin(const struct node *node, enum message_kind kind, msgpack_pac
     return envelope_begin(packer, effects, &head);
 }
 
-static void end(struct node *node, size_t start, enum effect_kind kind, const char *address,
-                struct effects *effects)
+static void end(struct node *node, size_t start, enum effect_kind kind, struct effects *effects)
 {
     message_seal(effects, start, &node->options.seals.key[0]);
-    effects_emit(effects, kind, address, start);
+    effects_emit(effects, kind, start);
     if (kind != EFFECT_PUBLISH)
         return;
     node->stats.messages_published++;
@@ -177,7 +176,7 @@ void plane_advertise(struct node *node, struct effects *effects)
         pack_text(&packer, bytes_of(unwell[i]->name));
         msgpack_pack_uint64(&packer, health_level(&unwell[i]->own, node->now_ns));
     }
-    end(node, start, EFFECT_PUBLISH, NULL, effects);
+    end(node, start, EFFECT_PUBLISH, effects);
 }
 
 void plane_ask(struct node *node, struct effects *effects)
@@ -188,7 +187,9 @@ void plane_ask(struct node *node, struct effects *effects)
     msgpack_pack_array(&packer, ASK_FIELDS);
     msgpack_pack_uint64(&packer, scan->id);
     pack_cursor(&packer, &scan->cursor);
-    end(node, start, EFFECT_REQUEST, node->member[scan->donor].snapshot_address, effects);
+    const struct member *donor = &node->member[scan->donor];
+    message_seal(effects, start, &node->options.seals.key[0]);
+    effects_emit_to(effects, EFFECT_REQUEST, donor->name, donor->snapshot_address, start);
 }
 
 /* Replies with the next page of versions older than `from`, the newest version first. */
@@ -222,7 +223,7 @@ static void serve(struct node *node, uint64_t scan, const struct plane_cursor *f
     msgpack_pack_array(&packer, before - first);
     for (size_t i = before; i > first; i--)
         pack_version(&packer, &rulebook_version_at(book, i - 1)->record);
-    end(node, start, EFFECT_REPLY, NULL, effects);
+    end(node, start, EFFECT_REPLY, effects);
     assert(effects->arena_size - start <= node->options.message_max_bytes);
 }
 

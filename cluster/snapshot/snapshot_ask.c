@@ -52,7 +52,7 @@ static void ask_for(struct node *node, struct part *part, struct effects *effect
     message_begin(&writer, effects, &node->header);
     message_begin_batches(&writer, 0);
     message_end_with_request(&writer, part->prefix, part->bits);
-    header_emit(node, &writer, EFFECT_REQUEST, node->member[node->snapshot.donor].snapshot_address);
+    header_ask(node, &writer, &node->member[node->snapshot.donor]);
     part->asked_ns = node->now_ns;
 }
 

@@ -287,7 +287,7 @@ static void serve_page(struct node *node, uint64_t prefix, uint32_t bits, struct
     message_end_with_page(&writer, &content, &node->limits, node->now_ns);
     free(page.numbers);
     free(page.own);
-    header_emit(node, &writer, EFFECT_REPLY, NULL);
+    header_emit(node, &writer, EFFECT_REPLY);
     node->stats.snapshots_served++;
 }
 
@@ -304,5 +304,5 @@ void snapshot_serve(struct node *node, const struct message *request, struct eff
     message_begin(&writer, effects, &node->header);
     message_begin_batches(&writer, 0);
     message_end(&writer);
-    header_emit(node, &writer, EFFECT_REPLY, NULL);
+    header_emit(node, &writer, EFFECT_REPLY);
 }

@@ -70,6 +70,7 @@ struct stores {
 /* When notices that peers can cause at will were last given; 0: never. */
 struct notices {
     uint64_t unsealed_ns;    /* a message without a seal of this cluster */
+    uint64_t impostor_ns;    /* a message that another member than its sender has brought */
     uint64_t unreadable_ns;  /* a message of a version that this daemon does not read */
     uint64_t unreadable;     /* that version */
     uint64_t implausible_ns; /* an incarnation that no node can have */

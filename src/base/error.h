@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { ERROR_TEXT_BYTES = 576 };
+enum { ERROR_TEXT_BYTES = 640 };
 
 /* A part of the sentence. Size 0: the sentence has no such part. */
 struct error_part {

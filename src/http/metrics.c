@@ -5,6 +5,7 @@
 #include "commands/figures.h"
 #include "commands/refusals.h"
 #include "edge/clients/tls.h"
+#include "edge/peers/transport.h"
 #include "edge/process/descriptors.h"
 #include "http/call.h"
 #include "http/metrics_limits.h"
@@ -128,6 +129,29 @@ static void put_latencies(struct metrics_page *page, const struct figures *figur
 
 /* ---- this daemon ---- */
 
+static void put_certificate(struct metrics_page *page, const char *name, const char *ports, uint64_t ends_s)
+{
+    page_begin(page);
+    page_name(page, name);
+    page_label(page, 0, "ports", bytes_of(ports));
+    page_value(page, 1, ends_s, 1);
+    (void)page_end(page);
+}
+
+static void put_certificates(struct metrics_page *page, const struct commands *commands)
+{
+    static const char name[] = "tls_certificate_expiry_timestamp_seconds";
+    const uint64_t peers_s = commands->transport != NULL ? transport_certificate_ends_s(commands->transport) : 0;
+    if (commands->tls == NULL && peers_s == 0)
+        return;
+    page_head(page, name, "gauge",
+              "when a certificate of this daemon ends, since 1970: it is refused from then on");
+    if (commands->tls != NULL)
+        put_certificate(page, name, "clients", tls_ends_s(commands->tls));
+    if (peers_s > 0)
+        put_certificate(page, name, "peers", peers_s);
+}
+
 static void put_process(struct metrics_page *page, struct commands *commands, struct turn turn)
 {
     const struct descriptors descriptors = descriptors_count();
@@ -145,10 +169,7 @@ static void put_process(struct metrics_page *page, struct commands *commands, st
     page_gauge(page, "uptime_seconds", "time since the start", up_ns / 1000000, 1000);
     page_gauge(page, "threads", "threads that serve clients",
                commands->worker_threads != NULL ? commands->worker_threads->count : 1, 1);
-    if (commands->tls != NULL)
-        page_gauge(page, "tls_certificate_expiry_timestamp_seconds",
-                   "when tls.certificate ends, since 1970: clients refuse it from then on",
-                   tls_ends_s(commands->tls), 1);
+    put_certificates(page, commands);
     if (resident_bytes > 0)
         page_gauge(page, "process_resident_memory_bytes", "memory that the system backs", resident_bytes, 1);
     if (descriptors.open > 0)

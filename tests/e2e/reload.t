@@ -107,7 +107,7 @@ subtest 'certificates' => sub {
     ($ends) = (Headgate::run(10, 'openssl', 'x509', '-in', "$dir/second.pem", '-noout', '-enddate'))[1] =~ /=(.*)/;
     my $metrics = $http->get('/metrics', @admin)->{body};
     my $at = $seconds->($ends);
-    like($metrics, qr/^headgate_tls_certificate_expiry_timestamp_seconds $at$/m, 'so does /metrics');
+    like($metrics, qr/^headgate_tls_certificate_expiry_timestamp_seconds\{ports="clients"\} $at$/m, 'so does /metrics');
     rename "$dir/first.$_", "$dir/second.$_" for qw(pem key);
     my $answer = $http->post('/v1/reload', '', @admin);
     is_deeply([@{$answer->{json}}{qw(changed needs_restart)}], [[], []], 'the same names');

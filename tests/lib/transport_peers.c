@@ -30,9 +30,15 @@ void free_address(char address[64])
     }
 }
 
-static void on_message(void *context, struct bytes bytes)
+static void note_from(struct peer *peer, const char *from)
+{
+    (void)snprintf(peer->from, sizeof peer->from, "%s", from ? from : "(in clear)");
+}
+
+static void on_message(void *context, const char *from, struct bytes bytes)
 {
     struct peer *peer = context;
+    note_from(peer, from);
     peer->messages++;
     peer->bytes += bytes.size;
     peer->last_size = bytes.size;
@@ -46,9 +52,10 @@ static void on_message(void *context, struct bytes bytes)
         transport_hold(peer->transport, true);
 }
 
-static void on_request(void *context, struct bytes bytes)
+static void on_request(void *context, const char *from, struct bytes bytes)
 {
     struct peer *peer = context;
+    note_from(peer, from);
     char answer[64];
     peer->requests++;
     if (peer->silent)
@@ -57,9 +64,10 @@ static void on_request(void *context, struct bytes bytes)
     transport_reply(peer->transport, (struct bytes){answer, (size_t)length});
 }
 
-static void on_response(void *context, struct bytes bytes)
+static void on_response(void *context, const char *from, struct bytes bytes)
 {
     struct peer *peer = context;
+    note_from(peer, from);
     peer->responses++;
     (void)snprintf(peer->last, sizeof peer->last, "%.*s", (int)bytes.size, bytes.data);
 }
@@ -77,6 +85,13 @@ static void on_stuck(void *context, uint64_t connections)
     peer->stuck += connections;
 }
 
+static void on_unheard(void *context, const char *sentence)
+{
+    struct peer *peer = context;
+    peer->unheard_count++;
+    (void)snprintf(peer->unheard, sizeof peer->unheard, "%s", sentence);
+}
+
 bool peer_start(struct peer *peer, struct error *error)
 {
     struct transport_options options = {
@@ -86,22 +101,24 @@ bool peer_start(struct peer *peer, struct error *error)
         .message_max_bytes = MESSAGE_MAX,
         .request_timeout_ms = peer->hasty ? HASTY_MS : PATIENT_MS,
         .redial_after_ms = peer->hasty ? HASTY_MS : PATIENT_MS,
+        .tls = peer->tls,
         .receiver = {.context = peer,
                      .message = on_message,
                      .request = on_request,
                      .response = on_response,
                      .published = on_published,
-                     .stuck = on_stuck},
+                     .stuck = on_stuck,
+                     .unheard = on_unheard},
     };
     peer->transport = transport_create(&options, error);
     return peer->transport != NULL;
 }
 
-struct peer a, b, c, listening, hasty = {.hasty = true};
+struct peer a, b, c, listening, hasty = {.hasty = true}, others[PEERS_OTHERS];
 
 void turn(uv_run_mode mode)
 {
-    struct peer *const everybody[] = {&a, &b, &c, &listening, &hasty};
+    struct peer *const everybody[] = {&a, &b, &c, &listening, &hasty, &others[0], &others[1], &others[2]};
     (void)uv_run(&peers_loop, mode);
     for (size_t i = 0; i < sizeof everybody / sizeof *everybody; i++)
         while (everybody[i]->transport && !everybody[i]->lazy && transport_work(everybody[i]->transport))

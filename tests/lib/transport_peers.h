@@ -8,6 +8,7 @@
 #define HEADGATE_TESTS_LIB_TRANSPORT_PEERS_H
 
 #include "edge/peers/transport.h"
+#include "edge/peers/transport_tls.h"
 #include "edge/process/clock.h"
 #include "tests/lib/tap.h"
 
@@ -36,6 +37,10 @@ struct peer {
     bool hasty;
     bool silent; /* does not answer requests */
     bool closed;
+    struct transport_tls *tls; /* NULL: it speaks in clear */
+    char from[64];             /* who has brought the last message or response */
+    char unheard[512];         /* why a peer cannot be heard, as told last */
+    unsigned unheard_count;
     uint64_t stuck; /* connections that the transport has reported as stuck */
 };
 
@@ -54,7 +59,9 @@ void free_address(char address[64]);
 
 bool peer_start(struct peer *peer, struct error *error);
 
-extern struct peer a, b, c, listening, hasty;
+/* A test gives the others their roles. */
+enum { PEERS_OTHERS = 3 };
+extern struct peer a, b, c, listening, hasty, others[PEERS_OTHERS];
 
 /* Turns the loop once, and does all work that waits. */
 void turn(uv_run_mode mode);

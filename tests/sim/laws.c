@@ -218,6 +218,8 @@ static void check_limits(struct sim *sim, unsigned i)
                  sim->plan.log_keys_max);
     if (stats.messages_invalid > 0 && sim->phase == PHASE_SAFETY && !laws_are_off(sim))
         sim_fail(sim, "messages: %s calls a true message nonsense", n->name);
+    if (stats.messages_impostor > 0 && !laws_are_off(sim))
+        sim_fail(sim, "messages: %s hears one in the name of another than its sender", n->name);
     if (stats.messages_unreadable > 0 && !laws_are_off(sim))
         sim_fail(sim, "messages: %s cannot read a message of its own version", n->name);
     if (stats.messages_unknown_kind > 0 && sim->plan.newer == 0 && !laws_are_off(sim))

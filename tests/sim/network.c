@@ -142,11 +142,13 @@ void network_deliver(struct sim *sim, struct happening *happening)
     if (!world_is_up(sim, i) || happening->life != sim->node[i].lives)
         return;
     struct bytes bytes = {(const char *)happening->payload->data, happening->payload->size};
+    /* Whoever dialled knows who answers, as over TLS; a law says that no message is of another one. */
+    const char *from = sim->node[happening->from].name;
     sim->messages++;
     if (happening->kind == HAPPENS_MESSAGE) {
-        world_step(sim, i, EVENT_MESSAGE, bytes, NULL);
+        world_event(sim, i, &(struct event){.kind = EVENT_MESSAGE, .bytes = bytes, .from = from});
     } else if (happening->kind == HAPPENS_RESPONSE) {
-        world_step(sim, i, EVENT_RESPONSE, bytes, NULL);
+        world_event(sim, i, &(struct event){.kind = EVENT_RESPONSE, .bytes = bytes, .from = from});
     } else {
         world_step(sim, i, EVENT_REQUEST, bytes, NULL);
         answer(sim, happening);

@@ -9,6 +9,8 @@
 #ifndef HEADGATE_EDGE_CLIENTS_TLS_H
 #define HEADGATE_EDGE_CLIENTS_TLS_H
 
+#include "edge/process/tls_files.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,20 +19,11 @@ struct tls;
 struct ssl_st;
 struct bio_method_st;
 
-enum { TLS_EXPECTED_BYTES = 256 };
-
 /* Paths of files in PEM. */
 struct tls_files {
     const char *certificate; /* the certificate of the daemon, and those between it and the root */
     const char *key;
     const char *client_ca; /* "": clients need no certificate */
-};
-
-/* Which file is wrong, and what was expected of it, as the end of a sentence. */
-struct tls_fault {
-    const char *member; /* "certificate", "key" or "client_ca" */
-    const char *path;
-    char expected[TLS_EXPECTED_BYTES];
 };
 
 /* NULL: a file is wrong, and `fault` says which. */

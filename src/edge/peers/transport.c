@@ -12,6 +12,7 @@
 #include "edge/process/clock.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <nng/nng.h>
 #include <nng/protocol/pubsub0/pub.h>
 #include <nng/protocol/pubsub0/sub.h>
@@ -39,6 +40,20 @@ bool transport_url(char url[URL_BYTES], const char *address)
 {
     int length = snprintf(url, URL_BYTES, "tcp://%s", address);
     return address[0] != '\0' && length > 0 && length < NNG_MAXADDRLEN;
+}
+
+int transport_dial(struct transport *transport, nng_socket socket, const char *name, const char *address,
+                   nng_dialer *dialer)
+{
+    char url[URL_BYTES];
+    if (!transport_url(url, address))
+        return NNG_EADDRINVAL;
+    const uint16_t port = transport->tunnel ? tunnel_route(transport->tunnel, name, address) : 0;
+    if (transport->tunnel && port == 0)
+        return NNG_ENOFILES;
+    if (transport->tunnel)
+        (void)snprintf(url, sizeof url, TUNNEL_URL, port);
+    return nng_dial(socket, url, dialer, NNG_FLAG_NONBLOCK);
 }
 
 /* ---- opening ---- */
@@ -92,11 +107,36 @@ static int open_sockets(struct transport *transport)
     return status;
 }
 
-static bool listen_on(struct pipes *pipes, nng_socket socket, enum pipe_kind kind, const char *address,
+/* Returns a status of nng. */
+static int listen_through(struct transport *transport, nng_socket socket, enum pipe_kind kind, const char *address)
+{
+    char url[URL_BYTES];
+    (void)snprintf(url, sizeof url, TUNNEL_URL, 0);
+    int status = pipes_listen(transport->pipes, socket, kind, url);
+    if (status != 0)
+        return status;
+    const enum tunnel_port port = kind == PIPE_GOSSIP ? TUNNEL_GOSSIP : TUNNEL_SNAPSHOTS;
+    switch (tunnel_listen(transport->tunnel, port, address, pipes_port(transport->pipes, kind))) {
+    case 0:
+        return 0;
+    case EADDRINUSE:
+        return NNG_EADDRINUSE;
+    case EACCES:
+        return NNG_EPERM;
+    default:
+        return NNG_EADDRINVAL;
+    }
+}
+
+static bool listen_on(struct transport *transport, nng_socket socket, enum pipe_kind kind, const char *address,
                       struct error *error)
 {
     char url[URL_BYTES];
-    int status = transport_url(url, address) ? pipes_listen(pipes, socket, kind, url) : NNG_EADDRINVAL;
+    int status = NNG_EADDRINVAL;
+    if (transport->tunnel)
+        status = listen_through(transport, socket, kind, address);
+    else if (transport_url(url, address))
+        status = pipes_listen(transport->pipes, socket, kind, url);
     if (status == 0)
         return true;
     const char *what = kind == PIPE_GOSSIP ? "peers (gossip)" : "peers (snapshots)";
@@ -114,6 +154,9 @@ void transport_count_closed(struct transport *transport)
         return;
     void (*closed)(void *context) = transport->closed;
     void *context = transport->closed_context;
+    contact_release(&transport->contact);
+    tunnel_release(&transport->tunnel);
+    transport_tls_release(&transport->tls);
     free(transport);
     closed(context);
 }
@@ -149,6 +192,7 @@ static void on_due(uv_timer_t *timer)
     bool late = now_ns > transport->wake_ns + LATE_MS * UINT64_C(1000000);
     transport->wake_ns = UINT64_MAX;
     request_sockets_expire(transport, now_ns, late);
+    links_tell(transport);
     links_redial(transport, now_ns, late);
 }
 
@@ -168,7 +212,9 @@ static bool start(struct transport *transport, const struct transport_options *o
     int status = nng_aio_alloc(&transport->at_once, NULL, NULL); /* the first call starts all of nng's threads */
     if (background)
         background_end();
-    if (status == 0 && !(transport->pipes = pipes_create(&transport->pipes_changed)))
+    if (status == 0 && transport->tls && !(transport->tunnel = tunnel_create(transport->tls)))
+        status = NNG_ENOMEM;
+    if (status == 0 && !(transport->pipes = pipes_create(&transport->pipes_changed, transport->tunnel)))
         status = NNG_ENOMEM;
     if (status == 0) {
         nng_aio_set_timeout(transport->at_once, NNG_DURATION_ZERO);
@@ -176,9 +222,8 @@ static bool start(struct transport *transport, const struct transport_options *o
     }
     if (status != 0)
         return error_set(error, EX_OSERR, "cannot open sockets for peers: %s", nng_strerror(status));
-    struct pipes *pipes = transport->pipes;
-    if (!listen_on(pipes, transport->publisher, PIPE_GOSSIP, options->gossip_address, error) ||
-        !listen_on(pipes, transport->replier, PIPE_SNAPSHOTS, options->snapshot_address, error))
+    if (!listen_on(transport, transport->publisher, PIPE_GOSSIP, options->gossip_address, error) ||
+        !listen_on(transport, transport->replier, PIPE_SNAPSHOTS, options->snapshot_address, error))
         return false;
     status = inlets_open(transport);
     if (status != 0)
@@ -201,6 +246,13 @@ static void on_pipes_changed(uv_async_t *async)
         receiver->reopened(receiver->context);
 }
 
+static void use_tls(struct transport *transport, struct transport_tls *tls)
+{
+    transport_tls_release(&transport->tls);
+    transport->tls = transport_tls_hold(tls);
+    metric_set(&transport->tls_ends_s, transport_tls_ends_s(tls));
+}
+
 static void nothing(void *context)
 {
     (void)context;
@@ -215,6 +267,8 @@ struct transport *transport_create(const struct transport_options *options, stru
         return NULL;
     }
     transport->receiver = options->receiver;
+    if (options->tls)
+        use_tls(transport, options->tls);
     transport->loop = options->loop;
     transport->message_max_bytes = options->message_max_bytes;
     transport->request_timeout_ns = options->request_timeout_ms * 1000000;
@@ -239,6 +293,13 @@ struct transport *transport_create(const struct transport_options *options, stru
     return transport;
 }
 
+void transport_renew(struct transport *transport, struct transport_tls *tls)
+{
+    assert(transport->tls && tls);
+    use_tls(transport, tls);
+    tunnel_renew(transport->tunnel, tls);
+}
+
 static void close_poll(uv_poll_t *poll)
 {
     if (poll->data && !uv_is_closing((uv_handle_t *)poll))
@@ -251,6 +312,8 @@ static void await_closed(uv_timer_t *timer)
     if (!closing_is_done(transport->closing) && ++transport->closing_ticks < CLOSING_TICKS_MAX)
         return;
     closing_forget(&transport->closing);
+    if (transport->tunnel) /* nothing may use OpenSSL any more when the process ends */
+        tunnel_stop(transport->tunnel);
     uv_close((uv_handle_t *)timer, handle_closed);
 }
 
@@ -291,6 +354,7 @@ void transport_destroy(struct transport **transport, void (*closed)(void *contex
 struct transport_stats transport_stats(const struct transport *transport)
 {
     struct pipes_stats pipes = pipes_stats(transport->pipes);
+    struct tunnel_stats tunnel = transport->tunnel ? tunnel_stats(transport->tunnel) : (struct tunnel_stats){0};
     const struct transport_stats *counts = &transport->stats;
     return (struct transport_stats){
         .published_messages = metric_get(&counts->published_messages),
@@ -304,8 +368,13 @@ struct transport_stats transport_stats(const struct transport *transport)
         .redials = metric_get(&counts->redials),
         .connections = pipes.open,
         .connections_stuck = pipes.stuck,
-        .connections_refused = pipes.refused,
-        .connections_cut = pipes.cut,
+        .connections_refused = pipes.refused + tunnel.refused,
+        .connections_cut = pipes.cut + tunnel.cut,
         .ports_reopened = pipes.reopened,
     };
+}
+
+uint64_t transport_certificate_ends_s(const struct transport *transport)
+{
+    return metric_get(&transport->tls_ends_s);
 }

@@ -53,15 +53,19 @@ enum {
                           TRANSPORT_SUBSCRIBERS_MAX + TRANSPORT_ASKERS_MAX + TRANSPORT_GREETING_MAX + 20,
 };
 
-/* transport_work makes the first three calls; `bytes` is valid during the call only. */
+/*
+ * transport_work makes the first three calls; `from` and `bytes` are valid during the call only.
+ * `from`: whose certificate the connection has shown (of a link, the member; of a request, all names,
+ * between commas); "": it is not known any more; NULL: peers speak in clear.
+ */
 struct transport_receiver {
     void *context;
     /* a peer has published `bytes` */
-    void (*message)(void *context, struct bytes bytes);
+    void (*message)(void *context, const char *from, struct bytes bytes);
     /* a peer asks: the receiver must call transport_reply before it returns */
-    void (*request)(void *context, struct bytes bytes);
+    void (*request)(void *context, const char *from, struct bytes bytes);
     /* the reply to a transport_request */
-    void (*response)(void *context, struct bytes bytes);
+    void (*response)(void *context, const char *from, struct bytes bytes);
     /* A message was published between these two times of the monotonic clock. NULL: not called. */
     void (*published)(void *context, uint64_t from_ns, uint64_t to_ns);
     /*
@@ -71,7 +75,14 @@ struct transport_receiver {
     void (*stuck)(void *context, uint64_t connections);
     /* A port that had stopped listening listens again. The loop calls this. NULL: not called. */
     void (*reopened)(void *context);
+    /*
+     * A sentence about a member that cannot be heard for its TLS, or ours; once for each cause. The
+     * loop calls this. NULL: not called.
+     */
+    void (*unheard)(void *context, const char *sentence);
 };
+
+struct transport_tls;
 
 struct transport_options {
     uv_loop_t *loop;
@@ -88,6 +99,8 @@ struct transport_options {
      * value
      */
     uint64_t redial_after_ms;
+    /* what peers are shown, and demanded, over TLS (transport_tls.h); the transport holds it. NULL: in clear */
+    struct transport_tls *tls;
     struct transport_receiver receiver;
 };
 
@@ -153,14 +166,20 @@ bool transport_work(struct transport *transport);
 void transport_flush(struct transport *transport);
 
 /*
- * Subscribes to `address`; a second call for the same address changes nothing. False: the address
- * is invalid, or all places are taken.
+ * Subscribes to the member `name` at `address`; a second call for the same two changes nothing.
+ * False: the address is invalid, or all places are taken.
  */
-bool transport_connect(struct transport *transport, const char *address);
-void transport_disconnect(struct transport *transport, const char *address);
+bool transport_connect(struct transport *transport, const char *name, const char *address);
+void transport_disconnect(struct transport *transport, const char *name, const char *address);
 
-/* Sends a request to `address`. The reply comes as receiver.response, or never. */
-void transport_request(struct transport *transport, const char *address, struct bytes bytes);
+/* Sends a request to the member `name` at `address`. The reply comes as receiver.response, or never. */
+void transport_request(struct transport *transport, const char *name, const char *address, struct bytes bytes);
+
+/*
+ * Uses `tls` from now on; the transport must have had another one from its start. All connections
+ * are made anew, and what is on its way is lost.
+ */
+void transport_renew(struct transport *transport, struct transport_tls *tls);
 
 /*
  * While the transport is held it hears nothing but replies to requests that are made meanwhile.
@@ -180,5 +199,7 @@ void transport_reply(struct transport *transport, struct bytes bytes);
  * base/metric.h says.
  */
 struct transport_stats transport_stats(const struct transport *transport);
+/* When the certificate that peers are shown ends, in seconds since 1970; 0: peers speak in clear. Any thread, too. */
+uint64_t transport_certificate_ends_s(const struct transport *transport);
 
 #endif

@@ -8,11 +8,13 @@
 
 #include <string.h>
 
-void transport_deliver(struct transport *transport, void (*function)(void *, struct bytes), nng_msg *message)
+void transport_deliver(struct transport *transport,
+                       void (*function)(void *context, const char *from, struct bytes bytes), const char *from,
+                       nng_msg *message)
 {
     struct bytes bytes = {nng_msg_body(message), nng_msg_len(message)};
     transport->in_call = true;
-    function(transport->receiver.context, bytes);
+    function(transport->receiver.context, transport->tunnel ? from : NULL, bytes);
     transport->in_call = false;
     nng_msg_free(message);
 }
@@ -25,14 +27,22 @@ static nng_msg *receive_now(struct transport *transport, nng_socket socket)
     return nng_aio_result(transport->at_once) == 0 ? nng_aio_get_msg(transport->at_once) : NULL;
 }
 
+/* The last message of a peer is often heard after its connection has ended. */
+static nng_dialer dialer_of(const struct transport *transport, nng_msg *message)
+{
+    nng_pipe pipe = nng_msg_get_pipe(message);
+    nng_dialer dialer = nng_pipe_dialer(pipe);
+    return transport->tunnel && nng_dialer_id(dialer) <= 0 ? pipes_former_dialer(transport->pipes, pipe) : dialer;
+}
+
 static bool hear_published(struct transport *transport)
 {
     nng_msg *message = receive_now(transport, transport->subscriber);
     if (!message)
         return false;
-    links_hear(transport, nng_pipe_dialer(nng_msg_get_pipe(message)), clock_monotonic_ns());
+    const char *from = links_hear(transport, dialer_of(transport, message), clock_monotonic_ns());
     metric_add(&transport->stats.received_messages, 1);
-    transport_deliver(transport, transport->receiver.message, message);
+    transport_deliver(transport, transport->receiver.message, from, message);
     return true;
 }
 
@@ -43,7 +53,13 @@ static bool hear_request(struct transport *transport)
         return false;
     metric_add(&transport->stats.requests_received, 1);
     transport->asking = nng_msg_get_pipe(message);
-    transport_deliver(transport, transport->receiver.request, message);
+    char names[TRANSPORT_NAMES_BYTES] = "";
+    nng_sockaddr address = {0};
+    if (transport->tunnel && nng_pipe_get_addr(transport->asking, NNG_OPT_REMADDR, &address) == 0) {
+        const struct endpoint remote = endpoint_of_nng(&address);
+        tunnel_names(transport->tunnel, &remote, names);
+    }
+    transport_deliver(transport, transport->receiver.request, names, message);
     return true;
 }
 

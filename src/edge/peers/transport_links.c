@@ -1,7 +1,7 @@
 /*
  * transport_links keeps a connection to each address that this daemon subscribes to. A link without
  * a message for a while is dialled anew, and each time the patience doubles. A pause of this
- * process is no silence of the peer.
+ * process is no silence of the peer. Why a link has no connection nng does not tell, so that is found out.
  */
 #include "base/metric.h"
 #include "edge/peers/transport_state.h"
@@ -10,6 +10,7 @@
 #include <string.h>
 
 enum { REDIAL_DOUBLINGS = 2 };
+#define CONTACT_LOOK_NS ((uint64_t)200 * 1000000)
 
 static uint64_t patience_ns(const struct transport *transport, const struct link *link)
 {
@@ -34,38 +35,27 @@ static void be_patient(struct transport *transport, struct link *link, uint64_t 
 
 static bool dial(struct transport *transport, struct link *link)
 {
-    char url[URL_BYTES];
     be_patient(transport, link, clock_monotonic_ns());
-    return transport_url(url, link->address) &&
-           nng_dial(transport->subscriber, url, &link->dialer, NNG_FLAG_NONBLOCK) == 0;
+    return transport_dial(transport, transport->subscriber, link->name, link->address, &link->dialer) == 0;
 }
 
-static struct link *link_at(struct transport *transport, const char *address)
+/* In clear nobody proves a name, so an address has one link. Over TLS no other member takes the place of one. */
+static struct link *link_to(struct transport *transport, const char *name, const char *address)
 {
-    for (size_t i = 0; i < TRANSPORT_LINKS_MAX; i++)
-        if (strcmp(transport->links[i].address, address) == 0)
-            return &transport->links[i];
+    for (size_t i = 0; i < TRANSPORT_LINKS_MAX; i++) {
+        struct link *link = &transport->links[i];
+        if (strcmp(link->address, address) == 0 && (!transport->tunnel || strcmp(link->name, name) == 0))
+            return link;
+    }
     return NULL;
 }
 
-bool transport_connect(struct transport *transport, const char *address)
+static struct link *free_link(struct transport *transport)
 {
-    if (address[0] == '\0' || strlen(address) >= ADDRESS_BYTES)
-        return false;
-    if (link_at(transport, address))
-        return true;
-    struct link *link = link_at(transport, "");
-    if (!link)
-        return false;
-    memcpy(link->address, address, strlen(address) + 1);
-    link->doublings = 0;
-    link->spared = false;
-    if (!dial(transport, link)) {
-        link->address[0] = '\0';
-        return false;
-    }
-    metric_add(&transport->stats.links, 1);
-    return true;
+    for (size_t i = 0; i < TRANSPORT_LINKS_MAX; i++)
+        if (!transport->links[i].address[0])
+            return &transport->links[i];
+    return NULL;
 }
 
 static void drop_link(struct transport *transport, struct link *link)
@@ -75,11 +65,91 @@ static void drop_link(struct transport *transport, struct link *link)
     metric_set(&transport->stats.links, transport->stats.links - 1);
 }
 
-void transport_disconnect(struct transport *transport, const char *address)
+bool transport_connect(struct transport *transport, const char *name, const char *address)
 {
-    struct link *link = address[0] ? link_at(transport, address) : NULL;
+    if (address[0] == '\0' || strlen(address) >= ADDRESS_BYTES || strlen(name) >= NAME_BYTES)
+        return false;
+    if (link_to(transport, name, address))
+        return true;
+    struct link *link = free_link(transport);
+    if (!link)
+        return false;
+    memcpy(link->name, name, strlen(name) + 1);
+    memcpy(link->address, address, strlen(address) + 1);
+    link->doublings = 0;
+    link->spared = false;
+    link->is_unexplained = false;
+    link->found = CONTACT_NOTHING;
+    if (!dial(transport, link)) {
+        link->address[0] = '\0';
+        return false;
+    }
+    metric_add(&transport->stats.links, 1);
+    return true;
+}
+
+void transport_disconnect(struct transport *transport, const char *name, const char *address)
+{
+    struct link *link = address[0] ? link_to(transport, name, address) : NULL;
     if (link)
         drop_link(transport, link);
+}
+
+/* A dial fails at once only for want of memory or descriptors: the next round dials again. */
+static void dial_anew(struct transport *transport, struct link *link)
+{
+    pipes_close_dialer(transport->pipes, transport->subscriber, link->dialer);
+    (void)dial(transport, link);
+}
+
+/* ---- why there is no connection ---- */
+
+static void tell(const struct transport *transport, struct link *link, enum contact_finding found,
+                 const char *sentence)
+{
+    if (found == CONTACT_NOTHING || found == link->found)
+        return;
+    link->found = found;
+    if (transport->receiver.unheard)
+        transport->receiver.unheard(transport->receiver.context, sentence);
+}
+
+/* The tunnel knows of each link; without it one link at a time is looked at, in turns. */
+static void ask_next(struct transport *transport)
+{
+    for (uint32_t i = 0; i < TRANSPORT_LINKS_MAX && !transport->contact; i++) {
+        struct link *link = &transport->links[transport->next_contact];
+        transport->next_contact = (transport->next_contact + 1) % TRANSPORT_LINKS_MAX;
+        if (!link->address[0] || !link->is_unexplained)
+            continue;
+        link->is_unexplained = false;
+        transport->contact = contact_begin(NULL, link->name, link->address, -1);
+    }
+    if (transport->contact)
+        transport_wake_by(transport, clock_monotonic_ns() + CONTACT_LOOK_NS);
+}
+
+static void explain(struct transport *transport, struct link *link)
+{
+    char sentence[CONTACT_SENTENCE_BYTES];
+    if (transport->tunnel)
+        tell(transport, link, tunnel_finding(transport->tunnel, link->name, link->address, sentence), sentence);
+    else
+        link->is_unexplained = true;
+}
+
+void links_tell(struct transport *transport)
+{
+    struct contact *contact = transport->contact;
+    if (contact && !atomic_load(&contact->done)) {
+        transport_wake_by(transport, clock_monotonic_ns() + CONTACT_LOOK_NS);
+        return;
+    }
+    struct link *link = contact ? link_to(transport, contact->name, contact->address) : NULL;
+    if (link)
+        tell(transport, link, contact->found, contact->sentence);
+    contact_release(&transport->contact);
+    ask_next(transport);
 }
 
 /*
@@ -91,11 +161,9 @@ static void redial(struct transport *transport, struct link *link, uint64_t now_
     if (pipes_restart(transport->pipes, link->dialer)) {
         be_patient(transport, link, now_ns);
     } else {
-        pipes_close_dialer(transport->pipes, transport->subscriber, link->dialer);
-        /*
-         * A dial fails at once only for want of memory or descriptors: the next round dials again.
-         */
-        (void)dial(transport, link);
+        dial_anew(transport, link);
+        explain(transport, link);
+        ask_next(transport);
     }
     if (link->doublings < REDIAL_DOUBLINGS)
         link->doublings++;
@@ -143,12 +211,15 @@ static struct link *link_of(struct transport *transport, nng_dialer dialer)
     return NULL;
 }
 
-void links_hear(struct transport *transport, nng_dialer dialer, uint64_t now_ns)
+const char *links_hear(struct transport *transport, nng_dialer dialer, uint64_t now_ns)
 {
     struct link *link = link_of(transport, dialer);
     if (!link)
-        return;
+        return "";
     link->quiet_since_ns = now_ns;
     link->doublings = 0;
     link->spared = false;
+    link->is_unexplained = false;
+    link->found = CONTACT_NOTHING;
+    return link->name;
 }

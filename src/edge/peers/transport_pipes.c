@@ -6,9 +6,12 @@
  */
 #include "base/metric.h"
 #include "edge/peers/transport_pipes_state.h"
+#include "edge/peers/transport_tunnel.h"
 #include "edge/process/clock.h"
 
+#include <arpa/inet.h>
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 void pipes_hurry(struct pipes *pipes)
@@ -100,6 +103,10 @@ static bool admit(struct pipes *pipes, struct pipe *pipe)
     bool dialled = pipe->dialer != 0;
     if (!place || pipes_leaving(pipes, pipe->dialer) || ports_try(pipes, &pipe->remote))
         return false;
+    if (!dialled && pipes->tunnel && !tunnel_has_brought(pipes->tunnel, &pipe->remote)) {
+        metric_add(&pipes->stats.refused, 1); /* another program on this machine */
+        return false;
+    }
     if (dialled)
         learn(pipes, &pipe->remote);
     pipe->known = pipes_know(pipes, &pipe->remote);
@@ -155,6 +162,7 @@ static void on_removed(nng_pipe id, nng_pipe_ev event, void *context)
     if (leaving)
         pipes_let_go(pipes, leaving);
     pipes->gone_count++;
+    pipes->former[pipes->former_next++ % FORMER_MAX] = (struct former){id.id, dialer};
     struct pipe *pipe = pipe_with_id(pipes, id.id);
     if (pipe) {
         pipe->gone = true;
@@ -182,13 +190,32 @@ int pipes_listen(struct pipes *pipes, nng_socket socket, enum pipe_kind kind, co
         status = nng_listener_get_addr(port.listener, NNG_OPT_LOCADDR, &address);
     if (status != 0)
         return status;
-    memcpy(port.url, url, strlen(url) + 1);
     port.local = endpoint_of_nng(&address);
+    if (pipes->tunnel) /* the system has chosen the port, and it must stay the same */
+        (void)snprintf(port.url, sizeof port.url, TUNNEL_URL, ntohs(port.local.port));
+    else
+        memcpy(port.url, url, strlen(url) + 1);
     port.try_ns = clock_monotonic_ns() + PORT_TRY_EACH_NS;
     uv_mutex_lock(&pipes->lock);
     pipes->port[kind] = port;
     uv_mutex_unlock(&pipes->lock);
     return 0;
+}
+
+uint16_t pipes_port(const struct pipes *pipes, enum pipe_kind kind)
+{
+    return ntohs(pipes->port[kind].local.port);
+}
+
+nng_dialer pipes_former_dialer(struct pipes *pipes, nng_pipe id)
+{
+    nng_dialer dialer = NNG_DIALER_INITIALIZER;
+    uv_mutex_lock(&pipes->lock);
+    for (size_t i = 0; i < FORMER_MAX && id.id != 0; i++)
+        if (pipes->former[i].id == id.id)
+            dialer.id = pipes->former[i].dialer;
+    uv_mutex_unlock(&pipes->lock);
+    return dialer;
 }
 
 void pipes_prove(struct pipes *pipes, nng_pipe id)

@@ -40,12 +40,14 @@ struct pipes_stats {
 };
 
 struct pipes;
+struct tunnel;
 
 /*
  * The caller is the first holder. The thread sends `changed` when `stuck` or `reopened` rises,
- * until pipes_quit. NULL: no memory, descriptor or thread was left.
+ * until pipes_quit. `tunnel`: ports take connections from it only, and the pipes
+ * hold it; NULL: from anybody. NULL: no memory, descriptor or thread was left.
  */
-struct pipes *pipes_create(uv_async_t *changed);
+struct pipes *pipes_create(uv_async_t *changed, struct tunnel *tunnel);
 /*
  * From now on `changed` is not sent and ports are not tried. The caller must call this before it
  * closes the sockets of the ports.
@@ -68,11 +70,16 @@ int pipes_watch(struct pipes *pipes, nng_socket socket, enum pipe_kind kind);
  * each of these listens at one URL. Returns a status of nng.
  */
 int pipes_listen(struct pipes *pipes, nng_socket socket, enum pipe_kind kind, const char *url);
+/* The port that it listens at. */
+uint16_t pipes_port(const struct pipes *pipes, enum pipe_kind kind);
 /*
  * The remote end of this pipe is a peer: its address is not a stranger's any more, and all
  * connections of the address may stay.
  */
 void pipes_prove(struct pipes *pipes, nng_pipe id);
+
+/* The dialer of a pipe that has ended lately; its id is 0 if it is not known any more. */
+nng_dialer pipes_former_dialer(struct pipes *pipes, nng_pipe id);
 
 /* Ends the connection of a dialer; nng then dials anew. False: the dialer has no connection. */
 bool pipes_restart(struct pipes *pipes, nng_dialer dialer);

@@ -4,6 +4,7 @@
  * holders, and its own thread frees it after the last one.
  */
 #include "edge/peers/transport_pipes_state.h"
+#include "edge/peers/transport_tunnel.h"
 #include "edge/process/background.h"
 
 #include <assert.h>
@@ -43,7 +44,7 @@ static void init_locks(struct pipes *pipes)
     assert(status == 0); /* on Linux these calls need no resources */
 }
 
-struct pipes *pipes_create(uv_async_t *changed)
+struct pipes *pipes_create(uv_async_t *changed, struct tunnel *tunnel)
 {
     struct pipes *pipes = calloc(1, sizeof *pipes);
     if (!pipes || !open_descriptors(pipes)) {
@@ -53,6 +54,7 @@ struct pipes *pipes_create(uv_async_t *changed)
     init_locks(pipes);
     pipes->holders = 1;
     pipes->changed = changed;
+    pipes->tunnel = tunnel ? tunnel_hold(tunnel) : NULL;
     for (int i = 0; i < PIPE_KINDS; i++)
         pipes->watched[i] = (struct watched){pipes, (enum pipe_kind)i};
     for (int i = 0; i < PORTS; i++)
@@ -71,6 +73,7 @@ void pipes_free(struct pipes *pipes)
     uv_cond_destroy(&pipes->fewer);
     uv_cond_destroy(&pipes->work);
     uv_mutex_destroy(&pipes->lock);
+    tunnel_release(&pipes->tunnel);
     free(pipes);
 }
 

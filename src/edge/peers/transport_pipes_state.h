@@ -84,6 +84,12 @@ struct watched {
     enum pipe_kind kind;
 };
 
+/* A pipe that has ended; messages that it brought may still wait. */
+struct former {
+    uint32_t id, dialer;
+};
+
+enum { FORMER_MAX = 256 };
 enum { KNOWN_MAX = 64, GREETINGS_MAX = 2 * TRANSPORT_GREETING_MAX, PORTS = 2 };
 
 struct pipes {
@@ -92,7 +98,10 @@ struct pipes {
     uv_cond_t fewer;  /* a pipe or a dialer has gone: wakes pipes_await_none */
     unsigned holders; /* at 0 the thread ends and frees this struct */
     struct watched watched[PIPE_KINDS];
+    struct tunnel *tunnel; /* NULL: without TLS */
     struct pipe pipe[PIPES_MAX];
+    struct former former[FORMER_MAX]; /* in a ring */
+    uint32_t former_next;
     struct leaving leaving[PIPES_LEAVING_MAX];
     struct endpoint known[KNOWN_MAX]; /* addresses of peers, in a ring */
     uint32_t known_next;

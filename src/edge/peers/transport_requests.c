@@ -66,17 +66,17 @@ bool request_sockets_hear(struct transport *transport)
             continue;
         /* before the call, because the receiver may send the next request */
         request_socket->waiting = false;
-        transport_deliver(transport, transport->receiver.response, message);
+        transport_deliver(transport, transport->receiver.response, request_socket->name, message);
         return true;
     }
     return false;
 }
 
-static int open_request_socket(struct request_socket *request_socket, const char *address)
+static int open_request_socket(struct request_socket *request_socket, const char *name, const char *address)
 {
     char url[URL_BYTES];
     struct transport *transport = request_socket->transport;
-    if (strlen(address) >= ADDRESS_BYTES || !transport_url(url, address))
+    if (strlen(name) >= NAME_BYTES || strlen(address) >= ADDRESS_BYTES || !transport_url(url, address))
         return NNG_EADDRINVAL;
     int status = nng_aio_alloc(&request_socket->sending, NULL, NULL);
     if (status != 0)
@@ -86,6 +86,7 @@ static int open_request_socket(struct request_socket *request_socket, const char
         nng_aio_free(request_socket->sending);
         return status;
     }
+    memcpy(request_socket->name, name, strlen(name) + 1);
     memcpy(request_socket->address, address, strlen(address) + 1);
     request_socket->dialer = (nng_dialer)NNG_DIALER_INITIALIZER;
     status = transport_set_limits(request_socket->socket, transport->message_max_bytes + TRANSPORT_ENVELOPE_BYTES);
@@ -98,7 +99,7 @@ static int open_request_socket(struct request_socket *request_socket, const char
     if (status == 0)
         status = nng_socket_set_ms(request_socket->socket, NNG_OPT_REQ_RESENDTIME, NNG_DURATION_INFINITE);
     if (status == 0)
-        status = nng_dial(request_socket->socket, url, &request_socket->dialer, NNG_FLAG_NONBLOCK);
+        status = transport_dial(transport, request_socket->socket, name, address, &request_socket->dialer);
     if (status == 0) {
         request_socket->poll = malloc(sizeof *request_socket->poll);
         status = request_socket->poll ? transport_poll(transport, request_socket->poll, request_socket,
@@ -115,16 +116,18 @@ static int open_request_socket(struct request_socket *request_socket, const char
 }
 
 /*
- * The idle request socket of that address; or a closed one; or the idle one that was unused for
+ * The idle request socket of that member and address; or a closed one; or the idle one that was unused for
  * longest, which is closed now. NULL: too many requests wait.
  */
-static struct request_socket *find_request_socket(struct transport *transport, const char *address)
+static struct request_socket *find_request_socket(struct transport *transport, const char *name,
+                                                  const char *address)
 {
     struct request_socket *free_request_socket = NULL, *same = NULL;
     int waiting = 0;
     for (size_t i = 0; i < TRANSPORT_REQUESTS_MAX; i++) {
         struct request_socket *request_socket = &transport->request_sockets[i];
-        bool is_same = request_socket->address[0] && strcmp(request_socket->address, address) == 0;
+        bool is_same = request_socket->address[0] && strcmp(request_socket->address, address) == 0 &&
+                       strcmp(request_socket->name, name) == 0;
         waiting += is_same && request_socket->waiting;
         if (request_socket->waiting)
             continue;
@@ -142,10 +145,11 @@ static struct request_socket *find_request_socket(struct transport *transport, c
     return same ? same : free_request_socket;
 }
 
-void transport_request(struct transport *transport, const char *address, struct bytes bytes)
+void transport_request(struct transport *transport, const char *name, const char *address, struct bytes bytes)
 {
-    struct request_socket *request_socket = find_request_socket(transport, address);
-    if (!request_socket || (!request_socket->address[0] && open_request_socket(request_socket, address) != 0)) {
+    struct request_socket *request_socket = find_request_socket(transport, name, address);
+    if (!request_socket ||
+        (!request_socket->address[0] && open_request_socket(request_socket, name, address) != 0)) {
         metric_add(&transport->stats.requests_refused, 1);
         return;
     }

@@ -7,10 +7,12 @@
 
 #include "edge/peers/transport.h"
 #include "edge/peers/transport_pipes.h"
+#include "edge/peers/transport_tunnel.h"
 
 #include <nng/nng.h>
 
 enum {
+    NAME_BYTES = 64,
     ADDRESS_BYTES = 128,
     URL_BYTES = ADDRESS_BYTES + 8,
     TRANSPORT_ENVELOPE_BYTES = 64, /* more than nng adds in front of a request or a reply */
@@ -27,13 +29,16 @@ enum inlet {
 /* An address that this daemon subscribes to. */
 struct link {
     char address[ADDRESS_BYTES]; /* "": a free place */
+    char name[NAME_BYTES];       /* the member there */
     nng_dialer dialer;
     /*
      * time of the last message or dial, or the last time at which a message may have waited unheard
      */
     uint64_t quiet_since_ns;
-    unsigned doublings; /* doublings of the patience since the last message */
-    bool spared;        /* the link was given extra time since the last message or dial */
+    unsigned doublings;         /* doublings of the patience since the last message */
+    bool spared;                /* the link was given extra time since the last message or dial */
+    bool is_unexplained;        /* it had no connection when it was dialled last, and was not looked at since */
+    enum contact_finding found; /* what the log was told of the link since the last message */
 };
 
 /*
@@ -43,6 +48,7 @@ struct link {
 struct request_socket {
     struct transport *transport;
     char address[ADDRESS_BYTES]; /* "": the socket is closed */
+    char name[NAME_BYTES];
     nng_socket socket;
     nng_dialer dialer;
     nng_aio *sending;
@@ -58,6 +64,11 @@ struct request_socket {
 struct transport {
     struct transport_receiver receiver;
     struct transport_stats stats;
+    struct transport_tls *tls; /* NULL: peers speak in clear */
+    uint64_t tls_ends_s;       /* see base/metric.h */
+    struct tunnel *tunnel;     /* the pipes' own; NULL without TLS */
+    struct contact *contact;   /* without TLS: of the link that is looked at; NULL: none is */
+    uint32_t next_contact;     /* the link that is looked at next, if it is unexplained */
     uv_loop_t *loop;
     size_t message_max_bytes;
     uint64_t request_timeout_ns, redial_after_ns;
@@ -94,6 +105,9 @@ struct transport {
 
 /* Writes "tcp://" and the address. False: the URL is longer than nng allows. */
 bool transport_url(char url[URL_BYTES], const char *address);
+/* Dials the member, through the tunnel if there is one. Returns a status of nng. */
+int transport_dial(struct transport *transport, nng_socket socket, const char *name, const char *address,
+                   nng_dialer *dialer);
 /*
  * Limits the size of received messages, and the time between attempts to connect. This call and the
  * following ones return statuses of nng.
@@ -112,8 +126,13 @@ int inlets_open(struct transport *transport);
 bool inlets_wait(const struct transport *transport);
 /* Hears one message, from the inlet whose turn it is. False: there was none. */
 bool inlets_hear(struct transport *transport);
-/* Hands `message` to one of the receiver's functions, and frees it. */
-void transport_deliver(struct transport *transport, void (*function)(void *, struct bytes), nng_msg *message);
+/*
+ * Hands `message` to one of the receiver's functions, and frees it. `from`: who has brought it. The
+ * function is handed NULL if peers speak in clear.
+ */
+void transport_deliver(struct transport *transport,
+                       void (*function)(void *context, const char *from, struct bytes bytes), const char *from,
+                       nng_msg *message);
 
 /* ---- transport_send.c ---- */
 
@@ -124,13 +143,15 @@ nng_msg *transport_message(struct transport *transport, struct bytes bytes);
 
 /* Makes the timer call request_sockets_expire and links_redial by `at_ns` at the latest. */
 void transport_wake_by(struct transport *transport, uint64_t at_ns);
-/* A message has come over the link of this dialer. */
-void links_hear(struct transport *transport, nng_dialer dialer, uint64_t now_ns);
+/* A message has come over the link of this dialer. Returns the name of who is there; "": no such link. */
+const char *links_hear(struct transport *transport, nng_dialer dialer, uint64_t now_ns);
 /*
  * Dials all links anew that were silent for too long. `late`: this process did not run for a while,
  * so messages may wait unheard.
  */
 void links_redial(struct transport *transport, uint64_t now_ns, bool late);
+/* Tells the receiver what was found out about a link without a connection. */
+void links_tell(struct transport *transport);
 /* Drops all links. */
 void links_close(struct transport *transport);
 /* Gives up the requests whose deadlines have passed. `late`: see links_redial. */

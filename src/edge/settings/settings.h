@@ -68,6 +68,10 @@ struct settings {
     char tls_certificate[SETTINGS_PATH_BYTES];
     char tls_key[SETTINGS_PATH_BYTES];
     char tls_client_ca[SETTINGS_PATH_BYTES]; /* "": clients need no certificate */
+    /* files in PEM of what peers are shown and demanded; "": peers speak in clear */
+    char peers_tls_ca[SETTINGS_PATH_BYTES];
+    char peers_tls_certificate[SETTINGS_PATH_BYTES];
+    char peers_tls_key[SETTINGS_PATH_BYTES];
     struct http_settings http;
     /* the address on which the daemon serves gRPC; "": gRPC is not served */
     char grpc_address[NODE_ADDRESS_BYTES];

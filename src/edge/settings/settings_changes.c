@@ -136,6 +136,8 @@ static bool may_take(const char *path, const struct settings *now, const struct 
                settings_have_secret(now) == settings_have_secret(next);
     if (strncmp(path, "tls.", 4) == 0)
         return settings_has_tls(now) == settings_has_tls(next);
+    if (strncmp(path, "peers_tls.", 10) == 0)
+        return settings_has_peers_tls(now) == settings_has_peers_tls(next);
     for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
         if (strcmp(taken[i], path) == 0)
             return true;
@@ -162,6 +164,11 @@ void settings_take(struct settings *now, const struct settings *next)
         memcpy(now->tls_certificate, next->tls_certificate, sizeof now->tls_certificate);
         memcpy(now->tls_key, next->tls_key, sizeof now->tls_key);
         memcpy(now->tls_client_ca, next->tls_client_ca, sizeof now->tls_client_ca);
+    }
+    if (may_take("peers_tls.", now, next)) {
+        memcpy(now->peers_tls_ca, next->peers_tls_ca, sizeof now->peers_tls_ca);
+        memcpy(now->peers_tls_certificate, next->peers_tls_certificate, sizeof now->peers_tls_certificate);
+        memcpy(now->peers_tls_key, next->peers_tls_key, sizeof now->peers_tls_key);
     }
     now->request_timeout_ns = next->request_timeout_ns;
     now->auth_timeout_ns = next->auth_timeout_ns;

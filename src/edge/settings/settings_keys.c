@@ -26,7 +26,7 @@ enum {
     RULES_MOST = 1000000,
     MESSAGE_LEAST_BYTES = 64 << 10,
     MESSAGE_MOST_BYTES = 64 << 20,
-    KNOWN_BYTES = 520,
+    KNOWN_BYTES = 560,
 };
 
 /* ---- the table ---- */
@@ -81,6 +81,10 @@ const struct settings_key settings_keys[] = {
     {"peers.region", ENTRY},
     {"peers.gossip", ENTRY},
     {"peers.snapshots", ENTRY},
+    {"peers_tls", MAP},
+    {"peers_tls.ca", TEXT(peers_tls_ca)},
+    {"peers_tls.certificate", TEXT(peers_tls_certificate)},
+    {"peers_tls.key", TEXT(peers_tls_key)},
     {"limits", LIST(NAMED_LIMITS_MAX)},
     {"limits.name", ENTRY},
     {"limits.capacity", ENTRY},
@@ -180,6 +184,8 @@ const char *settings_key_idle(const struct settings_key *key, const struct setti
         return "HTTP is not served";
     if (!settings_has_tls(settings) && strcmp(key->path, "tls") == 0)
         return "no port speaks TLS";
+    if (!settings_has_peers_tls(settings) && strcmp(key->path, "peers_tls") == 0)
+        return "peers speak in clear";
     if (!settings_serve_grpc(settings) && strcmp(key->path, "grpc") == 0)
         return "gRPC is not served";
     return NULL;

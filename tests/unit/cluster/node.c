@@ -293,6 +293,46 @@ static void nonsense(void)
     world_close();
 }
 
+/* What bob said last comes to ann over a connection of `from`. */
+static void comes_from(const char *from)
+{
+    const struct world_packet *packet = NULL;
+    for (unsigned p = 0; p < world.packet_count; p++)
+        if (world.packet[p].to == ANN)
+            packet = &world.packet[p];
+    assert(packet && packet->kind == EVENT_MESSAGE);
+    step(ANN, (struct event){.kind = EVENT_MESSAGE, .bytes = {packet->data, packet->size}, .from = from}, BOB);
+}
+
+static uint64_t before_impostors;
+
+static void tell_impostors(void)
+{
+    tell("ann heard %" PRIu64 " of bob, and of others %" PRIu64,
+         world_stats(ANN).messages_received - before_impostors, world_stats(ANN).messages_impostor);
+}
+
+static void impostors(void)
+{
+    world_of(2);
+    world_until_published(BOB);
+    before_impostors = world_stats(ANN).messages_received;
+    comes_from("cyd");
+    comes_from("bo,bobby");
+    comes_from("");
+    tell_impostors();
+    comes_from("cyd,bob");
+    tell_impostors();
+    comes_from(NULL);
+    tell_impostors();
+    EXPECT("only who is named by the certificate of a connection is heard over it",
+           "ann: a message in the name of bob was dropped: the certificate of its connection is for cyd\n"
+           "ann heard 0 of bob, and of others 3\n"
+           "ann heard 1 of bob, and of others 3\n"
+           "ann heard 2 of bob, and of others 3\n");
+    world_close();
+}
+
 int main(void)
 {
     new_nodes();
@@ -304,5 +344,6 @@ int main(void)
     alone();
     overload();
     nonsense();
+    impostors();
     return tap_done();
 }

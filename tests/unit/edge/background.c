@@ -74,9 +74,9 @@ static unsigned other_threads(int class, unsigned *all)
     return count;
 }
 
-static void ignore(void *context, struct bytes bytes)
+static void ignore(void *context, const char *from, struct bytes bytes)
 {
-    (void)context, (void)bytes;
+    (void)context, (void)from, (void)bytes;
 }
 
 static void on_closed(void *context)
@@ -98,7 +98,7 @@ static void of_nng(void)
                                         .message_max_bytes = 1000,
                                         .request_timeout_ms = 1000,
                                         .redial_after_ms = 1000,
-                                        .receiver = {NULL, ignore, ignore, ignore, NULL, NULL, NULL}};
+                                        .receiver = {.message = ignore, .request = ignore, .response = ignore}};
     struct transport *transport = transport_create(&options, &error);
     unsigned background = other_threads(SCHED_BATCH, &after);
     OK(transport && after > before, "nng has threads");

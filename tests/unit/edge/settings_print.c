@@ -154,6 +154,7 @@ static void keys(void)
                             "'*:13'}\nhttp: {request_headers: ip=X-Real-IP}\n"
                             "tls: {certificate: c, key: k, client_ca: a}\n"
                             "central: {address: 'h:1', user: u, password: p}\n"
+                            "peers_tls: {ca: p, certificate: c, key: k}\n"
                             "users:\n- {name: a, roles: check, services: s, secret: x}\n"
                             "- {name: b, roles: 'admin, read', secret_file: f}\n"
                             "- {name: c, roles: rules, secret_env: E}\n"

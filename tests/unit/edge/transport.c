@@ -128,13 +128,13 @@ static void say_hello(void)
 
 static void hasty_asks_b(void)
 {
-    transport_request(hasty.transport, b.snapshots, bytes_of("hello"));
+    transport_request(hasty.transport, "peer", b.snapshots, bytes_of("hello"));
 }
 
 static void hasty_asks_c(void)
 {
     if (hasty_waits() == 0)
-        transport_request(hasty.transport, c.snapshots, bytes_of("c?"));
+        transport_request(hasty.transport, "peer", c.snapshots, bytes_of("c?"));
 }
 
 static uint64_t sent;
@@ -153,7 +153,7 @@ static void idling(void)
         turn(UV_RUN_ONCE);
     OK_I64(idle_ms(), -1, "who listens to nobody and asks nobody does not wake up");
     peer_open(&listening);
-    OK(transport_connect(listening.transport, a.gossip), "who listens");
+    OK(transport_connect(listening.transport, "peer", a.gossip), "who listens");
     OK(idle_ms() > PATIENT_MS / 4, "looks after that when it would be dialled anew");
     /* nng 1.5.2 forgets memory of a connection that is just being made when its socket is closed. */
     OK(run_until(listening_heard, a_says_something), "it is connected");
@@ -164,13 +164,13 @@ static void idling(void)
 
 static void publishing(void)
 {
-    OK(transport_connect(a.transport, b.gossip), "a listens to b");
-    OK(transport_connect(a.transport, c.gossip), "a listens to c");
-    OK(transport_connect(a.transport, c.gossip), "again: nothing changes");
+    OK(transport_connect(a.transport, "peer", b.gossip), "a listens to b");
+    OK(transport_connect(a.transport, "peer", c.gossip), "a listens to c");
+    OK(transport_connect(a.transport, "peer", c.gossip), "again: nothing changes");
     OK_U64(transport_stats(a.transport).links, 2, "two links");
     OK(run_until(a_heard_both, say_hello), "a hears what both publish");
 
-    OK(transport_connect(b.transport, a.gossip), "b listens to a");
+    OK(transport_connect(b.transport, "peer", a.gossip), "b listens to a");
     OK(run_until(b_heard_again, a_says_something), "b is connected");
     /* What was said to find that out arrives first; the counting starts after it. */
     b.misordered = b.next = 0;
@@ -187,17 +187,17 @@ static void publishing(void)
 
 static void requests(void)
 {
-    transport_request(a.transport, b.snapshots, bytes_of("hello"));
+    transport_request(a.transport, "peer", b.snapshots, bytes_of("hello"));
     OK(run_until(a_has_response, NULL), "an answer comes");
     OK_STRING(a.last, "you said hello", "it is the answer to the question");
     a.responses = 0;
-    transport_request(a.transport, b.snapshots, bytes_of("again"));
+    transport_request(a.transport, "peer", b.snapshots, bytes_of("again"));
     OK(run_until(a_has_response, NULL) && strcmp(a.last, "you said again") == 0, "the next question, the same way");
 
     a.responses = 0;
     uint64_t refused = transport_stats(a.transport).requests_refused;
     for (int i = 0; i < TRANSPORT_REQUESTS_EACH + 3; i++)
-        transport_request(a.transport, b.snapshots, bytes_of("many"));
+        transport_request(a.transport, "peer", b.snapshots, bytes_of("many"));
     OK_U64(transport_stats(a.transport).requests_refused, refused + 3,
            "no more than %d to one address wait at the same time", TRANSPORT_REQUESTS_EACH);
     OK(run_until(a_has_both, NULL), "those are all answered");
@@ -211,15 +211,15 @@ static void requests(void)
     refused = transport_stats(hasty.transport).requests_refused;
     for (int i = 0; i < TRANSPORT_REQUESTS_MAX + 5; i++) {
         (void)snprintf(address, sizeof address, "127.0.0.1:%d", i + 1);
-        transport_request(hasty.transport, address, bytes_of("anybody?"));
+        transport_request(hasty.transport, "peer", address, bytes_of("anybody?"));
     }
     OK_U64(transport_stats(hasty.transport).requests_refused, refused + 5, "no more than %d wait in all",
            TRANSPORT_REQUESTS_MAX);
     OK(run_until(hasty_has_response, hasty_asks_b), "they are given up, and a place is free for who is alive");
 
-    transport_request(a.transport, "no address", bytes_of("x"));
-    transport_request(a.transport, "", bytes_of("x"));
-    OK(!transport_connect(a.transport, ""), "no address, no link");
+    transport_request(a.transport, "peer", "no address", bytes_of("x"));
+    transport_request(a.transport, "peer", "", bytes_of("x"));
+    OK(!transport_connect(a.transport, "peer", ""), "no address, no link");
 }
 
 static bool c_heard_much(void)
@@ -233,12 +233,12 @@ static bool b_heard_of_all(void)
 
 static void holding(void)
 {
-    OK(transport_connect(c.transport, a.gossip), "c listens to a, as b does");
+    OK(transport_connect(c.transport, "peer", a.gossip), "c listens to a, as b does");
     b.responses = 0;
-    transport_request(b.transport, a.snapshots, bytes_of("b's question"));
+    transport_request(b.transport, "peer", a.snapshots, bytes_of("b's question"));
     b.messages = b.requests = c.messages = a.requests = 0;
     transport_hold(b.transport, true);
-    transport_request(a.transport, b.snapshots, bytes_of("a's question"));
+    transport_request(a.transport, "peer", b.snapshots, bytes_of("a's question"));
     OK(run_until(c_heard_much, a_says_something), "c hears what b is sent as well, and a is asked");
     OK_U64(b.messages + b.requests + b.responses, 0,
            "who is held is handed neither messages, requests nor answers");
@@ -246,7 +246,7 @@ static void holding(void)
     transport_hold(b.transport, false);
     OK(run_until(b_heard_of_all, NULL), "they have waited until he is not any more");
     OK(run_until(a_has_response, NULL), "and he answers");
-    transport_disconnect(c.transport, a.gossip);
+    transport_disconnect(c.transport, "peer", a.gossip);
 }
 
 static void addresses_in_use(void)
@@ -276,9 +276,9 @@ static void silence(void)
     (void)listen(fd, 100);
     (void)getsockname(fd, (struct sockaddr *)&in, &size);
     (void)snprintf(address, sizeof address, "127.0.0.1:%u", ntohs(in.sin_port));
-    OK(transport_connect(hasty.transport, address), "he listens to somebody who never speaks");
+    OK(transport_connect(hasty.transport, "peer", address), "he listens to somebody who never speaks");
     OK(run_until(hasty_redialled, NULL), "that link is dialled anew, twice");
-    transport_disconnect(hasty.transport, address);
+    transport_disconnect(hasty.transport, "peer", address);
     (void)close(fd);
     OK_U64(transport_stats(hasty.transport).links, 0, "disconnected, it is forgotten");
 }
@@ -300,7 +300,7 @@ static void sockets_that_do_not_close(void)
     set_hangs(true);
     c.silent = true;
     given_up = transport_stats(hasty.transport).requests_expired;
-    transport_request(hasty.transport, c.snapshots, bytes_of("c?"));
+    transport_request(hasty.transport, "peer", c.snapshots, bytes_of("c?"));
     OK(run_until(hasty_gave_up, NULL), "a request is given up though its socket does not close");
     answered = hasty.responses;
     OK(run_until(hasty_has_response, hasty_asks_b), "others are answered");
@@ -329,7 +329,7 @@ int main(void)
     sockets_that_do_not_close();
 
     uint64_t before_ns = clock_monotonic_ns();
-    transport_request(a.transport, "192.0.2.1:9", bytes_of("nobody answers there"));
+    transport_request(a.transport, "peer", "192.0.2.1:9", bytes_of("nobody answers there"));
     transport_publish(a.transport, bytes_of("what he said last"));
     transport_destroy(&a.transport, on_closed, &a.closed);
     shut(&b, b_closed);

@@ -58,7 +58,7 @@ static void pause_while_a_speaks(uint64_t for_ms)
 
 static void pauses(void)
 {
-    OK(transport_connect(hasty.transport, a.gossip), "somebody who is not patient listens");
+    OK(transport_connect(hasty.transport, "peer", a.gossip), "somebody who is not patient listens");
     OK(run_until(hasty_heard, a_says_something), "and hears");
     uint64_t redials = stats_of(&hasty).redials;
     hasty.messages = said = 0;
@@ -69,13 +69,13 @@ static void pauses(void)
     OK_U64(stats_of(&hasty).redials, redials, "by the same connection");
 
     hasty.lazy = true;
-    transport_request(hasty.transport, a.snapshots, bytes_of("late?"));
+    transport_request(hasty.transport, "peer", a.snapshots, bytes_of("late?"));
     until_ns = clock_monotonic_ns() + HASTY_MS * UINT64_C(1100000);
     OK(run_until(is_late, NULL), "he asks, and does not look for the answer before his time is over");
     hasty.lazy = false;
     OK(run_until(hasty_was_answered, NULL), "he takes the answer that was there");
     OK_U64(stats_of(&hasty).requests_expired, 0, "and gives nothing up");
-    transport_disconnect(hasty.transport, a.gossip);
+    transport_disconnect(hasty.transport, "peer", a.gossip);
     OK(run_until(only_a_lane_is_left, NULL), "he listens no more");
 }
 
@@ -135,9 +135,10 @@ static void quiet_links(void)
     char address[64];
     port_fd = listen_by_hand(address);
     before_quiet = stats_of(&hasty).connections;
-    OK(transport_connect(hasty.transport, address), "he listens to somebody who greets and says nothing more");
+    OK(transport_connect(hasty.transport, "peer", address),
+       "he listens to somebody who greets and says nothing more");
     OK(run_until(redialled_twice, greet), "whose connection ends and is made anew, twice");
-    transport_disconnect(hasty.transport, address);
+    transport_disconnect(hasty.transport, "peer", address);
     OK(run_until(all_ended, greet), "disconnected, all of them end");
     unsigned count = greeted_count;
     until_ns = clock_monotonic_ns() + HASTY_MS * UINT64_C(2000000);
@@ -192,7 +193,8 @@ static bool one_is_stuck(void)
 }
 static bool none_is_stuck(void)
 {
-    return stats_of(&a).connections_stuck == 0 && stats_of(&a).connections <= before_stranger; /* older ones may end */
+    return stats_of(&a).connections_stuck == 0 &&
+           stats_of(&a).connections <= before_stranger; /* older ones may end */
 }
 
 /* A connection to the gossip port of a, with the greeting of a subscriber. -1: there is none. */
@@ -249,7 +251,7 @@ static void requests(void)
     size_t before = descriptors();
     a.lazy = true;
     for (int i = 0; i < TRANSPORT_REQUESTS_EACH; i++)
-        transport_request(a.transport, hasty.snapshots, bytes_of("many?"));
+        transport_request(a.transport, "peer", hasty.snapshots, bytes_of("many?"));
     OK(run_until(all_ask, NULL), "somebody asks as often as he may at one time");
     size_t more = descriptors() - before, most = TRANSPORT_REQUESTS_EACH * (TRANSPORT_REQUEST_FILES + 1);
     OK(more <= most, "each time takes no more descriptors than are kept for it, and one of who answers");

@@ -76,7 +76,7 @@ static void piece_by_piece(void)
     b.messages = b.requests = a.responses = 0;
     b.lazy = true;
     for (int i = 0; i < 4; i++)
-        transport_request(a.transport, b.snapshots, bytes_of("one of four"));
+        transport_request(a.transport, "peer", b.snapshots, bytes_of("one of four"));
     OK(run_until(b_heard_both, a_says_something), "in each turn of the loop a piece of work is done");
     OK_U64(heard_at_once_max, 1, "one message or one request is heard");
     b.lazy = false;
@@ -122,7 +122,7 @@ int main(void)
     (void)uv_loop_init(&peers_loop);
     peer_open(&a);
     peer_open(&b);
-    OK(transport_connect(b.transport, a.gossip), "b listens to a");
+    OK(transport_connect(b.transport, "peer", a.gossip), "b listens to a");
     publishing_later();
     piece_by_piece();
     held_by_what_is_heard();

@@ -1,0 +1,37 @@
+/*
+ * tls_files: the certificate of this daemon and its key, as files name them, for clients and for peers.
+ *
+ * The one idea: a file that is wrong is told as the end of a sentence about the key of the config that names it.
+ * This file knows neither ports nor whom certificates are shown to.
+ */
+#ifndef HEADGATE_EDGE_PROCESS_TLS_FILES_H
+#define HEADGATE_EDGE_PROCESS_TLS_FILES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ssl_ctx_st;
+
+enum { TLS_EXPECTED_BYTES = 256 };
+
+/* Which file is wrong, and what was expected of it, as the end of a sentence. */
+struct tls_fault {
+    const char *member; /* the last part of the config's key, as "certificate" */
+    const char *path;
+    char expected[TLS_EXPECTED_BYTES];
+};
+
+/* Must be called before all other calls of OpenSSL: it stays usable by threads while the process ends. */
+void tls_prepare(void);
+
+/* Fills in the fault, and forgets what OpenSSL has said. Returns false. */
+bool tls_fault_set(struct tls_fault *fault, const char *member, const char *path, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Uses both files, in PEM. False: one of them is wrong, or others may read the key. */
+bool tls_files_use(struct ssl_ctx_st *context, const char *certificate, const char *key, struct tls_fault *fault);
+
+/* When the certificate of the context ends, in seconds since 1970; 0: it has none. */
+uint64_t tls_files_ends_s(const struct ssl_ctx_st *context);
+
+#endif
