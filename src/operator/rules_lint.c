@@ -90,14 +90,15 @@ static void lint_part(struct lint *lint, const struct rule *rule, const char *am
 {
     const uint64_t part = part_of(lint, terms);
     char says[SAYS_BYTES];
-    if (part >= 2 || terms->capacity < 2)
+    if (part >= 2 || terms->capacity < 2 || (rule->sync == RULE_CENTRAL && rule->when_down != ISOLATION_BUDGET))
         return;
-    (void)snprintf(
-        says, sizeof says, "each of %u daemons may admit %" PRIu64 " of the %" PRIu64 "%s", lint->peers.count, part,
-        terms->capacity,
-        terms->flags & LIMIT_SPLIT
+    const char *when =
+        rule->sync == RULE_CENTRAL ? " while the central store is down"
+        : terms->flags & LIMIT_SPLIT
             ? ", and no more: without sync: budget it may use what the others leave"
-            : " at once, and then waits until the others have heard of it: with more overshoot it may more");
+            : " at once, and then waits until the others have heard of it: with more overshoot it may more";
+    (void)snprintf(says, sizeof says, "each of %u daemons may admit %" PRIu64 " of the %" PRIu64 "%s",
+                   lint->peers.count, part, terms->capacity, when);
     say(lint, rule, amount, says);
 }
 

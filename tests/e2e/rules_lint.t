@@ -29,11 +29,13 @@ like(linted('{id: a, rate: 1000/m, overshoot: 300%}'),
 like(linted('{id: a, rate: 1/m}'), qr/^1 default\/a: .* at none of 3 daemons/, 'one that admits nothing');
 like(linted('{id: a, rate: 5/m, sync: budget}'),
      qr/^1 default\/a: each of 3 daemons may admit 1 of the 5, and no more/, 'parts that are small');
+like(linted('{id: a, rate: 5/m, sync: central}'),
+     qr/^1 default\/a: each of 3 daemons may admit 1 of the 5 while the central store is down\n/, 'as without a store');
 like(linted('{id: a, rate: 5000/m, tiers: {free: 10/m}}'), qr{^1 default/a, tier free: up to 20 },
      'an amount of a tier');
 is(linted($_), "0 1 rule, 0 warnings for 3 daemons of even shares\n", "nothing about $_")
     for '{id: a, rate: 1000/m}', '{id: a, rate: 20/m, overshoot: 10%}', '{id: a, rate: 5/m, mode: shadow}',
-        '{id: a, rate: unlimited}';
+        '{id: a, rate: unlimited}', '{id: a, rate: 5/m, sync: central, when_down: closed}';
 is(linted('{id: a, rate: 1/m, overshoot: 0}', '--daemons', 1), "0 1 rule, 0 warnings for 1 daemon of even shares\n",
    'one daemon has all');
 like(linted('{id: a, rate: 1/m}', '--daemons', 0), qr/^64 .*--daemons is "0": expected a number from 1 to 64/, 'none');
