@@ -15,7 +15,15 @@
 #include <string.h>
 #include <sysexits.h>
 
-enum { STORY_MAX = 64, ORDERS = 6, PEER_BITS = 8, LINK_BITS = 10, STARTS_MAX = 4 };
+enum {
+    STORY_MAX = 64,
+    ORDERS = 6,
+    PEER_BITS = 9,
+    LINK_BITS = 10,
+    STARTS_MAX = 4,
+    INCARNATION_MAX = 3,
+    HEALING_STARTS = 16
+};
 
 struct packed {
     uint64_t word[2];
@@ -59,7 +67,7 @@ static struct packed pack(const struct world *w, const uint8_t order[PEERS])
         const struct peer *a = &w->peer[order[i]];
         put(&packed, &at, PEER_BITS,
             (unsigned)a->state | a->incarnation << 2 | (unsigned)a->lapsed << 4 | (unsigned)a->renews << 5 |
-                (unsigned)a->has_table << 6 | (unsigned)a->forgot << 7);
+                (unsigned)a->has_table << 6 | (unsigned)a->forgot << 7 | (unsigned)a->has_state << 8);
         for (unsigned j = 0; j < PEERS; j++) {
             const struct link *l = &a->of[order[j]];
             if (i != j)
@@ -84,7 +92,8 @@ static struct world unpack(const struct packed *packed)
                            .lapsed = v >> 4 & 1,
                            .renews = v >> 5 & 1,
                            .has_table = v >> 6 & 1,
-                           .forgot = v >> 7 & 1};
+                           .forgot = v >> 7 & 1,
+                           .has_state = v >> 8 & 1};
         for (unsigned q = 0; q < PEERS; q++) {
             if (p == q)
                 continue;
@@ -224,7 +233,7 @@ static const unsigned weights[][PEERS] = {{1, 1, 1}, {2, 1, 1}, {3, 1, 1}};
 /* Returns 1 if a law is broken, or if there are too many worlds to know. */
 static unsigned keep_laws(struct search *s, const unsigned weight[PEERS], unsigned starts, unsigned number)
 {
-    s->rules = (struct rules){.plant = PLANT_NONE, .starts_max = starts};
+    s->rules = (struct rules){.plant = PLANT_NONE, .starts_max = starts, .incarnation_max = INCARNATION_MAX};
     memcpy(s->rules.weight, weight, sizeof s->rules.weight);
     enum result result = run(s, true);
     printf("%sok %u - weights %u %u %u, at most %u starts and returns: laws are kept in %" PRIu64 " worlds%s\n",
@@ -234,10 +243,36 @@ static unsigned keep_laws(struct search *s, const unsigned weight[PEERS], unsign
     return result != KEPT;
 }
 
+/* Returns 1 if some world that run() has left does not heal. */
+static unsigned heal_all(struct search *s, unsigned number)
+{
+    struct rules rules = s->rules;
+    uint64_t stuck = 0, first = 0;
+    rules.starts_max = rules.incarnation_max = HEALING_STARTS;
+    for (uint64_t at = s->count; at-- > 0;)
+        if (!takeover_heals(&rules, unpack(&s->seen[at]))) {
+            stuck++;
+            first = at;
+        }
+    if (stuck > 0) {
+        s->count = first + 1;
+        tell_story(s, "it does not heal after that");
+    }
+    printf("%sok %u - weights %u %u %u: when faults are over all act again%s\n", stuck == 0 ? "" : "not ", number,
+           rules.weight[0], rules.weight[1], rules.weight[2], stuck == 0 ? "" : ", but in some worlds");
+    if (stuck > 0)
+        printf("# %" PRIu64 " worlds do not heal\n", stuck);
+    (void)fflush(stdout);
+    return stuck > 0;
+}
+
 /* Returns 1 if no law is broken. */
 static unsigned break_law(struct search *s, enum plant plant, unsigned number)
 {
-    s->rules = (struct rules){.plant = plant, .weight = {1, 1, 1}, .starts_max = plants[plant].starts};
+    s->rules = (struct rules){.plant = plant,
+                              .weight = {1, 1, 1},
+                              .starts_max = plants[plant].starts,
+                              .incarnation_max = INCARNATION_MAX};
     enum result result = run(s, true);
     printf("%sok %u - %s: %s: breaks a law, found in %" PRIu64 " worlds\n", result == BROKEN ? "" : "not ", number,
            plants[plant].name, plants[plant].what, s->count);
@@ -262,8 +297,10 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "%s: there is no room for so many\n", argv[0]);
         return EX_USAGE;
     }
-    for (unsigned i = 0; i < sizeof weights / sizeof weights[0]; i++)
+    for (unsigned i = 0; i < sizeof weights / sizeof weights[0]; i++) {
         failed += keep_laws(&s, weights[i], (unsigned)starts, ++tests);
+        failed += heal_all(&s, ++tests);
+    }
     for (unsigned plant = 1; plant < PLANTS; plant++)
         if (plants[plant].starts <= starts)
             failed += break_law(&s, (enum plant)plant, ++tests);

@@ -6,9 +6,6 @@
 
 #include <stdio.h>
 
-/* of one peer: the first one, and two that begin anew */
-enum { INCARNATION_MAX = 3 };
-
 static unsigned third(unsigned p, unsigned q)
 {
     return PEERS - p - q;
@@ -39,8 +36,7 @@ static bool all_renew(const struct rules *rules, const struct world *w, unsigned
     return has_right(rules, w, p);
 }
 
-/* p uses its share, and what it has spent comes back by refill. */
-static bool acts(const struct world *w, unsigned p)
+bool takeover_acts(const struct world *w, unsigned p)
 {
     return w->peer[p].state == ACTIVE && !w->peer[p].lapsed;
 }
@@ -65,7 +61,7 @@ static bool settles_without(const struct world *w, unsigned q, unsigned p)
 {
     const struct peer *other = &w->peer[third(p, q)];
     const struct link *l = &w->peer[q].of[third(p, q)];
-    return acts(w, q) && w->peer[q].of[p].agreed &&
+    return takeover_acts(w, q) && w->peer[q].of[p].agreed &&
            (l->agreed || l->incarnation != other->incarnation || other->state == DOWN || !other->of[q].lacks);
 }
 
@@ -74,7 +70,7 @@ static void follow(const struct rules *rules, struct world *w)
 {
     for (unsigned p = 0; p < PEERS; p++) {
         struct peer *a = &w->peer[p];
-        if (acts(w, p) && !has_right(rules, w, p)) {
+        if (takeover_acts(w, p) && !has_right(rules, w, p)) {
             a->lapsed = true;
             for (unsigned q = 0; q < PEERS; q++)
                 a->of[q].unchanged = q != p;
@@ -95,12 +91,13 @@ static void know(const struct rules *rules, struct world *w, unsigned p, unsigne
         *l = (struct link){.incarnation = incarnation,
                            .gone = gone,
                            .saying = OWNS,
-                           .lease = l->lease,
+                           .lease = l->lease && !gone,
                            .word = l->word,
                            .lacks = l->lacks};
         w->peer[p].of[third(p, q)].word = false; /* it was about the incarnation before */
     } else if (incarnation == l->incarnation && gone) {
         l->gone = true;
+        l->lease = false;
     }
     if (gone && incarnation == l->incarnation &&
         more_than_half(rules, rules->weight[p] + rules->weight[third(p, q)]))
@@ -122,7 +119,7 @@ static bool may_begin(const struct rules *rules, const struct world *w, unsigned
     unsigned starts = 0;
     for (unsigned q = 0; q < PEERS; q++)
         starts += w->peer[q].incarnation - 1;
-    return w->peer[p].incarnation < INCARNATION_MAX && starts < rules->starts_max;
+    return w->peer[p].incarnation < rules->incarnation_max && starts < rules->starts_max;
 }
 
 /* p hears a message that q makes now. False: nothing can come of it here. */
@@ -181,10 +178,11 @@ static bool take_over(const struct rules *rules, struct world *w, unsigned p, un
 {
     struct link *l = &w->peer[p].of[q];
     unsigned weight = rules->weight[p] + (w->peer[p].of[third(p, q)].word ? rules->weight[third(p, q)] : 0);
-    if (l->gone || l->saying != DISOWNS || (!acts(w, p) && rules->plant != PLANT_LAPSED_TAKES) ||
+    if (l->gone || l->saying != DISOWNS || (!takeover_acts(w, p) && rules->plant != PLANT_LAPSED_TAKES) ||
         w->peer[p].of[third(p, q)].gone || (!more_than_half(rules, weight) && rules->plant != PLANT_MINORITY))
         return false;
     l->gone = true;
+    l->lease = false;
     if (more_than_half(rules, rules->weight[p]) || rules->plant == PLANT_MINORITY || rules->plant == PLANT_ALONE)
         l->agreed = true;
     return true;
@@ -231,15 +229,21 @@ static bool start(const struct rules *rules, struct world *w, unsigned p)
     return true;
 }
 
+/*
+ * By now all that its former process has said has ended: its words, and its renewals. Its own right counts from here
+ * on, so that whoever renews it has told it whom the others know by now.
+ */
 static bool begin_to_renew(const struct rules *rules, struct world *w, unsigned p)
 {
     struct peer *a = &w->peer[p];
-    for (unsigned k = 0; k < PEERS && rules->plant != PLANT_RESTART && rules->plant != PLANT_STALE_WORD; k++)
-        if (k != p && w->peer[k].of[p].word)
-            return false;
     if (a->state == DOWN || a->renews)
         return false;
+    for (unsigned k = 0; k < PEERS && rules->plant != PLANT_RESTART && rules->plant != PLANT_STALE_WORD; k++)
+        if (k != p && (w->peer[k].of[p].word || w->peer[k].of[p].lease))
+            return false;
     a->renews = true;
+    for (unsigned q = 0; q < PEERS; q++)
+        a->of[q].lease = false;
     return true;
 }
 
@@ -248,16 +252,16 @@ static bool take_snapshot(const struct rules *rules, struct world *w, unsigned p
 {
     struct peer *a = &w->peer[p];
     const struct link *us = &w->peer[donor].of[p];
-    if (a->state != JOINING || w->peer[donor].state != ACTIVE || us->incarnation != a->incarnation || us->gone ||
+    if (a->state != JOINING || !w->peer[donor].has_state || us->incarnation != a->incarnation || us->gone ||
         !has_right(rules, w, p))
         return false;
-    if (a->has_table && !a->of[donor].lacks)
-        return false;
-    a->has_table = true;
+    const struct peer before = *a, *b = &w->peer[donor];
+    a->has_table = a->has_state = true;
     a->of[donor].lacks = false;
-    a->forgot &= w->peer[donor].of[p].lacks;
-    a->of[third(p, donor)].lacks &= w->peer[donor].of[third(p, donor)].lacks;
-    return true;
+    a->forgot = a->forgot && b->of[p].lacks;
+    a->of[third(p, donor)].lacks = a->of[third(p, donor)].lacks && b->of[third(p, donor)].lacks;
+    return !before.has_table || before.of[donor].lacks || before.forgot != a->forgot ||
+           before.of[third(p, donor)].lacks != a->of[third(p, donor)].lacks;
 }
 
 /* The digests of all that wait for p name nothing that p lacks, neither of themselves nor of those who are gone. */
@@ -328,39 +332,44 @@ static bool take_step(const struct rules *rules, struct world *w, unsigned step)
 {
     unsigned p = step % PEERS, rest = step / PEERS;
     if (rest >= PEERS * PAIR_STEPS)
-        switch (rest - PEERS * PAIR_STEPS) {
-        case 0:
+        switch ((enum peer_step)(rest - PEERS * PAIR_STEPS)) {
+        case CRASHES:
             return crash(w, p);
-        case 1:
+        case STARTS:
             return start(rules, w, p);
-        case 2:
+        case BEGINS_TO_RENEW:
             return begin_to_renew(rules, w, p);
-        case 3:
+        case IS_ACTIVE:
             return activate(rules, w, p);
-        case 4:
+        case GOES_ON:
             return resume(rules, w, p);
-        default:
+        case JOINS_AGAIN:
             return join_again(rules, w, p);
+        case PEER_STEPS:
+            return false;
         }
     unsigned q = rest % PEERS;
     if (p == q)
         return false;
-    switch (rest / PEERS) {
-    case 0:
+    switch ((enum pair_step)(rest / PEERS)) {
+    case HEARS:
         return hear(rules, w, p, q);
-    case 1:
+    case DISOWNS_IT:
         return disown(rules, w, p, q);
-    case 2:
+    case RELENTS:
         return relent(w, p, q);
-    case 3:
+    case TAKES_OVER:
         return take_over(rules, w, p, q);
-    case 4:
+    case LEASE_ENDS:
         return end_lease(w, p, q);
-    case 5:
+    case WORD_ENDS:
         return end_word(rules, w, p, q);
-    default:
+    case TAKES_TABLE:
         return take_snapshot(rules, w, p, q);
+    case PAIR_STEPS:
+        return false;
     }
+    return false;
 }
 
 void takeover_print_step(unsigned step, const char names[PEERS])
@@ -379,11 +388,11 @@ const char *takeover_broken_law(const struct world *w)
 {
     for (unsigned p = 0; p < PEERS; p++)
         for (unsigned q = 0; q < PEERS; q++) {
-            if (p == q || !acts(w, p))
+            if (p == q || !takeover_acts(w, p))
                 continue;
             if (w->peer[p].of[q].lacks || w->peer[p].forgot)
                 return "whoever acts has what others have settled without it";
-            if (acts(w, q) && w->peer[p].of[q].gone)
+            if (takeover_acts(w, q) && w->peer[p].of[q].gone)
                 return "of two that act, each waits for the other";
         }
     return NULL;
@@ -401,7 +410,8 @@ struct world takeover_beginning(void)
 {
     struct world w = {0};
     for (unsigned p = 0; p < PEERS; p++) {
-        w.peer[p] = (struct peer){.state = ACTIVE, .incarnation = 1, .renews = true, .has_table = true};
+        w.peer[p] =
+            (struct peer){.state = ACTIVE, .incarnation = 1, .renews = true, .has_state = true, .has_table = true};
         for (unsigned q = 0; q < PEERS; q++)
             if (q != p)
                 w.peer[p].of[q] = (struct link){.incarnation = 1, .lease = true};

@@ -35,6 +35,7 @@ struct peer {
     bool lapsed;    /* its right has ended in this incarnation, and it has not gone on since */
     bool renews;    /* its process runs for so long that all words of its former one have ended */
     bool forgot;    /* it lacks what its former process had settled */
+    bool has_state; /* its process has figures: it acted, or has taken a table */
     bool has_table; /* it has taken a table since it began to join */
     struct link of[PEERS];
 };
@@ -64,10 +65,24 @@ enum plant { PLANTS_LIST(PLANT_ENUM) PLANTS };
 struct rules {
     enum plant plant;
     unsigned weight[PEERS];
-    unsigned starts_max; /* starts and returns in one story */
+    unsigned starts_max;      /* starts and returns in one story */
+    unsigned incarnation_max; /* of one peer */
 };
 
-enum { PAIR_STEPS = 7, PEER_STEPS = 6, STEPS = PEERS * (PEERS * PAIR_STEPS + PEER_STEPS) };
+/* What may happen between two peers, and to one. */
+enum pair_step { HEARS, DISOWNS_IT, RELENTS, TAKES_OVER, LEASE_ENDS, WORD_ENDS, TAKES_TABLE, PAIR_STEPS };
+enum peer_step { CRASHES, STARTS, BEGINS_TO_RENEW, IS_ACTIVE, GOES_ON, JOINS_AGAIN, PEER_STEPS };
+enum { STEPS = PEERS * (PEERS * PAIR_STEPS + PEER_STEPS) };
+
+static inline unsigned step_of_pair(enum pair_step kind, unsigned p, unsigned q)
+{
+    return p + PEERS * (q + PEERS * (unsigned)kind);
+}
+
+static inline unsigned step_of_peer(enum peer_step kind, unsigned p)
+{
+    return p + PEERS * (PEERS * PAIR_STEPS + (unsigned)kind);
+}
 
 struct world takeover_beginning(void);
 /* Takes the step and what follows from it at once. False: it is not possible here, and the world is undefined. */
@@ -76,5 +91,13 @@ bool takeover_step(const struct rules *rules, struct world *world, unsigned step
 void takeover_print_step(unsigned step, const char names[PEERS]);
 /* NULL: all laws hold. */
 const char *takeover_broken_law(const struct world *world);
+/* p uses its share, and what it has spent comes back by refill. */
+bool takeover_acts(const struct world *world, unsigned p);
+/*
+ * True if the peers come back when faults are over: all are up and hear each other, nothing ends before its time, and
+ * each does by itself what the protocol lets it do. At the end all act, and each waits for all others. Laws hold on
+ * the way, or it is false as well.
+ */
+bool takeover_heals(const struct rules *rules, struct world world);
 
 #endif
