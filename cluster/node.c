@@ -174,6 +174,7 @@ static void tick(struct node *node, struct effects *effects)
 {
     average_demand(node);
     (void)counters_emit(node, effects);
+    voucher_give_back_idle(node);
     voucher_sweep(node);
     node->publishing.tick_ns += node->options.interval_ns;
     if (node->publishing.tick_ns <= node->now_ns) /* missed ticks of a pause are not made up for */

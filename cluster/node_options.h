@@ -92,6 +92,7 @@ struct node_options {
     bool unknown_service_open; /* requests of unknown services pass; else MATCH_UNKNOWN_SERVICE */
     bool has_central;          /* rules may have sync: central */
     bool grants;               /* asks peers for rights of keys, and grants rights: see spend/voucher.h */
+    bool grants_eager;         /* asks as if all refused clients came back, whatever they did before: for tests */
     /*
      * A clock that runs at the rate of events' now_ns, and also while the machine sleeps or a request is worked on;
      * any thread may call it. NULL: vouchers age by now_ns alone.

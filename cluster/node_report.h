@@ -68,6 +68,7 @@ size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *
     X(rights_asked_tokens, "tokens that peers were asked for")                                                     \
     X(rights_received_tokens, "tokens that peers spent on behalf of this node")                                    \
     X(rights_used_tokens, "tokens admitted here that peers had spent on behalf of this node")                      \
+    X(rights_returned_tokens, "of the same, those that nobody used and that were given back to all")               \
     X(rights_decayed_tokens, "tokens that peers had spent on behalf of this node, and that came to nothing")       \
     X(rights_granted, "grants of this node to peers that asked, and to itself with own asks")                      \
     X(rights_granted_tokens, "tokens spent here for these grants")                                                 \

@@ -296,6 +296,19 @@ static void merge_stage(struct node *node, struct stage *stage)
     }
 }
 
+/*
+ * The figures may contain grants of which no batch will tell. Of an unlisted key they contain none that count: it was
+ * full at the donor, and no voucher outlasts the refill of what is charged for it.
+ */
+static void note_grants(struct node *node, const struct stage *stage, const struct table_owed *owed, bool dropped)
+{
+    for (uint32_t i = 0; i < stage->count; i++)
+        if (kind_refills(node->limits.limit[stage->staged[i].limit].kind))
+            granted_unknown_of(node, stage->staged[i].id);
+    if (owed->refill_ns > 0 || dropped) /* evicted keys, or of limits for which there is no room */
+        granted_unknown(node);
+}
+
 bool snapshot_merge(struct node *node, const struct message *reply, const int *member_map,
                     struct number_reader reader)
 {
@@ -311,6 +324,7 @@ bool snapshot_merge(struct node *node, const struct message *reply, const int *m
     node->stores.has_merged = true;
     snapshot_note_retired(node, reply, member_map);
     node->stats.parts_beyond += memcmp(page.beyond, page.applied, sizeof page.beyond) != 0;
+    const uint64_t drops = node->stats.limit_drops;
     stage.count = stage_page(node, reader, stage.staged, room);
     correct_stage(node, &page, &stage);
     /* The donor does not list the keys that it evicted: each unlisted key may be one of them. */
@@ -325,7 +339,7 @@ bool snapshot_merge(struct node *node, const struct message *reply, const int *m
     aside_forget(node);
     step_works(node, stage.count);
     pages_add(snapshot, &page);
-    granted_unknown(node); /* the figures may contain grants */
+    note_grants(node, &stage, &reply->page_owed, node->stats.limit_drops > drops);
     free(stage.staged);
     return true;
 }

@@ -60,8 +60,8 @@ bool await_hold(struct node *node, const struct charge *charges, size_t count, u
             continue;
         if (again)
             voucher_note_waiting(node, &charges[i], await->waiting_tokens, now_ns);
-        else if (await->repeats > 0)
-            voucher_note_more(node, &charges[i], charges[i].cost * await->repeats);
+        else
+            voucher_note_waits(node, &charges[i], charges[i].cost * await->repeats);
     }
     return await->held;
 }

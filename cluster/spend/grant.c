@@ -1,7 +1,7 @@
 /*
  * grant answers asks of peers out of this node's own allowance, and keeps the figures that grants need:
- * which of them have not settled, and which keys had any lately. A peer that asks for a key itself, or
- * whose own clients use it, keeps half of its rights or all of them.
+ * which of them have not settled, and which keys had any lately. A peer whose own clients use a key keeps as
+ * much as they have spent lately; one that asks for the key itself keeps all.
  */
 #include "cluster/spend/grant.h"
 
@@ -68,7 +68,10 @@ static int64_t wanted_units(const struct ask_record *ask, const struct limit *li
     return part < (wide)limit->capacity_units ? (int64_t)part : limit->capacity_units;
 }
 
-/* Units that this node may spend of the key for somebody else: half of them, if its own clients use it. */
+/*
+ * Units that this node may spend of the key for somebody else. It keeps as many as its own clients have spent lately,
+ * since they will want as many again: what has not settled was spent within about a round trip.
+ */
 static int64_t spare_units(const struct node *node, const struct entry *entry)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
@@ -78,7 +81,7 @@ static int64_t spare_units(const struct node *node, const struct entry *entry)
     (void)grants_concern(node, entry->id, &tokens);
     int64_t granted = (int64_t)tokens * limit->units_per_token;
     units -= rounding_units(limit);
-    return bucket->unsettled > granted ? units / 2 : units;
+    return bucket->unsettled > granted ? units - (bucket->unsettled - granted) : units;
 }
 
 /*
@@ -168,6 +171,7 @@ void grant_answer(struct node *node, uint32_t member, const struct ask_record *a
         entry->bucket.expires_ns = expires_ns;
     bucket_refill(&entry->bucket, limit, budget, node->now_ns);
     step_works(node, 1);
+    voucher_give_back_for(node, ask->id);
     int64_t units = rounded_units(wanted_units(ask, limit, budget->share), spare_units(node, entry), limit);
     if (units > 0 && make_grant(node, entry, units, (uint32_t)holder, ask->number) > 0)
         todo_add(&node->todo, DO_ANSWER); /* somebody waits for it */
@@ -261,13 +265,13 @@ static struct granted_key *granted_place(struct rights *rights, struct key_id id
     return &rights->granted[(id.high + probe) % GRANTED_KEYS_MAX];
 }
 
-static void note_granted(struct node *node, const struct batch_grant *grant)
+static void note_granted(struct node *node, struct key_id id, uint64_t tokens)
 {
     struct granted_key *place = NULL;
     for (uint32_t i = 0; i < GRANTED_PROBES; i++) {
-        struct granted_key *key = granted_place(&node->rights, grant->id, i);
-        if (key->until_ns > node->now_ns && key_id_equal(key->id, grant->id)) {
-            key->tokens = number_sum(key->tokens, grant->tokens);
+        struct granted_key *key = granted_place(&node->rights, id, i);
+        if (key->until_ns > node->now_ns && key_id_equal(key->id, id)) {
+            key->tokens = number_sum(key->tokens, tokens);
             key->until_ns = granted_until_ns(node);
             return;
         }
@@ -275,7 +279,7 @@ static void note_granted(struct node *node, const struct batch_grant *grant)
             place = key;
     }
     if (place)
-        *place = (struct granted_key){grant->id, grant->tokens, granted_until_ns(node)};
+        *place = (struct granted_key){id, tokens, granted_until_ns(node)};
     else
         granted_unknown(node);
 }
@@ -283,7 +287,12 @@ static void note_granted(struct node *node, const struct batch_grant *grant)
 void granted_note(struct node *node, const struct batch *batch)
 {
     for (uint32_t i = 0; i < batch->grant_count; i++)
-        note_granted(node, &batch->grant[i]);
+        note_granted(node, batch->grant[i].id, batch->grant[i].tokens);
+}
+
+void granted_unknown_of(struct node *node, struct key_id id)
+{
+    note_granted(node, id, UINT64_MAX);
 }
 
 void granted_unknown(struct node *node)

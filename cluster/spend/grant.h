@@ -45,6 +45,8 @@ bool grants_concern(const struct node *node, struct key_id id, uint64_t *tokens)
 
 /* The batch, of any origin, is applied or made here: remembers the keys of its grants. */
 void granted_note(struct node *node, const struct batch *batch);
+/* From now on the key may have had any grants that this node does not know of, for as long as vouchers last. */
+void granted_unknown_of(struct node *node, struct key_id id);
 /* From now on any key may have had grants that this node does not know of. */
 void granted_unknown(struct node *node);
 /* Tokens of the key that may be in vouchers; UINT64_MAX: nobody knows how many. */

@@ -6,13 +6,13 @@
 
 #include "base/number.h"
 #include "cluster/spend/thread.h"
+#include "cluster/spend/voucher_habit.h"
 #include "cluster/spend/voucher_places.h"
 #include "limit/kind.h"
 
 enum {
-    FLOOR_PART = 8, /* of a capacity: less is not worth asking for, unless hardly anything decays */
+    FLOOR_PART = 4, /* of a capacity: parts of a token that come to nothing would be much of less */
     BURST_RATE = 5, /* halves: a share of so many times what refills until an answer comes */
-    DECAY_PART = 8,
 };
 
 /* True for charges that others can judge like this node: without a floor, and of one bucket or cell. */
@@ -35,7 +35,8 @@ static int64_t own_units(const struct bucket *bucket, const struct budget *budge
  * refill is used, or where it never suffices. Others must be able to grant as much: a part of what is missing is
  * of no use. While somebody is silent nothing settles, and others need what they have.
  */
-static bool is_worth_asking(const struct node *node, const struct charge *charge, const struct bucket *bucket)
+static bool is_worth_asking(const struct node *node, const struct charge *charge, const struct bucket *bucket,
+                            int64_t held, bool waits)
 {
     const struct limit *limit = &node->limits.limit[charge->limit];
     const struct budget *budget = &node->by_limit.budget[charge->limit];
@@ -43,10 +44,10 @@ static bool is_worth_asking(const struct node *node, const struct charge *charge
     int64_t left = bucket->settled - bucket->unsettled,
             decays = voucher_refilled_units(limit, voucher_answer_ns(node));
     const struct bucket full = {.settled = limit->capacity_units};
-    bool is_burst = bucket_allowance(bucket, budget) / BURST_RATE >= decays / 2;
+    bool is_burst = bucket_allowance(bucket, budget) / BURST_RATE >= decays / 2 &&
+                    (waits || left > limit->capacity_units / FLOOR_PART || !kind_refills(limit->kind));
     return left >= cost && !node->awake.somebody_silent && (is_burst || bucket_allowance(&full, budget) < cost) &&
-           (left > limit->capacity_units / FLOOR_PART || cost / DECAY_PART >= decays) &&
-           voucher_others_units(limit, bucket, budget->share) + own_units(bucket, budget) >= cost + decays;
+           voucher_others_units(limit, bucket, budget->share) + own_units(bucket, budget) + held >= cost + decays;
 }
 
 static void note_wanted(struct node *node, const struct charge *charge, uint64_t now_ns)
@@ -54,9 +55,11 @@ static void note_wanted(struct node *node, const struct charge *charge, uint64_t
     struct voucher *voucher = voucher_obtain(node, charge->id, charge->limit, now_ns);
     if (!voucher || now_ns < voucher->yields_until_ns)
         return;
-    voucher->touched_ns = now_ns;
+    voucher->touched_ns = voucher->busy_ns = now_ns;
     voucher->expires_ns = charge->expires_ns;
+    voucher->wanted_since_ns = voucher->wanted == 0 ? now_ns : voucher->wanted_since_ns;
     voucher->wanted = number_sum(voucher->wanted, charge->cost);
+    voucher->wanted_at_once = charge->cost > voucher->wanted_at_once ? charge->cost : voucher->wanted_at_once;
     atomic_store_explicit(&node->rights.wants, true, memory_order_relaxed);
     own_thread(node)->hurry_wanted = true;
 }
@@ -71,10 +74,12 @@ uint64_t voucher_pays(struct node *node, const struct charge *charge, const stru
     uint64_t own = bucket_available(bucket, limit, &node->by_limit.budget[charge->limit], 0);
     uint64_t missing = charge->cost - number_least(own, charge->cost);
     vouchers_lock(node);
-    const struct voucher *voucher = voucher_find(node, charge->id, charge->limit);
-    bool pays =
-        voucher && missing > 0 && voucher_units(node, voucher, now_ns) >= (int64_t)missing * limit->units_per_token;
-    if (!pays && take && is_worth_asking(node, charge, bucket))
+    struct voucher *voucher = voucher_find(node, charge->id, charge->limit);
+    const int64_t held = voucher ? voucher_units(node, voucher, now_ns) : 0;
+    bool pays = missing > 0 && held >= (int64_t)missing * limit->units_per_token;
+    if (voucher && take)
+        voucher_habit_came(node, voucher, (int64_t)missing * limit->units_per_token, now_ns);
+    if (!pays && take && is_worth_asking(node, charge, bucket, held, false))
         note_wanted(node, charge, now_ns);
     vouchers_unlock(node);
     return pays ? missing : 0;
@@ -89,24 +94,27 @@ void voucher_note_waiting(struct node *node, const struct charge *charge, uint64
     vouchers_lock(node);
     struct voucher *voucher = voucher_find(node, charge->id, charge->limit);
     const uint64_t asked_ns = voucher ? voucher->ask[VOUCHER_ASKS - 1].asked_ns : 0;
-    const uint64_t held = voucher ? (uint64_t)(voucher_units(node, voucher, now_ns) / token) : 0;
+    const int64_t held_units = voucher ? voucher_units(node, voucher, now_ns) : 0;
+    const uint64_t held = (uint64_t)(held_units / token);
     const bool is_asked = voucher && voucher_since_ns(asked_ns, now_ns) < voucher_answer_ns(node);
-    if (!is_asked && held < tokens && (!voucher || voucher->wanted < tokens - held) &&
-        is_worth_asking(node, charge, &entry->bucket)) {
+    if (!is_asked && held < tokens && (!voucher || voucher->wanted < tokens) &&
+        is_worth_asking(node, charge, &entry->bucket, held_units, true)) {
         note_wanted(node, charge, now_ns);
         voucher = voucher_find(node, charge->id, charge->limit);
         if (voucher && voucher->wanted > 0)
-            voucher->wanted = tokens - held;
+            voucher->wanted = voucher->waiting = tokens;
     }
     vouchers_unlock(node);
 }
 
-void voucher_note_more(struct node *node, const struct charge *charge, uint64_t tokens)
+void voucher_note_waits(struct node *node, const struct charge *charge, uint64_t more)
 {
     vouchers_lock(node);
     struct voucher *voucher = voucher_find(node, charge->id, charge->limit);
-    if (voucher && voucher->wanted > 0)
-        voucher->wanted = number_sum(voucher->wanted, tokens);
+    if (voucher && voucher->wanted > 0) {
+        voucher->wanted = number_sum(voucher->wanted, more);
+        voucher->waiting = number_sum(voucher->waiting, charge->cost + more);
+    }
     vouchers_unlock(node);
 }
 
@@ -119,6 +127,8 @@ bool voucher_use(struct node *node, const struct charge *charge, uint64_t tokens
     vouchers_lock(node);
     struct voucher *voucher = voucher_find(node, charge->id, charge->limit);
     bool used = voucher && voucher_units(node, voucher, now_ns) >= units;
+    if (used)
+        voucher->busy_ns = now_ns;
     for (unsigned i = 0; i < VOUCHER_ASKS && used; i++) { /* the older ask first: its rest ends first */
         int64_t part = voucher_ask_units(node, &voucher->ask[i], limit, now_ns);
         payment->units[i] = part < units ? part : units;

@@ -22,6 +22,8 @@ struct batch;
 struct charge;
 
 #define VOUCHER_LIFE_NS UINT64_C(4000000000)
+/* A voucher of which nobody has wanted or used a token for so long is given back. */
+#define VOUCHER_IDLE_NS UINT64_C(1250000000)
 
 /* What a grant of so many tokens, less so many parts of one, is in units. `tokens` is at least 1. */
 static inline int64_t grant_units(const struct limit *limit, uint64_t tokens, uint32_t spare)
@@ -65,8 +67,8 @@ uint64_t voucher_pays(struct node *node, const struct charge *charge, const stru
  * what the key's voucher lacks asked for, unless an answer is on its way. The caller has locked the key.
  */
 void voucher_note_waiting(struct node *node, const struct charge *charge, uint64_t tokens, uint64_t now_ns);
-/* A charge whose wish was noted just now wants so many tokens more. */
-void voucher_note_more(struct node *node, const struct charge *charge, uint64_t tokens);
+/* A charge whose wish was noted just now waits for its tokens, and for so many more of requests like it. */
+void voucher_note_waits(struct node *node, const struct charge *charge, uint64_t more);
 /* The tokens that a voucher paid, by ask. */
 struct voucher_payment {
     int64_t units[VOUCHER_ASKS];
@@ -97,6 +99,10 @@ void voucher_take(struct node *node, const struct batch *batch, uint32_t member)
 bool voucher_asked_lately(struct node *node, struct key_id id);
 /* Asks for no tokens of the key for a while: a peer that has the right of way does. */
 void voucher_yield(struct node *node, struct key_id id);
+/* Gives back the vouchers that nobody uses. */
+void voucher_give_back_idle(struct node *node);
+/* Gives the key's voucher back if nobody has used it within the last answers: a peer is short of the key. */
+void voucher_give_back_for(struct node *node, struct key_id id);
 /* Frees the places of vouchers that have ended. */
 void voucher_sweep(struct node *node);
 /*

@@ -6,23 +6,38 @@
 #include "cluster/codec/batch.h"
 #include "cluster/codec/message.h"
 #include "cluster/spend/grant.h"
+#include "cluster/spend/outbox.h"
+#include "cluster/spend/record.h"
+#include "cluster/spend/thread.h"
 #include "cluster/spend/voucher.h"
+#include "cluster/spend/voucher_habit.h"
 #include "cluster/spend/voucher_places.h"
 #include "cluster/state/member.h"
 #include "limit/kind.h"
 
+#include <string.h>
+
 enum {
     SLACK_PART = 4, /* of an interval: a client comes back so much too late */
     LATELY_ANSWERS = 2,
+    JOINS_PART = 4,     /* of an ask's tokens: so many of an older one are worth their shorter life */
+    USEFUL_DECAYS = 12, /* a wish is so many times what decays until it is answered */
 };
 
 #define HEALS_NS UINT64_C(1000000000)
+
+__extension__ typedef unsigned __int128 wide;
 
 void voucher_look_around(struct node *node)
 {
     node->rights.shared = node->options.grants;
     for (uint32_t i = 0; i < node->member_end && node->rights.shared; i++)
         node->rights.shared = !member_needed(&node->member[i]) || node->member[i].grants;
+}
+
+static void want_nothing(struct voucher *voucher)
+{
+    voucher->wanted = voucher->waiting = voucher->wanted_at_once = 0;
 }
 
 /*
@@ -32,7 +47,7 @@ static void drop_stale(const struct node *node, struct voucher *voucher)
 {
     const uint64_t stale_ns = voucher_answer_ns(node) + node->options.interval_ns;
     if (voucher->wanted > 0 && voucher_since_ns(voucher->touched_ns, node->now_ns) > stale_ns)
-        voucher->wanted = 0;
+        want_nothing(voucher);
 }
 
 static bool may_ask(const struct node *node, const struct voucher *voucher)
@@ -41,57 +56,106 @@ static bool may_ask(const struct node *node, const struct voucher *voucher)
            voucher_since_ns(voucher->ask[VOUCHER_ASKS - 1].asked_ns, node->now_ns) >= voucher_answer_ns(node);
 }
 
-/* An ask whose tokens are all used makes room, or else the one with fewer. */
-static void make_room(const struct node *node, struct voucher *voucher, const struct limit *limit)
+/*
+ * The oldest ask makes room. What it has left joins the next one, and both decay as one from then on: all vouchers
+ * together need not fall faster than the limit refills. They end when the older one would have.
+ */
+static void make_room(struct node *node, struct voucher *voucher, const struct limit *limit)
 {
-    if (voucher_ask_units(node, &voucher->ask[0], limit, node->now_ns) <
-        voucher_ask_units(node, &voucher->ask[1], limit, node->now_ns))
-        voucher->ask[0] = voucher->ask[1];
+    struct voucher_ask *oldest = &voucher->ask[0], *next = &voucher->ask[1];
+    int64_t left = voucher_ask_units(node, oldest, limit, node->now_ns);
+    voucher_habit_note(node, voucher->limit, oldest);
+    if (left > 0 && left >= next->units / JOINS_PART) {
+        next->units = voucher_ask_joined(node, next, limit, left);
+        next->born_ns = oldest->born_ns;
+    }
+    memmove(oldest, next, (VOUCHER_ASKS - 1) * sizeof *oldest);
 }
+
+static int64_t units_of(const struct limit *limit, uint64_t tokens)
+{
+    return (int64_t)number_least(tokens, limit->capacity) * limit->units_per_token;
+}
+
+/* What was refused in as much time as an answer takes: as much is refused again until it is here, if demand goes on. */
+static int64_t refused_units(const struct node *node, const struct voucher *voucher)
+{
+    const uint64_t within_ns = voucher_answer_ns(node) + node->options.interval_ns;
+    const uint64_t took_ns = voucher_since_ns(voucher->wanted_since_ns, node->now_ns);
+    uint64_t refused = voucher->wanted - number_least(voucher->waiting, voucher->wanted);
+    if (took_ns > within_ns)
+        refused = (uint64_t)((wide)refused * within_ns / took_ns);
+    return units_of(&node->limits.limit[voucher->limit], refused);
+}
+
+struct wish {
+    int64_t units;    /* to be asked for; 0: nothing */
+    int64_t at_once;  /* of these, what one request needs */
+    int64_t expected; /* what clients who were refused would use of them, if all came back */
+};
 
 /*
- * What was refused, and as much again as was spent lately, since more requests will come; but no more than a
- * moment's refill makes good if they do not. What decays until it can be used comes on top.
+ * What requests wait for; of what was refused, and was spent lately, the part for which clients come back, but of the
+ * latter no more than a moment's refill makes good if they do not; enough for the largest request that was refused;
+ * less what the voucher has. What decays until it can be used comes on top, and is not worth it for little, unless the
+ * share never suffices.
  */
-static int64_t wanted_units(const struct node *node, const struct voucher *voucher, const struct bucket *bucket)
+static struct wish wish_of(const struct node *node, const struct voucher *voucher, const struct bucket *bucket)
 {
     const struct limit *limit = &node->limits.limit[voucher->limit];
-    int64_t left = bucket->settled - bucket->unsettled;
-    uint64_t tokens = number_least(voucher->wanted, limit->capacity);
-    int64_t units = (int64_t)tokens * limit->units_per_token;
+    const struct bucket full = {.settled = limit->capacity_units};
+    int64_t left = bucket->settled - bucket->unsettled, least = units_of(limit, voucher->wanted_at_once);
     int64_t soon = voucher_refilled_units(limit, HEALS_NS);
-    units += bucket->unsettled < soon ? bucket->unsettled : soon;
-    units += voucher_refilled_units(limit, voucher_answer_ns(node) + node->options.interval_ns / SLACK_PART);
-    return units < left ? units : left;
+    soon = bucket->unsettled < soon ? bucket->unsettled : soon;
+    struct wish wish = {.expected = refused_units(node, voucher)};
+    int64_t useful =
+        units_of(limit, voucher->waiting) + voucher_habit_expected(node, voucher->limit, wish.expected + soon);
+    int64_t decays =
+        voucher_refilled_units(limit, voucher_answer_ns(node) + node->options.interval_ns / SLACK_PART);
+    bool beyond = bucket_allowance(&full, &node->by_limit.budget[voucher->limit]) < least;
+    if (useful <= USEFUL_DECAYS * decays && !beyond && voucher->waiting == 0 && !node->options.grants_eager)
+        return wish;
+    decays -= voucher_units(node, voucher, node->now_ns);
+    useful = (useful > least ? useful : least) + decays;
+    wish.units = useful < left ? useful : left;
+    wish.at_once = least + decays < wish.units ? least + decays : wish.units;
+    return wish;
 }
 
-static void write_ask(struct node *node, struct voucher *voucher, int64_t units, struct ask_record *ask)
+/* Begins to count what an ask brings, or whether clients would have come back for it. */
+static void begin_ask(struct node *node, struct voucher *voucher, int64_t expected)
 {
-    __extension__ typedef unsigned __int128 wide;
+    make_room(node, voucher, &node->limits.limit[voucher->limit]);
+    voucher->ask[VOUCHER_ASKS - 1] = (struct voucher_ask){
+        .number = ++node->rights.asks_count,
+        .asked_ns = node->now_ns,
+        .asked_sleepless_ns = voucher_sleepless_ns(node),
+        .born_ns = node->now_ns,
+        .expected = expected,
+    };
+    voucher->touched_ns = node->now_ns;
+}
+
+static void write_ask(const struct node *node, const struct voucher *voucher, int64_t units, struct ask_record *ask)
+{
     const struct limit *limit = &node->limits.limit[voucher->limit];
     uint64_t token = (uint64_t)limit->units_per_token, rest = (uint64_t)units % token;
     *ask = (struct ask_record){
         .id = voucher->id,
         .terms = limit_terms_of(limit),
-        .number = ++node->rights.asks_count,
+        .number = node->rights.asks_count,
         .tokens = (uint64_t)units / token,
         .parts = (uint32_t)(((wide)rest << SPARE_BITS) / token),
         .among = SHARE_ONE - node->by_limit.budget[voucher->limit].share,
         .live_ns = kind_expires(limit->kind) ? voucher_since_ns(node->now_ns, voucher->expires_ns) : 0,
     };
-    make_room(node, voucher, limit);
-    voucher->ask[VOUCHER_ASKS - 1] = (struct voucher_ask){
-        .number = ask->number,
-        .asked_ns = node->now_ns,
-        .asked_sleepless_ns = voucher_sleepless_ns(node),
-    };
-    voucher->touched_ns = node->now_ns;
 }
 
-static void receive(struct node *node, const struct voucher *voucher, struct voucher_ask *ask, int64_t units)
+static void receive(struct node *node, struct voucher *voucher, struct voucher_ask *ask, int64_t units)
 {
     int64_t token = node->limits.limit[voucher->limit].units_per_token;
     ask->units += units;
+    voucher->busy_ns = node->now_ns;
     node->stats.rights_received_tokens += (uint64_t)((units + token - 1) / token);
 }
 
@@ -104,29 +168,34 @@ static bool can_ask(const struct node *node, const struct voucher *voucher, cons
 }
 
 /*
- * Others are asked for all that they may have. What that lacks, this node spends on its own behalf: when others'
- * grants are told, its own allowance falls with what is left.
+ * Others are asked for all that they may have. What that lacks for one request, this node spends on its own behalf:
+ * when others' grants are told, its own allowance falls with what is left.
  */
 static bool ask_of(struct node *node, struct voucher *voucher, struct ask_record *ask)
 {
     const struct limit *limit = &node->limits.limit[voucher->limit];
     const struct budget *budget = &node->by_limit.budget[voucher->limit];
     struct entry *entry = table_find(node->table, voucher->id);
-    int64_t units = 0, others = 0;
+    struct wish wish = {0};
+    int64_t others = 0;
     if (can_ask(node, voucher, entry)) {
         bucket_refill(&entry->bucket, limit, budget, node->now_ns);
-        units = wanted_units(node, voucher, &entry->bucket);
+        voucher_habit_note_over(node, voucher);
+        wish = wish_of(node, voucher, &entry->bucket);
         others = voucher_others_units(limit, &entry->bucket, budget->share);
     }
-    voucher->wanted = 0;
-    if (units <= 0 || others <= 0)
+    want_nothing(voucher);
+    if (wish.expected > 0 || wish.units > 0)
+        begin_ask(node, voucher, wish.expected);
+    if (wish.units <= 0 || others <= 0)
         return false;
+    const int64_t units = wish.units;
     write_ask(node, voucher, units < others ? units : others, ask);
     node->stats.rights_asked++;
     node->stats.rights_asked_tokens += (uint64_t)((units - 1) / limit->units_per_token) + 1;
-    if (units > others)
+    if (wish.at_once > others)
         receive(node, voucher, &voucher->ask[VOUCHER_ASKS - 1],
-                grant_own(node, entry, units - others, ask->number));
+                grant_own(node, entry, wish.at_once - others, ask->number));
     return true;
 }
 
@@ -171,6 +240,75 @@ void voucher_take(struct node *node, const struct batch *batch, uint32_t member)
             take_grant(node, batch, &batch->grant[i], member);
 }
 
+/* ---- giving back ---- */
+
+/* True if the tokens of the voucher may be returned: all that is charged for them is known to be known soon. */
+static struct entry *entry_to_return_to(const struct node *node, const struct voucher *voucher)
+{
+    struct entry *entry = table_find(node->table, voucher->id);
+    bool can = entry && entry->limit == voucher->limit && may_decide(node) && !node->sharing.alone &&
+               !node->awake.somebody_silent && can_record(node, entry) && outbox_has_room(node, 1);
+    return can ? entry : NULL;
+}
+
+/* Takes so many units off the asks of the voucher, the older ones first. */
+static void take_off(const struct node *node, struct voucher *voucher, const struct limit *limit, int64_t units)
+{
+    for (unsigned a = 0; a < VOUCHER_ASKS; a++) {
+        int64_t part = voucher_ask_units(node, &voucher->ask[a], limit, node->now_ns);
+        part = part < units ? part : units;
+        voucher->ask[a].units -= part;
+        units -= part;
+    }
+}
+
+/*
+ * Whole tokens of the voucher become tokens of everybody again: see "Give back" in docs/accounting.md. What this
+ * node sees is full of, nobody needs.
+ */
+static void give_back(struct node *node, struct voucher *voucher)
+{
+    const struct limit *limit = &node->limits.limit[voucher->limit];
+    struct entry *entry = entry_to_return_to(node, voucher);
+    if (!entry)
+        return;
+    bucket_refill(&entry->bucket, limit, &node->by_limit.budget[voucher->limit], node->now_ns);
+    int64_t units = voucher_units(node, voucher, node->now_ns);
+    int64_t room = limit->capacity_units - entry->bucket.settled;
+    units = units < room ? units : room;
+    units -= units % limit->units_per_token;
+    if (units <= 0)
+        return;
+    const uint64_t tokens = (uint64_t)(units / limit->units_per_token);
+    take_off(node, voucher, limit, units);
+    for (unsigned a = 0; a < VOUCHER_ASKS; a++)
+        voucher_habit_note(node, voucher->limit, &voucher->ask[a]);
+    entry->bucket.settled += units;
+    note_open(own_thread(node), node->now_ns);
+    record_return(node, entry, tokens, 0, UINT64_MAX);
+    node->stats.rights_returned_tokens += tokens;
+}
+
+void voucher_give_back_idle(struct node *node)
+{
+    if (atomic_load_explicit(&node->rights.held, memory_order_relaxed) == 0)
+        return;
+    for (uint32_t i = 0; i < VOUCHERS_MAX; i++) {
+        struct voucher *voucher = &node->rights.voucher[i];
+        if (voucher->busy_ns > 0 && voucher_since_ns(voucher->busy_ns, node->now_ns) >= VOUCHER_IDLE_NS)
+            give_back(node, voucher);
+    }
+}
+
+void voucher_give_back_for(struct node *node, struct key_id id)
+{
+    struct voucher *voucher = voucher_of_key(node, id);
+    if (voucher && voucher_since_ns(voucher->busy_ns, node->now_ns) >= LATELY_ANSWERS * voucher_answer_ns(node))
+        give_back(node, voucher);
+}
+
+/* ---- two who are short of the same key ---- */
+
 bool voucher_asked_lately(struct node *node, struct key_id id)
 {
     const struct voucher *voucher = voucher_of_key(node, id);
@@ -186,6 +324,6 @@ void voucher_yield(struct node *node, struct key_id id)
     struct voucher *voucher = voucher_of_key(node, id);
     if (!voucher)
         return;
-    voucher->wanted = 0;
+    want_nothing(voucher);
     voucher->yields_until_ns = node->now_ns + HEALS_NS + LATELY_ANSWERS * voucher_answer_ns(node);
 }

@@ -7,6 +7,7 @@
 #include "base/number.h"
 #include "base/spin.h"
 #include "cluster/spend/voucher.h"
+#include "cluster/spend/voucher_habit.h"
 #include "cluster/state/member.h"
 #include "limit/kind.h"
 
@@ -75,11 +76,19 @@ static uint64_t age_of(const struct node *node, const struct voucher_ask *ask, u
 int64_t voucher_ask_units(const struct node *node, const struct voucher_ask *ask, const struct limit *limit,
                           uint64_t now_ns)
 {
-    uint64_t age_ns = age_of(node, ask, now_ns);
-    if (ask->number == 0 || (kind_refills(limit->kind) && age_ns >= VOUCHER_LIFE_NS) || ask->units <= 0)
+    uint64_t age_ns = age_of(node, ask, now_ns), older_ns = voucher_since_ns(ask->born_ns, ask->asked_ns);
+    if (ask->number == 0 || ask->units <= 0 || (kind_refills(limit->kind) && age_ns + older_ns >= VOUCHER_LIFE_NS))
         return 0;
     int64_t left = ask->units - voucher_refilled_units(limit, age_ns);
     return left > 0 ? left : 0;
+}
+
+int64_t voucher_ask_joined(const struct node *node, const struct voucher_ask *ask, const struct limit *limit,
+                           int64_t more)
+{
+    int64_t decayed = voucher_refilled_units(limit, age_of(node, ask, node->now_ns));
+    int64_t units = (ask->units > decayed ? ask->units : decayed) + more;
+    return units < UNITS_MAX ? units : UNITS_MAX;
 }
 
 int64_t voucher_units(const struct node *node, const struct voucher *voucher, uint64_t now_ns)
@@ -147,6 +156,13 @@ struct voucher *voucher_obtain(struct node *node, struct key_id id, uint16_t lim
     return place;
 }
 
+static void end_ask(struct node *node, uint16_t limit, struct voucher_ask *ask)
+{
+    voucher_habit_note(node, limit, ask);
+    if (ask->units > 0)
+        node->stats.rights_decayed_tokens += (uint64_t)(ask->units / node->limits.limit[limit].units_per_token);
+}
+
 void voucher_sweep(struct node *node)
 {
     uint64_t held = 0;
@@ -156,9 +172,7 @@ void voucher_sweep(struct node *node)
         struct voucher *voucher = &node->rights.voucher[i];
         if (voucher->touched_ns > 0 && has_ended(voucher, node->now_ns)) {
             for (unsigned a = 0; a < VOUCHER_ASKS; a++)
-                if (voucher->ask[a].units > 0)
-                    node->stats.rights_decayed_tokens +=
-                        (uint64_t)(voucher->ask[a].units / node->limits.limit[voucher->limit].units_per_token);
+                end_ask(node, voucher->limit, &voucher->ask[a]);
             *voucher = (struct voucher){0};
         }
         held |= voucher->touched_ns > 0 ? voucher_bit(voucher->id) : 0;

@@ -27,6 +27,9 @@ uint64_t voucher_sleepless_ns(const struct node *node);
 /* The units of one ask, or of both asks of a voucher, that may be used now. */
 int64_t voucher_ask_units(const struct node *node, const struct voucher_ask *ask, const struct limit *limit,
                           uint64_t now_ns);
+/* What the units of an ask are when those of an older one, of which `more` are left, join them. */
+int64_t voucher_ask_joined(const struct node *node, const struct voucher_ask *ask, const struct limit *limit,
+                           int64_t more);
 int64_t voucher_units(const struct node *node, const struct voucher *voucher, uint64_t now_ns);
 
 /* What all others may spend together of a refilled bucket, as seen here. `share`: this node's. */

@@ -15,29 +15,37 @@
 #include <stdint.h>
 
 enum {
-    VOUCHERS_MAX = 256,     /* keys of which this node holds vouchers, or asks for them */
-    VOUCHER_ASKS = 2,       /* asks of one key that may still be answered */
-    GRANTS_MAX = 256,       /* own grants that have not settled */
-    GRANTED_KEYS_MAX = 1024 /* keys with grants of anybody */
+    VOUCHERS_MAX = 256,      /* keys of which this node holds vouchers, or asks for them */
+    VOUCHER_ASKS = 4,        /* asks of one key that may still be answered */
+    GRANTS_MAX = 256,        /* own grants that have not settled */
+    GRANTED_KEYS_MAX = 1024, /* keys with grants of anybody */
+    RIGHTS_HABITS = 256,     /* limits whose clients are watched: see voucher_habit.h */
+    HABIT_ONE = 1024,
 };
 
-/* What an ask of this node has brought. */
+/* What an ask of this node has brought, and what is left of an older one that made room for it. */
 struct voucher_ask {
     uint64_t number;             /* 0: none */
     uint64_t asked_ns;           /* the tokens decay from here on */
     uint64_t asked_sleepless_ns; /* the same by options.sleepless_ns; 0: there is no such clock */
+    uint64_t born_ns;            /* when the oldest of its tokens were asked for: they end first */
     uint64_t granted_by;         /* bit i: member i */
     int64_t units;               /* granted, less used */
+    int64_t expected, came;      /* units that clients were expected to come back for, and did: voucher_habit.h */
 };
 
 struct voucher {
     struct key_id id;
     uint16_t limit;
-    uint64_t touched_ns;      /* 0: a free place */
-    uint64_t wanted;          /* tokens refused for this node's share alone since the last ask */
-    uint64_t expires_ns;      /* of a cell: see bucket.h */
-    uint64_t yields_until_ns; /* asks for nothing before: see voucher_yield */
-    struct voucher_ask ask[VOUCHER_ASKS];
+    uint64_t touched_ns;                  /* 0: a free place */
+    uint64_t wanted;                      /* tokens refused for this node's share alone since the last ask */
+    uint64_t waiting;                     /* of these, tokens of requests that wait for them */
+    uint64_t wanted_at_once;              /* of these, the most of one request */
+    uint64_t wanted_since_ns;             /* when the first of them was refused */
+    uint64_t expires_ns;                  /* of a cell: see bucket.h */
+    uint64_t yields_until_ns;             /* asks for nothing before: see voucher_yield */
+    uint64_t busy_ns;                     /* when tokens were last wanted, received or used */
+    struct voucher_ask ask[VOUCHER_ASKS]; /* the newest is the last */
 };
 
 /* Tokens of this node that are spent on behalf of a holder. */
@@ -69,6 +77,7 @@ struct rights {
     struct voucher voucher[VOUCHERS_MAX];
     struct grant grant[GRANTS_MAX];
     struct granted_key granted[GRANTED_KEYS_MAX];
+    uint16_t present[RIGHTS_HABITS]; /* of HABIT_ONE: see voucher_habit.h */
 };
 
 #endif

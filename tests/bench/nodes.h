@@ -21,6 +21,7 @@
 static inline struct node_options plan_node(const char *name, const char *region)
 {
     struct node_options options = {.interval_ns = 100 * MS,
+                                   .grants = true,
                                    .silent_after_ns = SECOND,
                                    .join_timeout_ns = 100 * MS,
                                    .leave_timeout_ns = SECOND,

@@ -5,7 +5,7 @@ void rights_world_init(unsigned count)
     world_init(count);
     world_name_all();
     for (unsigned i = 0; i < count; i++)
-        world.host[i].options.grants = true;
+        world.host[i].options.grants = world.host[i].options.grants_eager = true;
     for (unsigned i = 0; i < count; i++)
         for (unsigned j = 0; j < count; j++) {
             world.host[i].options.regions[j].weight = SHARE_ONE / count;

@@ -12,8 +12,9 @@
  *       --edits          operators change rules meanwhile, in several places
  *       --odd            one node of three or more has another config, and must not decide
  *       --newer          some nodes say more than this release knows; --disks: all start anew, some from disks
- *   sim --scenarios [SEEDS] | --healing SEEDS     the model's scenarios; who is refused after a healed cut
+ *   sim --scenarios SEEDS [--grants] | --healing SEEDS   the model's scenarios; who is refused after a healed cut
  *   sim --gone SEEDS                              what two regions admit while the third one is gone
+ *   sim --demand SEEDS                            demand that goes where rights are not, without grants and with them
  *   sim --search TRIALS | --search-seconds S [--refill]    adversarial schedules, without refill or with it
  *   sim --woven                                   the worst ones that are known: see woven.c
  *
@@ -41,7 +42,7 @@ struct arguments {
     double seconds;
     unsigned jobs;
     bool one, verbose, trace, hash, tap, keep_going, edits, disks, odd, newer, early, woven, grants, mild;
-    unsigned scenario_seeds, healing_seeds, gone_seeds, pair_seeds;
+    unsigned scenario_seeds, demand_seeds, healing_seeds, gone_seeds, pair_seeds;
     struct search_options search;
 };
 
@@ -111,6 +112,7 @@ static bool run_and_report(const struct arguments *arguments, uint64_t seed, str
     job->rights.asks += sim->rights.all.asks;
     job->rights.granted += sim->rights.all.granted;
     job->rights.used += sim->rights.all.used;
+    job->rights.returned += sim->rights.all.returned;
     memcpy(failure, sim->failure, sizeof failure);
     if (held && seed % TWICE_EVERY == 0) {
         held = run_seed(arguments, seed) && sim->hash == hash;
@@ -198,14 +200,15 @@ static void print_sum(const struct arguments *arguments, const struct job *jobs,
         sum.rights.asks += jobs[j].rights.asks;
         sum.rights.granted += jobs[j].rights.granted;
         sum.rights.used += jobs[j].rights.used;
+        sum.rights.returned += jobs[j].rights.returned;
     }
     printf("%s%" PRIu64 " seeds from %" PRIu64 ", %" PRIu64 " failed; %.0f s of clusters' lives, %" PRIu64
            " steps, %" PRIu64 " messages, %" PRIu64 " admissions in %.1f s\n",
            arguments->tap ? "# " : "", sum.runs, arguments->from, sum.failures, sum.simulated_seconds, sum.steps,
            sum.messages, sum.admissions, took);
     if (arguments->grants)
-        printf("# rights: %" PRIu64 " asks, %" PRIu64 " tokens granted, %" PRIu64 " used\n", sum.rights.asks,
-               sum.rights.granted, sum.rights.used);
+        printf("# rights: %" PRIu64 " asks, %" PRIu64 " tokens granted, %" PRIu64 " used, %" PRIu64 " given back\n",
+               sum.rights.asks, sum.rights.granted, sum.rights.used, sum.rights.returned);
 }
 
 static bool run_range(const struct arguments *arguments)
@@ -300,7 +303,7 @@ static int usage(const char *program)
         "       %s (--seeds COUNT | --seconds S) [--from N] [--jobs J] [--known FILE] [--keep-going] [--tap]\n"
         "          [--only LETTERS of bfslc, or -] [--early] [--grants [--mild]] [--edits | --disks | --odd | "
         "--newer]\n"
-        "       %s (--scenarios | --healing | --gone) SEEDS [--tap]; %s --woven [--tap]\n"
+        "       %s (--scenarios | --demand | --healing | --gone) SEEDS [--tap] [--grants]; %s --woven [--tap]\n"
         "       %s (--search TRIALS | --search-seconds S) [--refill] [--from N] [--tap]\n",
         program, program, program, program, program);
     return EX_USAGE;
@@ -358,6 +361,8 @@ static bool option(struct arguments *arguments, const char *word, const char *va
         arguments->seconds = number;
     else if (strcmp(word, "--scenarios") == 0)
         arguments->scenario_seeds = (unsigned)whole;
+    else if (strcmp(word, "--demand") == 0)
+        arguments->demand_seeds = (unsigned)whole;
     else if (strcmp(word, "--healing") == 0)
         arguments->healing_seeds = (unsigned)whole;
     else if (strcmp(word, "--gone") == 0)
@@ -378,7 +383,11 @@ static bool option(struct arguments *arguments, const char *word, const char *va
 static int run(struct arguments *arguments)
 {
     if (arguments->scenario_seeds > 0)
-        return scenarios_run(sim, arguments->scenario_seeds, arguments->tap);
+        return scenarios_run(sim, &(struct scenario_options){.seeds = arguments->scenario_seeds,
+                                                             .grants = arguments->grants,
+                                                             .tap = arguments->tap});
+    if (arguments->demand_seeds > 0)
+        return demand_run(sim, arguments->demand_seeds, arguments->tap);
     if (arguments->healing_seeds > 0)
         return healing_run(sim, arguments->healing_seeds, arguments->tap);
     if (arguments->gone_seeds > 0)

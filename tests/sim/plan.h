@@ -70,8 +70,9 @@ struct plan {
     bool has_odd;    /* node `odd` has another config: three times the rate of each limit */
     unsigned odd;
     struct test_limits odd_limits;
-    uint32_t newer;   /* bit i: node i is of a later release: see newer.c */
-    bool newer_quiet; /* but says nothing that this release would not say */
+    uint32_t newer;    /* bit i: node i is of a later release: see newer.c */
+    bool newer_quiet;  /* but says nothing that this release would not say */
+    bool grants_eager; /* nodes ask for all that they refused, whether clients come back or not */
 
     /* Node options. */
     uint64_t interval_ns, silent_after_ns, join_timeout_ns, forget_after_ns, leave_timeout_ns;

@@ -76,6 +76,7 @@ void rights_after_step(struct sim *sim, unsigned i)
     all->grants += stats.rights_granted - was->grants;
     all->received += stats.rights_received_tokens - was->received;
     all->used += stats.rights_used_tokens - was->used;
+    all->returned += stats.rights_returned_tokens - was->returned;
     *was = (struct rights_figures){
         .asks = stats.rights_asked,
         .asked = stats.rights_asked_tokens,
@@ -83,13 +84,17 @@ void rights_after_step(struct sim *sim, unsigned i)
         .grants = stats.rights_granted,
         .received = stats.rights_received_tokens,
         .used = stats.rights_used_tokens,
+        .returned = stats.rights_returned_tokens,
     };
     note_clocks(sim);
     if (laws_are_off(sim))
         return;
-    if (stats.rights_used_tokens > stats.rights_received_tokens)
-        sim_fail(sim, "rights: %s has used %" PRIu64 " tokens of others, of %" PRIu64 " that it received",
-                 sim->node[i].name, stats.rights_used_tokens, stats.rights_received_tokens);
+    if (stats.rights_used_tokens + stats.rights_returned_tokens > stats.rights_received_tokens)
+        sim_fail(sim,
+                 "rights: %s has used %" PRIu64 " tokens of others and given %" PRIu64 " back, of %" PRIu64
+                 " that it received",
+                 sim->node[i].name, stats.rights_used_tokens, stats.rights_returned_tokens,
+                 stats.rights_received_tokens);
     else if (all->received > all->granted)
         sim_fail(sim, "rights: %" PRIu64 " tokens were received, of %" PRIu64 " granted", all->received,
                  all->granted);

@@ -66,7 +66,7 @@ void rights_draw(struct plan *plan, bool demand)
 {
     struct random random;
     random_seed(&random, plan->seed * 9 + 11);
-    plan->grants = true;
+    plan->grants = plan->grants_eager = true;
     if (!demand || draw_one_in(&random, 4))
         return;
     plan->sips = plan->trickles = false;
@@ -75,6 +75,7 @@ void rights_draw(struct plan *plan, bool demand)
     draw_limits(plan, &random);
     draw_keys(plan, &random);
     draw_rules(plan, &random);
+    plan->grants_eager = !draw_one_in(&random, 4);
 }
 
 /* ---- load ---- */

@@ -140,7 +140,7 @@ static void start(struct schedule *schedule, unsigned i, const uint64_t *weights
     options.incarnation = 1;
     options.seed = i;
     options.limits = &schedule->limits.named;
-    options.grants = true;
+    options.grants = options.grants_eager = true;
     schedule->node[i] = node_create(&options, &error);
     if (schedule->node[i] == NULL) {
         printf("node_create: %s\n", error.text);

@@ -92,7 +92,7 @@ struct healing {
 
 /* Of vouchers, in tokens, besides `asks` and `grants`. */
 struct rights_figures {
-    uint64_t asks, asked, grants, granted, received, used;
+    uint64_t asks, asked, grants, granted, received, used, returned;
 };
 
 struct sim {
@@ -318,14 +318,21 @@ void story_admission(struct sim *sim, unsigned i, unsigned key, uint64_t cost);
 void story_views(struct sim *sim);
 const char *phase_name(enum phase phase);
 
-/* ---- scenarios.c, healing.c, gone.c, search.c, pairs.c: print and return an exit status ---- */
+/* ---- scenarios.c, demand.c, healing.c, gone.c, search.c, pairs.c: print and return an exit status ---- */
 struct search_options {
     uint64_t from, trials;
     double seconds; /* > 0: for so long, instead of so many trials */
     bool refill;    /* of limits that refill */
     bool tap;
 };
-int scenarios_run(struct sim *sim, unsigned seeds, bool tap);
+struct scenario_options {
+    unsigned seeds; /* each figure is a mean of so many */
+    bool grants;    /* nodes ask each other for rights */
+    bool tap;
+};
+int scenarios_run(struct sim *sim, const struct scenario_options *options);
+/* Demand that goes where rights are not, without grants and with them: with them it never gets less. */
+int demand_run(struct sim *sim, unsigned seeds, bool tap);
 int healing_run(struct sim *sim, unsigned seeds, bool tap);
 /* One of the listed requests was decided. */
 void healing_note(struct sim *sim, bool allowed);

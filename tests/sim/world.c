@@ -127,6 +127,7 @@ static void fill_options(struct node_options *options, const struct sim *sim, un
     options->untold_max = plan->untold_max;
     options->threads = plan->threads;
     options->grants = plan->grants;
+    options->grants_eager = plan->grants_eager;
     options->sleepless_ns = rights_sleepless_ns;
     options->step_keys = plan->step_keys;
     options->message_max_bytes = plan->message_max_bytes;

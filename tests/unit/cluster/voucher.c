@@ -1,6 +1,6 @@
 /*
- * Rights go where demand is: what a burst in one of three even regions gets at once and after round trips, costs
- * beyond a share, and small limits. Nodes are 40 ms apart.
+ * Rights go where demand is: what a burst in one of three even regions gets at once and after round trips, where
+ * clients are known to come back; costs beyond a share, and small limits. Nodes are 40 ms apart.
  */
 #include "tests/lib/rights_world.h"
 
@@ -79,6 +79,30 @@ static void voucher_ends(const struct limit_terms *fast, const struct limit_term
     OK_U64(rights_explain(ANN, "life", slow).voucher_tokens, 0, "and ends after four seconds");
 }
 
+/* Who asked first, and whose clients are gone, does not keep what others are asked for then. */
+static void unused_comes_back(const char *key, const struct limit_terms *terms)
+{
+    const uint64_t returned = world_stats(ANN).rights_returned_tokens;
+    unsigned sum = rights_take(ANN, key, terms, 100);
+    world_run(TURN_MS);
+    OK(rights_explain(ANN, key, terms).voucher_tokens > 50, "%s: a burst that is over has brought a voucher", key);
+    const unsigned short_of = rights_take(BOB, key, terms, 100);
+    OK(short_of < 5, "%s: bob gets %u of what is left", key, short_of);
+    sum += short_of;
+    world_run(TURN_MS);
+    world_run(2500);
+    OK(world_stats(ANN).rights_returned_tokens > returned + 50, "%s: nobody has used it, and ann has given it back",
+       key);
+    OK_U64(rights_explain(ANN, key, terms).voucher_tokens, 0, "%s: all of it", key);
+    const unsigned share = rights_take(BOB, key, terms, 100);
+    OK(share > 15, "%s: bob gets his share of it at once: %u", key, share);
+    world_run(TURN_MS);
+    sum += share + rights_take(BOB, key, terms, 100);
+    OK(sum > 80 && sum <= 100, "%s: and the others' after a round trip: %u of 100", key, sum);
+    sum += rights_take_all(key, terms, 3);
+    OK(sum <= 100, "%s: all together no more than the limit: %u", key, sum);
+}
+
 int main(void)
 {
     const struct limit_terms slow = {.kind = LIMIT_BUCKET, .capacity = 100, .rate = 100, .period_ns = 3600000 * MS},
@@ -87,12 +111,14 @@ int main(void)
                              small = {.kind = LIMIT_BUCKET, .capacity = 3, .rate = 3, .period_ns = 60000 * MS};
     rights_world_init(3);
     rights_world_start();
-    burst("slow", &slow, (const unsigned[]){31, 93, 95, 97});
+    burst("slow", &slow, (const unsigned[]){31, 93, 93, 94});
     burst("fast", &fast, (const unsigned[]){31, 83, 85, 88});
     burst("window", &window, (const unsigned[]){31, 91, 93, 94});
     cost_beyond_a_share(&slow);
     small_limit(&small);
     returns(&slow);
+    unused_comes_back("unused", &slow);
+    unused_comes_back("unused-window", &window);
     voucher_ends(&fast, &slow);
     const struct node_stats ann = world_stats(ANN), bob = world_stats(BOB);
     OK(ann.rights_asked > 0 && ann.rights_used_tokens > 0 && bob.rights_granted > 0, "INFO counts all that");

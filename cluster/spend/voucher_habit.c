@@ -1,0 +1,70 @@
+/*
+ * voucher_habit keeps an average for each limit, in which the newest ask counts for three quarters: most bursts are
+ * like the last one.
+ */
+#include "cluster/spend/voucher_habit.h"
+
+#include "cluster/spend/voucher.h"
+#include "cluster/spend/voucher_places.h"
+
+enum {
+    NEWEST_QUARTERS = 3,
+    MOST_PART = 4, /* when all but such a part has come, all come back, and the ask need not be over to be noted */
+};
+
+__extension__ typedef __int128 wide;
+
+static void note(struct rights *rights, uint16_t limit, struct voucher_ask *ask)
+{
+    uint16_t *present = &rights->present[limit % RIGHTS_HABITS];
+    if (ask->expected > 0) {
+        uint32_t sample = (uint32_t)((wide)ask->came * HABIT_ONE / ask->expected);
+        *present = (uint16_t)((*present * (4 - NEWEST_QUARTERS) + sample * NEWEST_QUARTERS) / 4);
+    }
+    ask->expected = ask->came = 0;
+}
+
+/* Whoever comes before an ask can be answered, or when its tokens have decayed, does not come for them. */
+void voucher_habit_came(struct node *node, struct voucher *voucher, int64_t units, uint64_t now_ns)
+{
+    for (unsigned a = VOUCHER_ASKS; a-- > 0;) {
+        struct voucher_ask *ask = &voucher->ask[a];
+        const uint64_t age_ns = voucher_since_ns(ask->asked_ns, now_ns);
+        if (ask->number == 0 || age_ns < voucher_answer_ns(node) / 4 * 3)
+            continue;
+        int64_t left = ask->expected - voucher_refilled_units(&node->limits.limit[voucher->limit], age_ns);
+        if (ask->came >= left || age_ns > VOUCHER_IDLE_NS)
+            return;
+        ask->came += units < left - ask->came ? units : left - ask->came;
+        if (ask->came < left - left / MOST_PART)
+            return;
+        ask->came = ask->expected;
+        note(&node->rights, voucher->limit, ask);
+        return;
+    }
+}
+
+void voucher_habit_note(struct node *node, uint16_t limit, struct voucher_ask *ask)
+{
+    note(&node->rights, limit, ask);
+}
+
+void voucher_habit_note_over(struct node *node, struct voucher *voucher)
+{
+    const struct limit *limit = &node->limits.limit[voucher->limit];
+    const uint64_t least_ns = 2 * voucher_answer_ns(node);
+    for (unsigned a = 0; a < VOUCHER_ASKS; a++) {
+        struct voucher_ask *ask = &voucher->ask[a];
+        const uint64_t age_ns = voucher_since_ns(ask->asked_ns, node->now_ns);
+        if (age_ns > least_ns &&
+            (age_ns > VOUCHER_IDLE_NS || ask->expected <= voucher_refilled_units(limit, age_ns)))
+            note(&node->rights, voucher->limit, ask);
+    }
+}
+
+int64_t voucher_habit_expected(const struct node *node, uint16_t limit, int64_t units)
+{
+    if (node->options.grants_eager)
+        return units;
+    return (int64_t)((wide)units * node->rights.present[limit % RIGHTS_HABITS] / HABIT_ONE);
+}

@@ -1,0 +1,25 @@
+/*
+ * voucher_habit: whether clients come back for what others have granted. Some do, as soon as retry_after says; others
+ * never, and what was granted for them is missing elsewhere.
+ *
+ * The one idea: each ask notes how many tokens clients are expected to come back for. Whether it asks for them or not,
+ * it counts who comes, and the limit remembers the part, of the last asks above all. A limit begins with clients that
+ * do not come back. Limits may share a place: what is remembered decides how much is asked for, never what is admitted.
+ */
+#ifndef HEADGATE_CLUSTER_SPEND_VOUCHER_HABIT_H
+#define HEADGATE_CLUSTER_SPEND_VOUCHER_HABIT_H
+
+#include "cluster/state/node_state.h"
+
+#include <stdint.h>
+
+/* A client wants so many units that this node's share does not have. The caller holds the lock of vouchers. */
+void voucher_habit_came(struct node *node, struct voucher *voucher, int64_t units, uint64_t now_ns);
+/* The ask is over: the limit remembers who came, once. */
+void voucher_habit_note(struct node *node, uint16_t limit, struct voucher_ask *ask);
+/* The same of all asks of the voucher that came to an end: what they brought has decayed, or is given back soon. */
+void voucher_habit_note_over(struct node *node, struct voucher *voucher);
+/* The part of `units` that clients of the limit are expected to come back for. */
+int64_t voucher_habit_expected(const struct node *node, uint16_t limit, int64_t units);
+
+#endif

@@ -1,0 +1,255 @@
+/*
+ * Demand that goes where rights are not: bursts in one region, in all regions at once and one after the other, steady
+ * loads, and limits so small that no share has a token. Each is run without grants and with them, on the same arrivals.
+ *
+ * Whoever is refused does not come again, but where a row says so: rights that were granted to a region whose clients
+ * are gone are of no use there. Held to: what is declared is never exceeded, and with grants never less is admitted.
+ */
+#include "tests/sim/one_key.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define SECOND UINT64_C(1000000000)
+
+enum { NODES = 3, LIMITS = 4, SHORT_S = 100 };
+
+/* Of what one bucket admits: by so much may a mean of few runs differ. */
+static const double tolerance = 0.02;
+
+static const struct demand_limit {
+    const char *name;
+    struct limit_terms terms;
+    unsigned load_seconds;
+    double fills_s; /* how long an empty bucket takes, or so */
+} limits[LIMITS] = {
+    {"100, 100/s", {.kind = LIMIT_BUCKET, .capacity = 100, .rate = 100, .period_ns = SECOND}, 20, 2},
+    {"100, 100/m", {.kind = LIMIT_BUCKET, .capacity = 100, .rate = 100, .period_ns = 60 * SECOND}, 60, 61},
+    {"100, 100/h", {.kind = LIMIT_BUCKET, .capacity = 100, .rate = 100, .period_ns = 3600 * SECOND}, 60, 3601},
+    {"3, 3/m", {.kind = LIMIT_BUCKET, .capacity = 3, .rate = 3, .period_ns = 60 * SECOND}, 60, 61},
+};
+
+struct drawing {
+    struct load_list *list;
+    struct random *random;
+    const struct demand_limit *limit;
+};
+
+/* So many requests within 2 ms. */
+static void burst(const struct drawing *to, unsigned node, double at, uint64_t count)
+{
+    for (uint64_t k = 0; k < count; k++)
+        load_list_add(to->list, at + (double)k * 0.002 / (double)count, node);
+}
+
+static void steady(const struct drawing *to, unsigned node, double rate, double from, double until)
+{
+    load_list_poisson(to->list, to->random, node, rate, from, until);
+}
+
+/* The same clients come again until the tokens of a full bucket are gone. */
+static void burst_again(const struct drawing *to, unsigned node, double at)
+{
+    for (unsigned times = 0; times < 5; times++)
+        burst(to, node, at + times * 0.12, to->limit->terms.capacity);
+}
+
+static void one_burst(const struct drawing *to)
+{
+    burst(to, 0, 0, to->limit->terms.capacity);
+}
+
+static void one_burst_again(const struct drawing *to)
+{
+    burst_again(to, 0, 0);
+}
+
+static void one_burst_again_ten_times(const struct drawing *to)
+{
+    for (unsigned times = 0; times < 10; times++)
+        burst_again(to, 0, times * to->limit->fills_s);
+}
+
+static void bursts_at_once(const struct drawing *to)
+{
+    for (unsigned i = 0; i < NODES; i++)
+        burst(to, i, 0, to->limit->terms.capacity);
+}
+
+/* The later regions have spent nothing when the first one asks, and hear of it just before their own clients come. */
+static void bursts_in_turn(const struct drawing *to)
+{
+    for (unsigned i = 0; i < NODES; i++)
+        burst(to, i, 0.07 * i, to->limit->terms.capacity);
+}
+
+static void bursts_in_turn_again(const struct drawing *to)
+{
+    for (unsigned i = 0; i < NODES; i++)
+        burst_again(to, i, 0.07 * i);
+}
+
+static void small_bursts_in_turn(const struct drawing *to)
+{
+    for (unsigned i = 0; i < NODES; i++)
+        burst(to, i, 0.07 * i, to->limit->terms.capacity / 2);
+}
+
+/* A burst that is over, and seconds later what the others want. */
+static void burst_then_others(const struct drawing *to)
+{
+    burst(to, 0, 0, to->limit->terms.capacity);
+    for (unsigned i = 1; i < NODES; i++)
+        steady(to, i, 10, 3, 13);
+}
+
+/* The same again whenever the bucket is full: clients have habits. */
+static void bursts_in_turn_ten_times(const struct drawing *to)
+{
+    for (unsigned times = 0; times < 10; times++)
+        for (unsigned i = 0; i < NODES; i++)
+            burst(to, (i + times) % NODES, times * to->limit->fills_s + 0.07 * i, to->limit->terms.capacity);
+}
+
+static void burst_each_second(const struct drawing *to)
+{
+    for (unsigned second = 0; second < to->limit->load_seconds; second++)
+        for (unsigned i = 0; i < NODES; i++)
+            burst(to, i, second + 0.07 * i, to->limit->terms.capacity);
+}
+
+static void even_twice(const struct drawing *to)
+{
+    for (unsigned i = 0; i < NODES; i++)
+        steady(to, i, 200.0 / NODES, 0, to->limit->load_seconds);
+}
+
+static void skewed_ten_times(const struct drawing *to)
+{
+    for (unsigned i = 0; i < NODES; i++)
+        steady(to, i, i == 0 ? 800 : 100, 0, to->limit->load_seconds);
+}
+
+static void one_region_twice(const struct drawing *to)
+{
+    steady(to, 0, 200, 0, to->limit->load_seconds);
+}
+
+/* All demand is in another region each second. */
+static void wandering(const struct drawing *to)
+{
+    for (unsigned second = 0; second < to->limit->load_seconds; second++)
+        steady(to, second % NODES, 150, second, second + 1);
+}
+
+/* Few clients, each some seconds after the other, wherever they are. */
+static void scattered(const struct drawing *to)
+{
+    for (unsigned i = 0; i < NODES; i++)
+        steady(to, i, 1, 0, to->limit->load_seconds);
+}
+
+static const struct {
+    const char *name;
+    void (*draw)(const struct drawing *to);
+    bool fills; /* waits until the bucket is full again */
+} loads[] = {
+    {"burst in one region", one_burst, false},
+    {"the same, clients come again", one_burst_again, false},
+    {"the same, ten times", one_burst_again_ten_times, true},
+    {"bursts everywhere, at once", bursts_at_once, false},
+    {"bursts everywhere, in turn", bursts_in_turn, false},
+    {"the same, clients come again", bursts_in_turn_again, false},
+    {"bursts in turn, ten times", bursts_in_turn_ten_times, true},
+    {"bursts of C/2, in turn", small_bursts_in_turn, false},
+    {"burst, then others steadily", burst_then_others, false},
+    {"bursts in turn each second", burst_each_second, false},
+    {"even, 200/s", even_twice, false},
+    {"80/10/10, 1000/s", skewed_ten_times, false},
+    {"one region, 200/s", one_region_twice, false},
+    {"each second elsewhere, 150/s", wandering, false},
+    {"one a second everywhere", scattered, false},
+};
+
+enum { LOADS = sizeof loads / sizeof loads[0] };
+
+struct outcome {
+    double admitted, overshoot;
+    struct rights_figures rights;
+};
+
+static unsigned load_seconds(const struct load_list *list)
+{
+    const uint64_t ends_ns = list->count > 0 ? list->arrival[list->count - 1].at_ns : one_key_begin_ns();
+    return (unsigned)((ends_ns - one_key_begin_ns()) / SECOND) + 1;
+}
+
+static void measure(struct sim *sim, struct load_list *list, unsigned limit, unsigned load, unsigned seeds,
+                    struct outcome outcomes[2], double *ideal)
+{
+    *ideal = 0;
+    outcomes[0] = outcomes[1] = (struct outcome){0};
+    for (unsigned seed = 1; seed <= seeds; seed++) {
+        struct random random;
+        random_seed(&random, seed);
+        list->count = 0;
+        loads[load].draw(&(struct drawing){list, &random, &limits[limit]});
+        load_list_sort(list);
+        *ideal += one_key_ideal(list, &limits[limit].terms) / seeds;
+        for (unsigned with = 0; with < 2; with++) {
+            one_key_plan(sim, NODES, &limits[limit].terms, load_seconds(list), seed);
+            sim->plan.grants = with == 1;
+            outcomes[with].overshoot = fmax(outcomes[with].overshoot, one_key_run(sim, list));
+            outcomes[with].admitted += (double)sim->truth[0].admitted_tokens / seeds;
+            outcomes[with].rights.asks += sim->rights.all.asks;
+            outcomes[with].rights.granted += sim->rights.all.granted;
+            outcomes[with].rights.used += sim->rights.all.used;
+            outcomes[with].rights.returned += sim->rights.all.returned;
+        }
+    }
+}
+
+/* Returns how many rows of the limit break a promise. */
+static unsigned run_limit(struct sim *sim, struct load_list *list, unsigned limit, unsigned seeds, bool tap)
+{
+    unsigned broken = 0;
+    for (unsigned load = 0; load < LOADS; load++) {
+        struct outcome outcomes[2];
+        if (tap && loads[load].fills && limits[limit].fills_s > SHORT_S)
+            continue; /* ten hours */
+        double ideal;
+        measure(sim, list, limit, load, seeds, outcomes, &ideal);
+        const struct rights_figures *rights = &outcomes[1].rights;
+        const bool exceeded = outcomes[0].overshoot > 0 || outcomes[1].overshoot > 0;
+        const bool worse = outcomes[1].admitted < outcomes[0].admitted - tolerance * ideal;
+        broken += exceeded || worse;
+        printf("# %-10s %-29s %8.1f of one bucket: %.3f without, %.3f with grants (%" PRIu64 " asks, %" PRIu64
+               " granted, %" PRIu64 " used, %" PRIu64 " given back)%s%s\n",
+               limits[limit].name, loads[load].name, ideal, outcomes[0].admitted / ideal,
+               outcomes[1].admitted / ideal, rights->asks, rights->granted, rights->used, rights->returned,
+               exceeded ? "   <-- EXCEEDED" : "", worse ? "   <-- WORSE" : "");
+        (void)fflush(stdout);
+    }
+    return broken;
+}
+
+int demand_run(struct sim *sim, unsigned seeds, bool tap)
+{
+    struct load_list *list = calloc(1, sizeof *list);
+    unsigned broken = 0;
+    if (list == NULL)
+        return EXIT_FAILURE;
+    for (unsigned limit = 0; limit < LIMITS; limit++) {
+        const unsigned here = run_limit(sim, list, limit, seeds, tap);
+        broken += here;
+        if (tap)
+            printf("%sok %u - %s: within the limit, and never less with grants than without\n",
+                   here > 0 ? "not " : "", limit + 1, limits[limit].name);
+    }
+    if (tap)
+        printf("1..%d\n", LIMITS);
+    free(list);
+    return broken > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,3 @@
+#!/bin/sh
+# Demand that goes where rights are not: never less is admitted with grants than without, and never beyond the limit.
+exec build/release/tests/sim --tap --demand 1

@@ -1,0 +1,81 @@
+/*
+ * Nodes learn whether clients come back: where they do, a burst gets what others have a round trip later; where they do
+ * not, nobody asks for them, and others keep what they have.
+ */
+#include "tests/lib/rights_world.h"
+
+#include <stdio.h>
+
+static const struct limit_terms slow = {.kind = LIMIT_BUCKET,
+                                        .capacity = 100,
+                                        .rate = 100,
+                                        .period_ns = 3600000 * MS};
+
+static uint64_t asked(void)
+{
+    return world_stats(ANN).rights_asked_tokens;
+}
+
+/* A burst at ann of which the refused come back so many times; what she has got in all. */
+static unsigned burst(const char *what, unsigned number, unsigned times)
+{
+    char key[32];
+    (void)snprintf(key, sizeof key, "%s-%u", what, number);
+    unsigned sum = rights_take(ANN, key, &slow, 100);
+    for (unsigned i = 0; i < times; i++) {
+        world_run(TURN_MS);
+        sum += rights_take(ANN, key, &slow, 100 - sum);
+    }
+    world_run(5000);
+    return sum;
+}
+
+static void nobody_comes_back(void)
+{
+    for (unsigned i = 0; i < 3; i++)
+        (void)burst("once", i, 0);
+    OK_U64(asked(), 0, "nobody has come back: nothing is asked for");
+}
+
+static void all_come_back(void)
+{
+    const unsigned first = burst("again", 0, 3);
+    OK(asked() > 0, "they have come back: something is asked for, and %u of 100 are admitted", first);
+    (void)burst("again", 1, 3);
+    const unsigned later = burst("again", 2, 1);
+    OK(later >= 88, "a limit whose clients come back: %u of 100 after a round trip", later);
+}
+
+static void they_stay_away(void)
+{
+    for (unsigned i = 0; i < 4; i++)
+        (void)burst("away", i, 0);
+    const uint64_t before = asked();
+    (void)burst("away", 5, 0);
+    OK(asked() < before + 10, "they stay away: %" PRIu64 " tokens are asked for", asked() - before);
+    const unsigned first = burst("back", 0, 3);
+    const unsigned second = burst("back", 1, 3);
+    OK(second > first || second >= 88, "and come back: %u of 100, then %u", first, second);
+}
+
+static void one_request_needs_it(void)
+{
+    const struct limit_terms other = {.kind = LIMIT_BUCKET, .capacity = 100, .rate = 99, .period_ns = 3600000 * MS};
+    OK(!rights_take_at_once(BOB, "ninety", &other, 90).allowed, "a cost beyond any share");
+    world_run(TURN_MS);
+    OK(rights_take_at_once(BOB, "ninety", &other, 90).allowed, "is asked for at once, whoever comes back");
+}
+
+int main(void)
+{
+    rights_world_init(3);
+    for (unsigned i = 0; i < 3; i++)
+        world.host[i].options.grants_eager = false;
+    rights_world_start();
+    nobody_comes_back();
+    all_come_back();
+    they_stay_away();
+    one_request_needs_it();
+    world_close();
+    return tap_done();
+}
