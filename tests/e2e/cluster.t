@@ -178,7 +178,7 @@ ok($mixed->stop(10), 'they leave');
 
 # ---- where regions grant: a burst in one, costs above a share, a limit of which no share has a token ----
 
-my $granting = Headgate::cluster(limits => \@limits, grants => 'true');
+my $granting = Headgate::cluster(limits => \@limits);
 $granting->start;
 ok($granting->wait_met(10), 'three daemons see each other that grant') or diag map { $_->log } $granting->daemons;
 %client = map { $_ => $granting->daemon($_)->client } @names;
@@ -218,5 +218,23 @@ Headgate::for_a_while(0.5, sub { $few += all_ask_for('few', 'few', 1); return $f
 cmp_ok($few, '<=', 4, "and 3 in all, or 4 if others had the processor for long: $few");
 
 ok($granting->stop(10), 'they leave');
+
+# ---- one daemon grants nothing, as one of an earlier release would; then it does ----
+
+my $over = Headgate::cluster(limits => [@limits[0 .. 2]], nodes => {'ap-south' => {grants => 'false'}});
+$over->start;
+ok($over->wait_met(10), 'one of three daemons grants nothing') or diag map { $_->log } $over->daemons;
+my $of = $over->daemon('us-east')->client;
+my $large = $of->command('CHECK', 'large', 'COST', 90, 'RULE', 'slow');
+is("$large->[0] $large->[3]", '0 -1', 'a cost above a share is refused for good');
+is($of->fields('INFO', 'stats')->{rights_asked}, 0, 'and nobody is asked');
+my $changed = $over->daemon('ap-south');
+is($changed->stop(20), 0, 'it leaves');
+$changed->{settings}{grants} = 'true';
+$changed->write_config->start(20);
+ok($over->wait_met(20), 'and comes back to grant');
+ok(Headgate::wait_until(10, sub { $of->command('CHECK', 'large', 'COST', 90, 'RULE', 'slow')->[0] }),
+   'then the cost is admitted');
+ok($over->stop(10), 'they leave');
 
 done_testing();
