@@ -73,7 +73,7 @@ TEST_LDFLAGS := $(filter-out -flto=auto,$(ALL_LDFLAGS)) $(if $(findstring flto,$
 TEST_CFLAGS_asan := -O0
 TEST_CFLAGS_release := -O0 -U_FORTIFY_SOURCE
 # Debian keeps them all in the default paths, and nng has no .pc file: pkg-config would add nothing.
-LIBS := -lyaml -lnng -luv -lmsgpackc -lsqlite3 -lsodium -ljansson -lnghttp2 -lprotobuf-c -licui18n -licuuc -lsystemd -lhiredis -lssl -lcrypto -lm -lpthread
+LIBS := -lyaml -lnng -luv -lmsgpackc -lsqlite3 -lsodium -ljansson -lnghttp2 -lprotobuf-c -licui18n -licuuc -lsystemd -lhiredis -lseccomp -lssl -lcrypto -lm -lpthread
 
 SUBMAKE = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 ifdef V

@@ -9,6 +9,7 @@
 #include "commands/replay.h"
 #include "edge/process/clock.h"
 #include "edge/process/memory.h"
+#include "edge/process/sandbox.h"
 #include "edge/settings/settings_tls.h"
 #include "http/json_arena.h"
 #include "server_state.h"
@@ -244,6 +245,28 @@ static void on_populated(void *context, size_t bytes, int failed)
         log_write(&server->log, LOG_LEVEL_INFO, "table.populate: %s of memory are there", size);
 }
 
+/* After all that only a start does; threads that are there are in it as well. */
+static void enter_sandbox(struct server *server)
+{
+    if (!server->settings->sandbox)
+        return;
+    switch (sandbox_enter()) {
+    case SANDBOX_ON:
+        log_write(&server->log, LOG_LEVEL_DEBUG,
+                  "sandbox: what the daemon has no use for, the kernel refuses it now");
+        break;
+    case SANDBOX_NOT_HERE:
+        log_write(&server->log, LOG_LEVEL_DEBUG, "sandbox: there is none in a build with a sanitizer");
+        break;
+    case SANDBOX_FAILED:
+        log_write(&server->log, LOG_LEVEL_WARNING,
+                  "sandbox: the kernel does not filter system calls (%s); "
+                  "going on without, sandbox: false says no more of it",
+                  strerror(errno));
+        break;
+    }
+}
+
 static bool start(struct server *server, const char *config_path, struct error *error)
 {
     if ((settings_has_tls(server->settings) &&
@@ -272,6 +295,7 @@ static bool start(struct server *server, const char *config_path, struct error *
         return error_set(error, EX_OSERR, "table.populate: cannot start a thread");
     if (!worker_threads_start(&server->worker_threads, error))
         return false;
+    enter_sandbox(server);
     supervisor_ready(&server->supervisor, server->settings->clients_address);
     return true;
 }

@@ -53,7 +53,8 @@ sub stat_of { my ($daemon, $name) = @_; return $daemon->client->fields('INFO', '
 
 # ---- what goes over the wire ----
 
-# Passes on to 127.0.0.1 what comes to 127.0.0.2, and keeps a copy.
+# Passes on to 127.0.0.1 what comes to 127.0.0.2, and keeps copies, one of each side of a connection.
+my $copies = 0;
 sub spy {
     my ($copy, @ports) = @_;
     my @doors = map { IO::Socket::INET->new(LocalAddr => "127.0.0.2:$_", Listen => 50, ReuseAddr => 1) // die $! }
@@ -64,17 +65,18 @@ sub spy {
         return;
     }
     $SIG{PIPE} = 'IGNORE';
-    open my $out, '>', $copy or die $!;
-    my ($select, %other) = (IO::Select->new(@doors));
+    mkdir $copy or die $!;
+    my ($select, %other, %out) = (IO::Select->new(@doors));
     while (my @ready = $select->can_read) {
         for my $socket (@ready) {
             if (grep { $_ == $socket } @doors) {
                 my $near = $socket->accept or next;
                 my $far = IO::Socket::INET->new('127.0.0.1:' . $near->sockport) or next;
                 @other{$near, $far} = ($far, $near);
+                open $out{$_}, '>', "$copy/" . ++$copies or die $! for $near, $far;
                 $select->add($near, $far);
             } elsif ($socket->opened && sysread $socket, my $bytes, 1 << 16) {
-                syswrite $out, $bytes;
+                syswrite $out{$socket}, $bytes;
                 syswrite $other{$socket}, $bytes if $other{$socket};
             } elsif (my $far = delete $other{$socket}) {
                 delete $other{$far};
@@ -106,7 +108,7 @@ sub overheard {
     is("$status$err", '0', 'a rule is made');
     ok(Headgate::wait_until(10, sub { ref $_->client->command(qw(RULE GET shop known-to-peers)) ne 'Headgate::Error' }),
        "$_->{name} hears of it") for @others;
-    return ($cluster, Headgate::read_file(Headgate::scratch() . "/$what"));
+    return ($cluster, join '', map { Headgate::read_file($_) } glob Headgate::scratch() . "/$what/*");
 }
 
 subtest 'in clear' => sub {

@@ -69,6 +69,7 @@ static void set_defaults(struct settings *settings)
     settings->grpc.memory_bytes = (uint64_t)64 << 20;
     settings->threads = threads_by_default();
     settings->log_level = LOG_LEVEL_INFO;
+    settings->sandbox = true;
 }
 
 /* ---- limits ---- */

@@ -156,6 +156,7 @@ const struct settings_key settings_keys[] = {
     {"log_format", CHOICE(log_format, &log_formats)},
     {"refusal_log", TEXT(refusal_log)},
     {"remember_names", CHOICE(remember_names, &reader_booleans)},
+    {"sandbox", CHOICE(sandbox, &reader_booleans)},
     {"debug", CHOICE(debug, &reader_booleans)},
     {NULL, ENTRY},
 };

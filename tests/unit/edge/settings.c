@@ -24,7 +24,7 @@ struct mistake {
     "leave_timeout, forget_after, table, rules, clients, http, grpc, unknown_service, grants, reservations, "      \
     "address_reservations, reservation_ttl_max, unlisted_peers, gossip_pace, log_keys, message_max, "              \
     "max_connections, threads, state_dir, state_sync, secret, secrets, hash_seed, password, users, central, "      \
-    "log_level, log_format, refusal_log, remember_names, debug"
+    "log_level, log_format, refusal_log, remember_names, sandbox, debug"
 
 static const struct mistake mistakes[] = {
     {"", "f:1: the file is empty: expected at least the keys node and limits"},
