@@ -132,7 +132,7 @@ static bool hear(const struct rules *rules, struct world *w, unsigned p, unsigne
         return false;
     know(rules, w, p, q, b->incarnation, false);
     know(rules, w, p, third(p, q), of_third->incarnation,
-         of_third->gone && (a->state == ACTIVE || of_third->agreed));
+         of_third->gone && ((a->state == ACTIVE && b->state == ACTIVE) || of_third->agreed));
     if (of_third->agreed && a->of[third(p, q)].incarnation == of_third->incarnation)
         a->of[third(p, q)].agreed = true;
     bool knows_us = us->incarnation == a->incarnation;
