@@ -15,7 +15,7 @@ static const struct reach_peers granting = {3, even, true}, two_granting = {2, u
 
 static const char *said_of(const char *yaml, const struct reach_peers *peers)
 {
-    static char said[600];
+    static char said[700];
     static const char *const names[] = {"", "warned: ", "refused: "};
     struct error error = {.text = ""};
     struct rule *rule = rule_parse(bytes_of(yaml), "r", &error);
