@@ -127,6 +127,47 @@ subtest 'over TLS' => sub {
     is(stat_of($_, 'messages_impostor'), 0, "$_->{name} hears each in its own name") for $us, $eu, $ap;
 };
 
+# ---- who has no certificate ----
+
+sub descriptors { return scalar(my @found = glob "/proc/$us->{pid}/fd/*") }
+sub transport_of { my ($name) = @_; return $us->client->fields('INFO', 'transport')->{"transport_$name"} }
+
+# The ports of 127.0.0.1 at which the daemon listens besides those of its config.
+sub inner_ports {
+    my %inode = map { (readlink($_) // '') =~ /^socket:\[(\d+)\]/ ? ($1 => 1) : () } glob "/proc/$us->{pid}/fd/*";
+    my %known = map { $_ => 1 } values %{$us->{ports}};
+    my @rows = grep { ($_->[3] // '') eq '0A' && $inode{$_->[9]} } map { [split] } split /\n/,
+        Headgate::read_file('/proc/net/tcp');
+    return grep { !$known{$_} } map { $_->[1] =~ /^0100007F:(\w+)$/ ? hex $1 : () } @rows;
+}
+
+subtest 'strangers' => sub {
+    my ($before, $cut) = (descriptors(), transport_of('connections_cut'));
+    my @open;
+    for my $port (qw(gossip snapshots)) {
+        for my $bytes (("\0SP\0\0\x21\0\0") x 30, ("\x16\x03\x01\x02\0\x01") x 40, ('') x 40) {
+            my $socket = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $us->{ports}{$port},
+                                               LocalAddr => '127.0.0.66', Timeout => 30) or next;
+            syswrite $socket, $bytes if length $bytes;
+            push @open, $socket;
+        }
+    }
+    ok(Headgate::wait_until(10, sub { transport_of('connections_cut') >= $cut + 180 }), 'they are ended, and counted');
+    ok(Headgate::wait_until(10, sub { descriptors() <= $before + 40 }), 'and hold few descriptors')
+        or diag descriptors();
+    my $heard = stat_of($us, 'messages_received');
+    ok(Headgate::wait_until(10, sub { stat_of($us, 'messages_received') > $heard + 20 }), 'peers are heard meanwhile');
+    my @inner = inner_ports();
+    cmp_ok(scalar @inner, '>=', 6, 'the daemon has ports of its own inside the machine');
+    my $said = '';
+    for my $port (@inner) {
+        my $client = Headgate::Client::connect("127.0.0.1:$port")->send_raw("\0SP\0\0\x21\0\0");
+        my $bytes;
+        $said .= $bytes while $said !~ /us-east/ && sysread $client->{socket}, $bytes, 4096;
+    }
+    unlike($said, qr/us-east|eu-west|ap-south/, 'which say nothing to another program, and end its connections');
+};
+
 # ---- certificates that change ----
 
 sub reload {
