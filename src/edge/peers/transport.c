@@ -111,7 +111,7 @@ static int open_sockets(struct transport *transport)
 static int listen_through(struct transport *transport, nng_socket socket, enum pipe_kind kind, const char *address)
 {
     char url[URL_BYTES];
-    (void)snprintf(url, sizeof url, TUNNEL_URL, 0);
+    (void)snprintf(url, sizeof url, TUNNEL_URL, 0u);
     int status = pipes_listen(transport->pipes, socket, kind, url);
     if (status != 0)
         return status;

@@ -191,7 +191,7 @@ static struct tunnel_route *find_route(struct tunnel *tunnel, const char *name, 
 }
 
 /* A free place, or that of the route which nng dialled longest ago. */
-static struct tunnel_route *place(struct tunnel *tunnel)
+static struct tunnel_route *place_for_route(struct tunnel *tunnel)
 {
     struct tunnel_route *best = &tunnel->route[0];
     for (uint32_t i = 0; i < TUNNEL_ROUTES_MAX && best->fd >= 0; i++) {
@@ -208,7 +208,7 @@ static struct tunnel_route *place(struct tunnel *tunnel)
 static struct tunnel_route *make_route(struct tunnel *tunnel, const char *name, const char *address)
 {
     struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    struct tunnel_route *route = place(tunnel);
+    struct tunnel_route *route = place_for_route(tunnel);
     const struct addrinfo at = {.ai_family = AF_INET, .ai_addr = (struct sockaddr *)&in, .ai_addrlen = sizeof in};
     int fd;
     if (listen_at(&at, &fd) != 0)
