@@ -33,7 +33,9 @@ static int64_t own_units(const struct bucket *bucket, const struct budget *budge
  * What is granted decays until it can be used, by what refills meanwhile. So asking is worth it where that is
  * little beside what is asked for, and where this node's share is spent faster than it can come back while all
  * refill is used, or where it never suffices. Others must be able to grant as much: a part of what is missing is
- * of no use. While somebody is silent nothing settles, and others need what they have.
+ * of no use. But who hears of other grants before the ask grants less. So where the share never suffices and a part of
+ * the cost has come, the rest is asked for as long as so much is left. While somebody is silent nothing settles, and
+ * others need what they have.
  */
 static bool is_worth_asking(const struct node *node, const struct charge *charge, const struct bucket *bucket,
                             int64_t held, bool waits)
@@ -44,9 +46,14 @@ static bool is_worth_asking(const struct node *node, const struct charge *charge
     int64_t left = bucket->settled - bucket->unsettled,
             decays = voucher_refilled_units(limit, voucher_answer_ns(node));
     const struct bucket full = {.settled = limit->capacity_units};
+    bool is_beyond = bucket_allowance(&full, budget) < cost;
     bool is_burst = bucket_allowance(bucket, budget) / BURST_RATE >= decays / 2 &&
                     (waits || left > limit->capacity_units / FLOOR_PART || !kind_refills(limit->kind));
-    return left >= cost && !node->awake.somebody_silent && (is_burst || bucket_allowance(&full, budget) < cost) &&
+    if (node->awake.somebody_silent || !(is_burst || is_beyond))
+        return false;
+    if (is_beyond && held > 0)
+        return left + held >= cost + decays;
+    return left >= cost &&
            voucher_others_units(limit, bucket, budget->share) + own_units(bucket, budget) + held >= cost + decays;
 }
 
