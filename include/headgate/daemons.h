@@ -34,7 +34,8 @@ struct headgate_daemons_options {
     size_t address_count;         /* 1 to HEADGATE_DAEMONS_MAX */
     /* Of each connection. `address` must be NULL; `timeout_ms` is the deadline of a whole call, with all daemons. */
     struct headgate_client_options client;
-    uint32_t connect_timeout_ms;         /* until a connection that is being made has failed; 0: 250 */
+    /* Until a connection that is being made has failed; 0: 250. After a quarter of it the next daemon is dialled. */
+    uint32_t connect_timeout_ms;
     uint32_t pause_min_ms, pause_max_ms; /* until a failed connection is tried again; 0: 100 and 5,000 */
     const char *user, *password;         /* sent by AUTH when a connection is made; NULL: no user; no AUTH */
     enum headgate_absence absence;

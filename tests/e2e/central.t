@@ -225,7 +225,10 @@ cmp_ok($metrics->{headgate_central_returned_total}, '>=', 1, 'and what was given
 is($metrics->{headgate_central_waiting}, 0, 'nobody waits');
 kill 'STOP', $redis_pid;
 $late = $east->client;
-$late->send_raw(Headgate::Client::encode('CHECK', 'page=last', 'SERVICE', 'shop'));
+ok(Headgate::wait_until(10, sub {
+    $late->send_raw(Headgate::Client::encode('CHECK', 'page=last', 'SERVICE', 'shop'));
+    return info($east)->{central_waiting} > 0;
+}), 'somebody waits for a store that says nothing');
 ok($cluster->stop, 'the daemons end while the store says nothing');
 is($late->reply->[0], 1, 'and answer those who wait for it');
 kill 'CONT', $redis_pid;

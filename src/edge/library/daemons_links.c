@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { FIRST_PART = 4 }; /* of the time for a connection, in which only the nearest is dialled */
+
 void daemons_say(struct headgate_daemons *daemons, const char *sentence)
 {
     (void)snprintf(daemons->message, sizeof daemons->message, "%s", sentence);
@@ -123,13 +125,26 @@ struct daemon_link *links_ready(struct headgate_daemons *daemons)
     return NULL;
 }
 
-/* Farther daemons than the one that answers are left alone. */
+/* Until when a connection that is being made has farther ones wait; 0: it is not being made. */
+static uint64_t first_until_ns(const struct headgate_daemons *daemons, const struct daemon_link *link)
+{
+    const uint64_t timeout_ns = (uint64_t)daemons->connect_timeout_ms * 1000000;
+    const bool is_made = link->state == LINK_CONNECTING || link->state == LINK_GREETING;
+    return is_made ? link->next_ns - timeout_ns + timeout_ns / FIRST_PART : 0;
+}
+
+/* Farther daemons than the one that answers are left alone, and dialled when a nearer one takes its time. */
 void links_step(struct headgate_daemons *daemons, uint64_t now_ns)
 {
+    bool waits = false;
     for (size_t i = 0; i < daemons->count; i++) {
-        step(daemons, &daemons->link[i], now_ns);
-        if (daemons->link[i].state == LINK_READY)
+        struct daemon_link *link = &daemons->link[i];
+        if (waits && link->state == LINK_AWAY)
+            continue;
+        step(daemons, link, now_ns);
+        if (link->state == LINK_READY)
             return;
+        waits = waits || first_until_ns(daemons, link) > now_ns;
     }
 }
 
@@ -146,7 +161,9 @@ bool links_wait(struct headgate_daemons *daemons, uint64_t until_ns)
         ready[count++] = (struct pollfd){.fd = headgate_client_fd(link->client),
                                          .events = (short)((wanted & HEADGATE_CLIENT_READ ? POLLIN : 0) |
                                                            (wanted & HEADGATE_CLIENT_WRITE ? POLLOUT : 0))};
-        until_ns = link->next_ns < until_ns ? link->next_ns : until_ns;
+        const uint64_t first_ns = first_until_ns(daemons, link);
+        const uint64_t due_ns = first_ns > now_ns ? first_ns : link->next_ns;
+        until_ns = due_ns < until_ns ? due_ns : until_ns;
     }
     if (count == 0)
         return false;

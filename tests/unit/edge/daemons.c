@@ -24,6 +24,7 @@ enum manner {
     REFUSES, /* says that the words are wrong */
     BABBLES, /* answers in another form */
     GUARDED, /* wants AUTH first */
+    SLOW,    /* never answers AUTH */
 };
 
 enum { CLIENTS_MAX = 8 };
@@ -49,6 +50,8 @@ static void say(int fd, const char *text)
 static bool serve(struct fake *fake, uint32_t at, const char *request)
 {
     const int fd = fake->client[at];
+    if (strstr(request, "\r\nAUTH\r\n") && atomic_load(&fake->manner) == SLOW)
+        return true;
     if (strstr(request, "\r\nAUTH\r\n")) {
         fake->greeted[at] = strstr(request, "\r\nann\r\n") && strstr(request, "\r\nsecret\r\n");
         say(fd, fake->greeted[at] ? "+OK\r\n" : "-WRONGPASS wrong\r\n");
@@ -71,6 +74,7 @@ static bool serve(struct fake *fake, uint32_t at, const char *request)
         return true;
     case GUARDED:
     case ANSWERS:
+    case SLOW:
         break;
     }
     say(fd, atomic_load(&fake->manner) == GUARDED && !fake->greeted[at]
@@ -111,9 +115,11 @@ static void *run(void *argument)
             ready[i + 1] = (struct pollfd){.fd = fake->client[i], .events = POLLIN};
         (void)poll(ready, count + 1, 1);
         look_at(fake, ready, count);
-        if (atomic_exchange(&fake->shuts, false))
+        if (atomic_load(&fake->shuts)) {
             while (fake->count > 0)
                 let_go(fake, 0);
+            atomic_store(&fake->shuts, false); /* the test waits for that */
+        }
         if (ready[0].revents && fake->count < CLIENTS_MAX) {
             fake->greeted[fake->count] = false;
             fake->client[fake->count++] = accept(fake->listener, NULL, NULL);
@@ -283,7 +289,15 @@ static void test_manners(void)
     options.password = "secret";
     open_daemons();
     OK(ask("CHECK") == HEADGATE_CLIENT_OK && answer.decided && answer.daemon == 0, "a password is said first");
+    OK_U64(atomic_load(&far.connections), 1, "to the nearest, and the other one is not dialled meanwhile");
     headgate_daemons_destroy(&daemons);
+    atomic_store(&near.manner, SLOW);
+    options.connect_timeout_ms = 400;
+    open_daemons();
+    OK(ask("CHECK") == HEADGATE_CLIENT_OK && answer.decided && answer.daemon == 1,
+       "a daemon that takes its time leaves it to the next");
+    headgate_daemons_destroy(&daemons);
+    atomic_store(&near.manner, GUARDED);
     options.password = "wrong";
     open_daemons();
     OK(ask("CHECK") == HEADGATE_CLIENT_OK && !answer.decided && !answer.maybe_charged, "a wrong one opens nothing");
