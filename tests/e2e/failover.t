@@ -21,6 +21,12 @@ my ($status, $out, $err) = Headgate::run(60, 'sh', '-c', "gcc -std=c11 '$root/do
     . "-I'$root/include' '$Headgate::build/libheadgate.a' -lsodium -lssl -lcrypto -o '$scratch/daemons'");
 is($status, 0, 'the example is built') or diag($err);
 
+# A signal to stop reaches the threads one by one.
+sub all_stand_still {
+    my ($pid) = @_;
+    return !grep { Headgate::read_file($_) !~ /^\d+ \(.*\) T /s } glob "/proc/$pid/task/*/stat";
+}
+
 for my $program (['C', "$scratch/daemons"], ['Python', '/usr/bin/python3', "$root/docs/examples/daemons.py"]) {
     my ($language, @words) = @$program;
     subtest $language => sub {
@@ -40,6 +46,7 @@ for my $program (['C', "$scratch/daemons"], ['Python', '/usr/bin/python3', "$roo
         $daemons[0]->spawn;
         ok(Headgate::wait_until(120, sub { $ask->($name)->{by} eq $addresses[0] }), 'started: it is asked again');
         $daemons[0]->signal('STOP');
+        ok(Headgate::wait_until(10, sub { all_stand_still($daemons[0]{pid}) }), 'all of its threads stand still');
         my $lost = $ask->($name);
         is($lost->{by}, 'nobody', 'stopped: what was sent is not sent again');
         is($ask->($name)->{by}, $addresses[1], 'the next request goes to the other');
