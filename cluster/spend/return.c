@@ -112,6 +112,29 @@ static uint64_t least_taken(const struct node *node, const struct entry *entry, 
  */
 enum giver { GIVER_ASKED, GIVER_RESERVATION };
 
+/*
+ * A part of a token that is unsettled may be a grant of this node, which is charged exactly when it settles. Then a
+ * return does not pay it off: what a return pays off is counted in whole tokens, and so much is not charged.
+ */
+static int64_t part_of_grants(const struct node *node, const struct entry *entry)
+{
+    uint64_t granted = 0;
+    return grants_concern(node, entry->id, &granted)
+               ? entry->bucket.unsettled % node->limits.limit[entry->limit].units_per_token
+               : 0;
+}
+
+static uint64_t return_units(struct node *node, struct entry *entry, uint64_t tokens, uint64_t now_ns,
+                             uint64_t *credit)
+{
+    const int64_t part = part_of_grants(node, entry);
+    entry->bucket.unsettled -= part;
+    uint64_t given = bucket_return(&entry->bucket, &node->limits.limit[entry->limit],
+                                   &node->by_limit.budget[entry->limit], tokens, now_ns, credit);
+    entry->bucket.unsettled += part;
+    return given;
+}
+
 static uint64_t return_to_bucket(struct node *node, struct entry *entry, const struct charge *charge,
                                  uint64_t tokens, enum giver giver, uint64_t now_ns, uint64_t *credit)
 {
@@ -119,11 +142,10 @@ static uint64_t return_to_bucket(struct node *node, struct entry *entry, const s
     const struct budget *budget = &node->by_limit.budget[entry->limit];
     tokens = least_taken(node, entry, tokens, now_ns);
     if (giver == GIVER_ASKED)
-        return bucket_return(&entry->bucket, limit, budget, number_least(tokens, refundable_here(node, entry)),
-                             now_ns, credit);
+        return return_units(node, entry, number_least(tokens, refundable_here(node, entry)), now_ns, credit);
     if (kind_lists(limit->kind))
         return bucket_release(&entry->bucket, limit, budget, tokens, charge->spent_ns, now_ns);
-    return bucket_return(&entry->bucket, limit, budget, tokens, now_ns, credit);
+    return return_units(node, entry, tokens, now_ns, credit);
 }
 
 /*

@@ -130,7 +130,7 @@ static struct step_figures figures(struct sim *sim, unsigned i)
         .step_keys_max = stats.step_keys_max,
         .doubted_tokens = stats.doubted_tokens,
         .reservations = (uint32_t)stats.open_reservations,
-        .grants = stats.rights_granted,
+        .rights = stats.rights_granted + stats.rights_returned_tokens,
     };
 }
 
@@ -142,8 +142,8 @@ void laws_before_step(struct sim *sim, unsigned i, bool serves)
 
 /*
  * Slices, and what a step does however much it is: it tells what is urgent, which was untold before, held by
- * reservations that end now, or granted to others in this step; and looks at a part of its table that is asked for,
- * which holds as much as others on the average, since ids are hashes.
+ * reservations that end now, granted to others in this step, or given back of vouchers; and looks at a part of its
+ * table that is asked for, which holds as much as others on the average, since ids are hashes.
  */
 static void check_work(struct sim *sim, unsigned i, const struct step_figures *before,
                        const struct step_figures *now, uint64_t untold)
@@ -198,7 +198,7 @@ static void check_step(struct sim *sim, unsigned i)
     struct sim_node *n = &sim->node[i];
     const struct step_figures now = figures(sim, i);
     uint64_t ended = n->before.reservations - now.reservations;
-    uint64_t untold = n->before.open_keys + ended * ASK_CHARGES_MAX + now.grants - n->before.grants;
+    uint64_t untold = n->before.open_keys + ended * ASK_CHARGES_MAX + now.rights - n->before.rights;
     check_work(sim, i, &n->before, &now, untold);
     check_log(sim, i, &n->before, &now, untold);
     if (now.doubted_tokens > n->before.doubted_tokens)
