@@ -1,5 +1,6 @@
 #include "edge/central/central_link.h"
 
+#include "base/host_port.h"
 #include "edge/central/central_sentinel.h"
 #include "edge/central/central_socket.h"
 #include "edge/process/clock.h"
@@ -235,13 +236,16 @@ static bool choose(struct central_link *link, char *address, size_t room)
 
 static void begin(struct central_link *link)
 {
-    char address[sizeof link->found], host[NI_MAXHOST], port[NI_MAXSERV];
+    char address[sizeof link->found], host[NI_MAXHOST], port[PORT_TEXT_BYTES];
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     if (link->resolving || link->redis != NULL)
         return;
     if (!choose(link, address, sizeof address))
         return;
-    central_split(address, host, sizeof host, port, sizeof port);
+    if (!host_port_split(address, host, sizeof host, port)) {
+        central_set_error(link->central, "a sentinel says an address that is none");
+        return;
+    }
     link->begun_ns = clock_monotonic_ns();
     link->resolving = uv_getaddrinfo(link->loop, &link->resolve, on_resolved, host, port, &hints) == 0;
 }

@@ -1,7 +1,5 @@
 #include "edge/central/central_sentinel.h"
 
-#include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 /* The next entry, without blanks; *at moves behind it. Size 0: there is none. */
@@ -33,14 +31,4 @@ bool central_sentinel(const char *list, uint32_t index, char *address, size_t ro
     memcpy(address, entry, size);
     address[size] = '\0';
     return true;
-}
-
-void central_split(const char *address, char *host, size_t host_room, char *port, size_t port_room)
-{
-    const char *colon = strrchr(address, ':');
-    const bool is_v6 = address[0] == '[';
-    assert(colon != NULL);
-    const size_t size = (size_t)(colon - address) - (is_v6 ? 2 : 0);
-    (void)snprintf(host, host_room, "%.*s", (int)size, address + is_v6);
-    (void)snprintf(port, port_room, "%s", colon + 1);
 }

@@ -13,7 +13,5 @@
 uint32_t central_sentinels(const char *list);
 /* Writes number `index`, counted round and round. False: the list is empty, or there is no room. */
 bool central_sentinel(const char *list, uint32_t index, char *address, size_t room);
-/* Host and port of "host:port" or "[v6]:port", cut to their rooms. */
-void central_split(const char *address, char *host, size_t host_room, char *port, size_t port_room);
 
 #endif

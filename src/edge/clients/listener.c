@@ -4,6 +4,7 @@
  */
 #include "edge/clients/listener.h"
 
+#include "base/host_port.h"
 #include "base/metric.h"
 #include "edge/clients/connection.h"
 
@@ -199,31 +200,6 @@ bool listener_init(struct listener *listener, uv_loop_t *loop, const struct serv
     return true;
 }
 
-/* Splits "host:port" or "[host]:port". False: the address has neither form. */
-static bool split_address(const char *address, char *host, size_t host_room, char *port, size_t port_room)
-{
-    const char *colon = strrchr(address, ':');
-    if (colon == NULL)
-        return false;
-    const char *start = address;
-    size_t host_size = (size_t)(colon - address);
-    if (host_size >= 2 && address[0] == '[' && colon[-1] == ']') {
-        start++;
-        host_size -= 2;
-    } else if (memchr(address, ':', host_size) != NULL) {
-        return false; /* a bare v6 address: nothing says where its port begins */
-    }
-    size_t port_size = strlen(colon + 1);
-    if (host_size >= host_room || port_size == 0 || port_size >= port_room)
-        return false;
-    if (strspn(colon + 1, "0123456789") != port_size || strtoul(colon + 1, NULL, 10) > 65535)
-        return false;
-    memcpy(host, start, host_size);
-    host[host_size] = '\0';
-    memcpy(port, colon + 1, port_size + 1);
-    return true;
-}
-
 /* Lets other sockets of this program listen on the same address and get a part of its connections. */
 static int share_port(const uv_tcp_t *socket)
 {
@@ -278,9 +254,9 @@ static bool listen_error(struct error *error, const char *address, int failed)
 bool listener_bind(struct listener *listener, const char *address, const struct service *service,
                    struct error *error)
 {
-    char host[256], port[6];
+    char host[256], port[PORT_TEXT_BYTES];
     assert(service->session_bytes <= listener->service.session_bytes);
-    if (!split_address(address, host, sizeof host, port, sizeof port))
+    if (!host_port_split(address, host, sizeof host, port))
         return error_set(
             error, EX_CONFIG,
             "cannot listen on \"%s\": expected host:port, [v6 address]:port or *:port, port up to 65535", address);

@@ -4,6 +4,7 @@
  */
 #include "edge/peers/transport_contact.h"
 
+#include "base/host_port.h"
 #include "edge/peers/transport_tls.h"
 #include "edge/process/background.h"
 
@@ -57,15 +58,10 @@ static int connect_one(const struct addrinfo *to)
 /* -1: nobody is there. */
 static int connect_to(const char *address)
 {
-    char host[CONTACT_ADDRESS_BYTES];
+    char host[CONTACT_ADDRESS_BYTES], port[PORT_TEXT_BYTES];
     const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
-    const char *colon = strrchr(address, ':');
-    if (colon == NULL)
-        return -1;
-    const bool in_brackets = address[0] == '[' && colon > address + 2;
-    (void)snprintf(host, sizeof host, "%.*s", (int)(colon - address) - 2 * in_brackets, address + in_brackets);
-    if (getaddrinfo(host, colon + 1, &wanted, &found) != 0)
+    if (!host_port_split(address, host, sizeof host, port) || getaddrinfo(host, port, &wanted, &found) != 0)
         return -1;
     int fd = -1;
     for (const struct addrinfo *at = found; at != NULL && fd < 0; at = at->ai_next)

@@ -3,6 +3,7 @@
  */
 #include "edge/peers/transport_tunnel.h"
 
+#include "base/host_port.h"
 #include "base/metric.h"
 #include "edge/peers/transport_tunnel_state.h"
 #include "edge/process/background.h"
@@ -141,23 +142,20 @@ static int listen_at(const struct addrinfo *at, int *fd)
 /* "*" is all addresses, of IPv6 as well where the system has it. */
 static int open_door(const char *address, int *fd)
 {
-    char host[CONTACT_ADDRESS_BYTES];
-    const char *colon = strrchr(address, ':');
+    char host[CONTACT_ADDRESS_BYTES], port[PORT_TEXT_BYTES];
     struct addrinfo wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *found = NULL;
     int failed = EINVAL;
-    if (colon == NULL || strlen(address) >= sizeof host)
+    if (!host_port_split(address, host, sizeof host, port))
         return EINVAL;
-    const bool in_brackets = address[0] == '[' && colon > address + 2;
-    (void)snprintf(host, sizeof host, "%.*s", (int)(colon - address) - 2 * in_brackets, address + in_brackets);
     const bool all = strcmp(host, "*") == 0;
     wanted.ai_family = all ? AF_INET6 : AF_UNSPEC;
-    if (getaddrinfo(all ? NULL : host, colon + 1, &wanted, &found) == 0) {
+    if (getaddrinfo(all ? NULL : host, port, &wanted, &found) == 0) {
         failed = listen_at(found, fd);
         freeaddrinfo(found);
     }
     wanted.ai_family = AF_INET;
     if (all && failed != 0 && failed != EADDRINUSE && failed != EACCES &&
-        getaddrinfo(NULL, colon + 1, &wanted, &found) == 0) {
+        getaddrinfo(NULL, port, &wanted, &found) == 0) {
         failed = listen_at(found, fd);
         freeaddrinfo(found);
     }
