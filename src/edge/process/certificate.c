@@ -1,5 +1,7 @@
 #include "edge/process/certificate.h"
 
+#include "edge/process/tls_files.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/bn.h>
@@ -50,22 +52,14 @@ static void *read_pem(const struct maker *maker, const char *path, const char *w
     return found;
 }
 
-static int no_password(char *buffer, int size, int writes, void *context)
-{
-    (void)writes, (void)context;
-    if (size > 0)
-        buffer[0] = '\0';
-    return -1;
-}
-
 static void *read_key(FILE *file)
 {
-    return PEM_read_PrivateKey(file, NULL, no_password, NULL);
+    return PEM_read_PrivateKey(file, NULL, tls_no_password, NULL);
 }
 
 static void *read_certificate(FILE *file)
 {
-    return PEM_read_X509(file, NULL, no_password, NULL);
+    return PEM_read_X509(file, NULL, tls_no_password, NULL);
 }
 
 /* NULL: the file is there already, or cannot be made. */

@@ -29,8 +29,7 @@ bool tls_fault_set(struct tls_fault *fault, const char *member, const char *path
     return false;
 }
 
-/* The daemon has no terminal to ask for the password of a key. */
-static int no_password(char *buffer, int size, int writes, void *context)
+int tls_no_password(char *buffer, int size, int writes, void *context)
 {
     (void)writes, (void)context;
     if (size > 0)
@@ -64,7 +63,7 @@ static bool use_key(SSL_CTX *context, const char *certificate, const char *key, 
 
 bool tls_files_use(SSL_CTX *context, const char *certificate, const char *key, struct tls_fault *fault)
 {
-    SSL_CTX_set_default_passwd_cb(context, no_password);
+    SSL_CTX_set_default_passwd_cb(context, tls_no_password);
     if (SSL_CTX_use_certificate_chain_file(context, certificate) != 1)
         return tls_fault_set(fault, "certificate", certificate,
                              "a file of certificates in PEM, the daemon's first (%s)", openssl_reason());

@@ -24,6 +24,9 @@ struct tls_fault {
 /* Must be called before all other calls of OpenSSL: it stays usable by threads while the process ends. */
 void tls_prepare(void);
 
+/* What OpenSSL is to ask for the password of a key: there is no terminal, so nothing has one. */
+int tls_no_password(char *buffer, int size, int writes, void *context);
+
 /* Fills in the fault, and forgets what OpenSSL has said. Returns false. */
 bool tls_fault_set(struct tls_fault *fault, const char *member, const char *path, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
