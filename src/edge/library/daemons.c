@@ -64,7 +64,7 @@ static void set(struct headgate_daemons *daemons, const struct headgate_daemons_
     if (daemons->pause_max_ms < daemons->pause_min_ms)
         daemons->pause_max_ms = daemons->pause_min_ms;
     daemons->absence = options->absence;
-    daemons->random = (clock_monotonic_ns() ^ (uintptr_t)daemons) | 1; /* not 0 */
+    random_seed(&daemons->random, clock_monotonic_ns() ^ (uintptr_t)daemons);
 }
 
 static bool make_links(struct headgate_daemons *daemons, const struct headgate_daemons_options *options)
@@ -135,11 +135,11 @@ const char *headgate_daemons_message(const struct headgate_daemons *daemons)
 
 /* ---- where no daemon answers ---- */
 
-/* The number behind COST; 1 if there is none. What is no number is for a daemon to refuse. */
+/* The plain number behind COST; 1 if there is none: costs by name are not of the limiter inside. */
 static uint64_t cost_of(size_t count, const char *const *words)
 {
     for (size_t i = 2; i + 1 < count; i++)
-        if (strcasecmp(words[i], "COST") == 0)
+        if (strcasecmp(words[i], "COST") == 0 && !strchr(words[i + 1], '='))
             return strtoull(words[i + 1], NULL, 10);
     return 1;
 }
@@ -194,17 +194,15 @@ static bool is_not_now(const struct headgate_reply *reply)
 }
 
 /* Waits for the reply; NULL: the connection ended, or the time did. */
-static const struct headgate_reply *await(struct headgate_client *client, uint64_t deadline_ns)
+static const struct headgate_reply *await(const struct daemon_link *link, uint64_t deadline_ns)
 {
+    struct headgate_client *client = link->client;
     const struct headgate_reply *reply = NULL;
     enum headgate_client_status status;
     (void)headgate_client_step(client, HEADGATE_CLIENT_WRITE); /* poll tells what became of it */
     while ((status = headgate_client_poll(client, &reply)) == HEADGATE_CLIENT_AGAIN) {
         const uint64_t now_ns = clock_monotonic_ns();
-        const int wanted = headgate_client_wanted(client);
-        struct pollfd ready = {.fd = headgate_client_fd(client),
-                               .events = (short)((wanted & HEADGATE_CLIENT_READ ? POLLIN : 0) |
-                                                 (wanted & HEADGATE_CLIENT_WRITE ? POLLOUT : 0))};
+        struct pollfd ready = link_events(link);
         if (ready.fd < 0 || now_ns >= deadline_ns)
             return NULL;
         if (poll(&ready, 1, (int)((deadline_ns - now_ns + 999999) / 1000000)) > 0)
@@ -217,7 +215,7 @@ static enum outcome ask_one(struct headgate_daemons *daemons, struct daemon_link
                             struct headgate_daemons_answer *answer)
 {
     struct headgate_client_verdict verdict = {0};
-    const struct headgate_reply *reply = await(link->client, deadline_ns);
+    const struct headgate_reply *reply = await(link, deadline_ns);
     if (!reply) {
         const bool late = headgate_client_fd(link->client) >= 0;
         link_fail(daemons, link, late ? "a daemon did not answer in time" : headgate_client_message(link->client),

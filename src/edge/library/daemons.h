@@ -8,7 +8,10 @@
 #ifndef HEADGATE_EDGE_LIBRARY_DAEMONS_H
 #define HEADGATE_EDGE_LIBRARY_DAEMONS_H
 
+#include "base/random.h"
 #include "headgate/daemons.h"
+
+#include <poll.h>
 
 enum link_state {
     LINK_AWAY,       /* not connected; to be tried again at `next_ns` */
@@ -32,7 +35,7 @@ struct headgate_daemons {
     char *user, *password;
     enum headgate_absence absence;
     struct headgate_limiter *local; /* NULL unless the absence is LOCAL */
-    uint64_t random;
+    struct random random;           /* pauses need chance, not secrets */
     char message[256];
 };
 
@@ -44,6 +47,8 @@ void link_fail(struct headgate_daemons *daemons, struct daemon_link *link, const
 void links_step(struct headgate_daemons *daemons, uint64_t now_ns);
 /* The nearest connection that is ready; NULL: none is. */
 struct daemon_link *links_ready(struct headgate_daemons *daemons);
+/* What poll is to look for. */
+struct pollfd link_events(const struct daemon_link *link);
 /* Waits until a connection that is being made goes on, or `until_ns`. False: none is being made. */
 bool links_wait(struct headgate_daemons *daemons, uint64_t until_ns);
 

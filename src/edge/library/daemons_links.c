@@ -17,17 +17,6 @@ void daemons_say(struct headgate_daemons *daemons, const char *sentence)
     (void)snprintf(daemons->message, sizeof daemons->message, "%s", sentence);
 }
 
-/* xorshift64*: pauses need chance, not secrets. */
-static uint64_t next_random(struct headgate_daemons *daemons)
-{
-    uint64_t x = daemons->random;
-    x ^= x >> 12;
-    x ^= x << 25;
-    x ^= x >> 27;
-    daemons->random = x;
-    return x * 0x2545f4914f6cdd1du;
-}
-
 void link_fail(struct headgate_daemons *daemons, struct daemon_link *link, const char *sentence, uint64_t now_ns)
 {
     const uint64_t pause_ns = (uint64_t)link->pause_ms * 1000000;
@@ -35,7 +24,7 @@ void link_fail(struct headgate_daemons *daemons, struct daemon_link *link, const
         daemons_say(daemons, sentence);
     headgate_client_close(link->client);
     link->state = LINK_AWAY;
-    link->next_ns = now_ns + pause_ns / 2 + next_random(daemons) % (pause_ns / 2 + 1);
+    link->next_ns = now_ns + pause_ns / 2 + random_below(&daemons->random, pause_ns / 2 + 1);
     link->pause_ms = link->pause_ms < daemons->pause_max_ms / 2 ? 2 * link->pause_ms : daemons->pause_max_ms;
 }
 
@@ -148,6 +137,14 @@ void links_step(struct headgate_daemons *daemons, uint64_t now_ns)
     }
 }
 
+struct pollfd link_events(const struct daemon_link *link)
+{
+    const int wanted = headgate_client_wanted(link->client);
+    return (struct pollfd){.fd = headgate_client_fd(link->client),
+                           .events = (short)((wanted & HEADGATE_CLIENT_READ ? POLLIN : 0) |
+                                             (wanted & HEADGATE_CLIENT_WRITE ? POLLOUT : 0))};
+}
+
 bool links_wait(struct headgate_daemons *daemons, uint64_t until_ns)
 {
     struct pollfd ready[HEADGATE_DAEMONS_MAX];
@@ -157,10 +154,7 @@ bool links_wait(struct headgate_daemons *daemons, uint64_t until_ns)
         const struct daemon_link *link = &daemons->link[i];
         if (link->state != LINK_CONNECTING && link->state != LINK_GREETING)
             continue;
-        const int wanted = headgate_client_wanted(link->client);
-        ready[count++] = (struct pollfd){.fd = headgate_client_fd(link->client),
-                                         .events = (short)((wanted & HEADGATE_CLIENT_READ ? POLLIN : 0) |
-                                                           (wanted & HEADGATE_CLIENT_WRITE ? POLLOUT : 0))};
+        ready[count++] = link_events(link);
         const uint64_t first_ns = first_until_ns(daemons, link);
         const uint64_t due_ns = first_ns > now_ns ? first_ns : link->next_ns;
         until_ns = due_ns < until_ns ? due_ns : until_ns;

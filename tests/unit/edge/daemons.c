@@ -333,6 +333,11 @@ static void test_absence(void)
     OK(answer.verdict.limit == 5 && answer.verdict.remaining == 1 && answer.verdict.retry_after_ms > 3000000,
        "with its figures");
     OK(ask("PEEK") == HEADGATE_CLIENT_OK && !answer.verdict.allowed, "a PEEK asks it as well");
+    const char *const named[] = {"CHECK", "user=bob", "COST", "bytes=9"};
+    allowed = 0;
+    for (int i = 0; i < 9; i++)
+        allowed += headgate_daemons_ask(daemons, 4, named, &answer) == HEADGATE_CLIENT_OK && answer.verdict.allowed;
+    OK_U64(allowed, 5, "and a cost by name leaves it at one token for a request");
     headgate_daemons_destroy(&daemons);
 }
 
