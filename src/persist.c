@@ -14,8 +14,7 @@ enum {
     VERSIONS_WAITING_MAX_BYTES = 1 << 30,
 };
 
-bool persist_open(struct persist *persist, const struct settings *settings, void (*wake)(void *context),
-                  void *context, struct notice *notice, struct error *error)
+bool persist_find(struct persist *persist, const struct settings *settings, struct error *error)
 {
     struct state_dir_options place = {
         .wanted = settings->state_dir,
@@ -23,12 +22,14 @@ bool persist_open(struct persist *persist, const struct settings *settings, void
         .parent = "/var/lib/headgate",
         .node = settings->node.name,
     };
+    struct notice *notice = &persist->place;
     memset(persist, 0, sizeof *persist);
     *notice = (struct notice){.level = NOTICE_INFO, .text = "nothing is kept over a restart: state_dir is none"};
     switch (state_dir_find(&place, persist->directory, error)) {
     case STATE_DIR_OFF:
         return true;
     case STATE_DIR_NONE:
+        persist->directory[0] = '\0';
         notice->level = NOTICE_WARNING;
         (void)snprintf(notice->text, sizeof notice->text, "nothing is kept over a restart: %.190s", error->text);
         return true;
@@ -37,6 +38,17 @@ bool persist_open(struct persist *persist, const struct settings *settings, void
     case STATE_DIR_READY:
         break;
     }
+    (void)snprintf(notice->text, sizeof notice->text, "state is kept in %.150s%s%.70s", persist->directory,
+                   error->text[0] ? ": " : "", error->text);
+    if (error->text[0])
+        notice->level = NOTICE_WARNING;
+    error->text[0] = '\0';
+    return true;
+}
+
+bool persist_open(struct persist *persist, const struct settings *settings, void (*wake)(void *context),
+                  void *context, struct error *error)
+{
     static const char counted_with[] = "\377counters"; /* no key of a client has this text */
     uint64_t keys = settings->node.table_keys;
     struct store_options options = {
@@ -48,12 +60,11 @@ bool persist_open(struct persist *persist, const struct settings *settings, void
         .wake = wake,
         .context = context,
     };
-    (void)snprintf(notice->text, sizeof notice->text, "state is kept in %.150s%s%.70s", persist->directory,
-                   error->text[0] ? ": " : "", error->text);
-    if (error->text[0])
-        notice->level = NOTICE_WARNING;
-    error->text[0] = '\0';
+    if (!persist->directory[0])
+        return true;
     persist->store = store_open(&options, error);
+    if (persist->store != NULL)
+        persist_keep_seed(persist, settings);
     return persist->store != NULL;
 }
 

@@ -16,8 +16,10 @@
 #include "edge/store/store.h"
 
 struct persist {
-    struct store *store; /* NULL: nothing is stored */
-    char directory[STATE_DIR_BYTES];
+    struct store *store;             /* NULL: nothing is stored */
+    char directory[STATE_DIR_BYTES]; /* "": nothing is stored */
+    struct notice place, seed;       /* for the log; an empty text: nothing is to be said */
+    bool keeps_seed;            /* the directory has the seed in use, or a file that must not be written over */
     struct rule_record *record; /* room for the results of one step, or for all rules */
     struct store_counter *counter;
     size_t record_room, counter_room;
@@ -32,12 +34,23 @@ struct persist_stepper {
 };
 
 /*
- * Opens the store that the settings ask for, with `wake` and `context` as in store.h. `notice`
- * becomes a notice about the store. False, with `error`: the store is unusable. The caller must
- * close `persist` in either case.
+ * Finds the directory that the settings ask for. False, with `error`: it cannot be had. The caller must close `persist`
+ * in either case.
+ */
+bool persist_find(struct persist *persist, const struct settings *settings, struct error *error);
+/*
+ * Settles what hashes of keys come from: `hash_seed` if the config names it; else the seed that the directory keeps;
+ * else the secret. Must be called before anything hashes a key.
+ */
+void persist_settle_seed(struct persist *persist, struct settings *settings);
+/*
+ * Opens the store in that directory, if there is one, with `wake` and `context` as in store.h, and writes the seed
+ * down. False, with `error`: the store is unusable.
  */
 bool persist_open(struct persist *persist, const struct settings *settings, void (*wake)(void *context),
-                  void *context, struct notice *notice, struct error *error);
+                  void *context, struct error *error);
+/* Writes the seed into the directory, if it is not there. For persist_open. */
+void persist_keep_seed(struct persist *persist, const struct settings *settings);
 /* Writes what waits and closes the store. False: the queue could not be written and is lost. */
 bool persist_close(struct persist *persist);
 

@@ -25,12 +25,13 @@ enum { REQUEST_TIMEOUT_MS = 2000 };
 /* Restores rules and counters from the store before the node asks or tells any peer. */
 static bool open_store(struct server *server, struct error *error)
 {
-    struct notice notice;
     struct persist *persist = &server->persist;
-    if (!persist_open(persist, server->settings, server_on_store_wake, server, &notice, error))
+    if (!persist_open(persist, server->settings, server_on_store_wake, server, error))
         return false;
     struct persist_stepper stepper = {server_on_persist_step, server, worker_turn(&server->worker).now_ns};
-    server_tell(server, &notice);
+    server_tell(server, &persist->place);
+    if (persist->seed.text[0])
+        server_tell(server, &persist->seed);
     server_hear_store(server);
     persist_restore(persist, &stepper);
     if (persist->read_versions + persist->read_counters > 0)
@@ -269,6 +270,9 @@ static void enter_sandbox(struct server *server)
 
 static bool start(struct server *server, const char *config_path, struct error *error)
 {
+    if (!persist_find(&server->persist, server->settings, error))
+        return false;
+    persist_settle_seed(&server->persist, server->settings);
     if ((settings_has_tls(server->settings) &&
          !settings_tls_open(server->settings, config_path, &server->tls, error)) ||
         (settings_has_peers_tls(server->settings) &&

@@ -24,6 +24,16 @@ struct key_id {
 /* Derives a key from a secret of any length, 0 included (BLAKE2b). */
 void hash_key_from_secret(struct hash_key *key, const void *secret, size_t size);
 
+/*
+ * A hash key as people write it: "key:" and 32 hexadecimal digits. hash_key_from_text returns false if the text is
+ * none. Two keys of one fingerprint are the same; a fingerprint tells nothing else of its key.
+ */
+enum { HASH_KEY_TEXT_BYTES = 4 + 32 + 1 };
+#define HASH_KEY_TEXT "key:"
+void hash_key_text(const struct hash_key *key, char out[HASH_KEY_TEXT_BYTES]);
+bool hash_key_from_text(struct hash_key *key, const char *text);
+uint64_t hash_key_fingerprint(const struct hash_key *key);
+
 struct key_id hash_128(const struct hash_key *key, const void *data, size_t size);
 uint64_t hash_64(const struct hash_key *key, const void *data, size_t size);
 

@@ -227,6 +227,8 @@ static void print_cluster(const struct report *report)
     field_number(output, "reachable_peers", status.reachable_peers);
     output_print(output, "share:%.6f\r\n", (double)status.share / (double)SHARE_ONE);
     output_print(output, "config_digest:%016" PRIx64 "\r\n", status.config_digest);
+    output_print(output, "hash_seed_fingerprint:%016" PRIx64 "\r\n",
+                 hash_key_fingerprint(&call->commands->hash_key));
     field_text(output, "config_differs", status.config_differs ? "yes" : "no");
     field_text(output, "config_state", config_state_name(status.config_state));
     for (size_t i = 0; i < count; i++) {

@@ -196,13 +196,25 @@ static bool read_secrets(const struct settings_reader *reader, struct settings *
     return secrets->count > 0 || reader_is(reader, "secrets", "empty: expected the secret that seals, first");
 }
 
+/* A key that is cut off would otherwise be a text like any other, and begin all counters anew. */
+static bool read_hash_seed(const struct settings_reader *reader, struct settings *settings)
+{
+    struct hash_key key;
+    if (!read_text(reader, "hash_seed", settings->hash_seed, sizeof settings->hash_seed, SOME))
+        return false;
+    return strncmp(settings->hash_seed, HASH_KEY_TEXT, sizeof HASH_KEY_TEXT - 1) != 0 ||
+           hash_key_from_text(&key, settings->hash_seed) ||
+           reader_fail(reader, "hash_seed",
+                       "hash_seed begins with " HASH_KEY_TEXT ": expected 32 hexadecimal digits after that, as in the "
+                       "file headgate.seed, or another text");
+}
+
 /* Without a secret everybody who reaches the ports for peers is a peer. A missing line must not allow that. */
 static bool read_secret(const struct settings_reader *reader, struct settings *settings)
 {
     const char *text = reader_text(reader, "secret");
     settings->secret_is_none = text && strcmp(text, "none") == 0;
-    if (!read_text(reader, "hash_seed", settings->hash_seed, sizeof settings->hash_seed, SOME) ||
-        !read_secrets(reader, settings))
+    if (!read_hash_seed(reader, settings) || !read_secrets(reader, settings))
         return false;
     if (!text && settings->secrets.count == 0 && settings->node.peer_count > 0)
         return reader_fail(reader, "peers",
@@ -267,12 +279,19 @@ static void derive_keys(struct settings *settings)
     const struct settings_secrets *secrets = &settings->secrets;
     struct node_seals *seals = &settings->node.seals;
     const char *seed = settings->hash_seed[0] ? settings->hash_seed : settings->secret;
-    hash_key_from_secret(&settings->node.hash_key, seed, strlen(seed));
+    if (!settings->hash_seed[0] || !hash_key_from_text(&settings->node.hash_key, seed))
+        hash_key_from_secret(&settings->node.hash_key, seed, strlen(seed));
     seals->count = secrets->count > 0 ? secrets->count : 1;
     for (uint32_t i = 0; i < seals->count; i++) {
         const char *secret = secrets->count > 0 ? secrets->secret[i] : settings->secret;
         hash_key_from_secret(&seals->key[i], secret, strlen(secret));
     }
+}
+
+void settings_use_hash_key(struct settings *settings, const struct hash_key *key)
+{
+    settings->node.hash_key = *key;
+    settings->node.config_digest = settings_digest(settings);
 }
 
 bool settings_parse(struct settings *settings, struct bytes text, const char *file, struct error *error)

@@ -162,4 +162,7 @@ bool settings_print(const struct settings *settings, FILE *out);
  */
 uint64_t settings_digest(const struct settings *settings);
 
+/* Hashes of keys come from `key`, whatever the config says. Must not be called once anything has hashed a key. */
+void settings_use_hash_key(struct settings *settings, const struct hash_key *key);
+
 #endif

@@ -45,9 +45,33 @@ static void secrets(void)
     OK(!key_id_equal(x, y), "another key, another id");
 }
 
+/* What an operator copies from one config into another. */
+static void texts(void)
+{
+    struct hash_key key, read = {{0}};
+    char text[HASH_KEY_TEXT_BYTES];
+    hash_key_from_secret(&key, "secret", 6);
+    hash_key_text(&key, text);
+    OK(strlen(text) == 36 && strncmp(text, "key:", 4) == 0, "a key as a text");
+    OK(hash_key_from_text(&read, text) && memcmp(&read, &key, sizeof key) == 0, "is read again");
+    OK_U64(hash_key_fingerprint(&read), hash_key_fingerprint(&key), "with its fingerprint");
+    hash_key_from_secret(&read, "another", 7);
+    OK(hash_key_fingerprint(&read) != hash_key_fingerprint(&key), "which another key has not");
+    static const char *const wrong[] = {"",
+                                        "key:",
+                                        "key:0123456789abcdef0123456789abcde",
+                                        "key:0123456789abcdef0123456789abcdef0",
+                                        "key:0123456789abcdef0123456789abcdeg",
+                                        "Key:0123456789abcdef0123456789abcdef",
+                                        " key:0123456789abcdef0123456789abcdef"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        OK(!hash_key_from_text(&read, wrong[i]), "no key: '%s'", wrong[i]);
+}
+
 int main(void)
 {
     reference_vectors();
     secrets();
+    texts();
     return tap_done();
 }

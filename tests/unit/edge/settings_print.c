@@ -197,6 +197,7 @@ static void secrets(void)
         {"secret: a\nsecrets: [b]\nhash_seed: a\n", "f:5: secret and secrets are given: expected one of them"},
         {"secrets: [b, a]\n",
          "f:1: hash_seed is missing: expected with secrets, the text that hashes of keys come from"},
+        {"hash_seed: key:0123\n", "f:4: hash_seed begins with key:: expected 32 hexadecimal digits after that"},
         {"secrets: []\nhash_seed: a\n", "f:4: secrets is empty: expected"},
         {"secrets: [a, b, c, d, e]\nhash_seed: a\n", "f:4: secrets has too many entries: expected at most 4"},
         {"secrets: b\nhash_seed: a\n", "f:4: secrets is a single value: expected a list"},
