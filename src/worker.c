@@ -152,6 +152,9 @@ bool worker_init(struct worker *worker, const struct worker_owner *owner, struct
     (void)uv_timer_init(&worker->loop, &worker->feeds);
     worker->feeds.data = worker;
     uv_unref((uv_handle_t *)&worker->feeds);
+    (void)uv_timer_init(&worker->loop, &worker->watches);
+    worker->watches.data = worker;
+    uv_unref((uv_handle_t *)&worker->watches);
     return true;
 }
 
@@ -178,6 +181,7 @@ void worker_close(struct worker *worker)
     uv_close((uv_handle_t *)&worker->sleeps, NULL);
     uv_close((uv_handle_t *)&worker->resumes, NULL);
     uv_close((uv_handle_t *)&worker->feeds, NULL);
+    uv_close((uv_handle_t *)&worker->watches, NULL);
     loop_clock_close(&worker->clock);
     (void)uv_run(&worker->loop, UV_RUN_DEFAULT);
     int busy = uv_loop_close(&worker->loop);
@@ -301,6 +305,7 @@ static void nothing(void *context)
 void worker_close_listener(struct worker *worker)
 {
     (void)uv_timer_stop(&worker->feeds);
+    (void)uv_timer_stop(&worker->watches);
     patient_stop(&worker->commands);
     if (worker->has_listener)
         listener_close(&worker->listener, nothing, NULL);

@@ -61,6 +61,7 @@ struct worker {
     uv_prepare_t sleeps;
     uv_timer_t resumes; /* runs while clients wait for the result of a change */
     uv_timer_t feeds;   /* runs while clients read /v1/live */
+    uv_timer_t watches; /* runs while answers of gRPC wait or go on */
     struct log log;     /* a copy of its own, because a log counts lines */
     struct refused_log refused_log;
     struct listener listener;

@@ -16,6 +16,15 @@ static void on_grpc_close(void *context, void *session)
     grpc_close(session);
 }
 
+/* Clients whose answers go on hear what has changed. */
+static void on_watches(uv_timer_t *timer)
+{
+    struct worker *worker = timer->data;
+    listener_rouse(&worker->listener);
+    if (!listener_rouses(&worker->listener))
+        (void)uv_timer_stop(timer);
+}
+
 static enum serve_status on_grpc_serve(void *context, void *session, struct bytes input, struct output *output,
                                        struct serve_budget *budget, size_t *consumed)
 {
@@ -25,8 +34,10 @@ static enum serve_status on_grpc_serve(void *context, void *session, struct byte
     worker_end_serving(worker, status, turn);
     budget->work = worker_work_left(budget->work, grpc_worked(worker->grpc));
     budget->rouses = grpc_waits(session);
-    if (budget->rouses)
+    if (grpc_waits_soon(worker->grpc))
         worker_resume_soon(worker);
+    if (budget->rouses && !uv_is_active((uv_handle_t *)&worker->watches))
+        (void)uv_timer_start(&worker->watches, on_watches, GRPC_WATCH_MS, GRPC_WATCH_MS);
     return status;
 }
 

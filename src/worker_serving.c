@@ -18,8 +18,8 @@ static void on_resumes(uv_timer_t *timer)
     waiting_begin_round(&worker->commands.waiting);
     listener_resume(&worker->listener);
     listener_rouse(&worker->listener);
-    if (!listener_waits(&worker->listener) && !listener_rouses(&worker->listener) &&
-        list_empty(&worker->listener.late))
+    const bool rouses = worker->grpc != NULL && grpc_waits_soon(worker->grpc);
+    if (!listener_waits(&worker->listener) && !rouses && list_empty(&worker->listener.late))
         (void)uv_timer_stop(timer);
 }
 

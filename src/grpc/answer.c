@@ -87,6 +87,8 @@ static ssize_t read_answer(nghttp2_session *http2, int32_t stream, uint8_t *data
     (void)context;
     memcpy(data, call->answer + call->answer_at, size);
     call->answer_at += (uint32_t)size;
+    if (call->goes_on)
+        return size > 0 ? (ssize_t)size : NGHTTP2_ERR_DEFERRED; /* until grpc_stream_room */
     if (call->answer_at < call->answer_size)
         return (ssize_t)size;
     const nghttp2_nv trailer = field("grpc-status", "0");
@@ -94,7 +96,8 @@ static ssize_t read_answer(nghttp2_session *http2, int32_t stream, uint8_t *data
     return nghttp2_submit_trailer(http2, stream, &trailer, 1) == 0 ? (ssize_t)size : NGHTTP2_ERR_CALLBACK_FAILURE;
 }
 
-char *grpc_answer_room(struct grpc_call *call, size_t size)
+/* Begins the answer, with `size` bytes for a message. False: it was refused. */
+static bool begin(struct grpc_call *call, size_t size)
 {
     const nghttp2_nv fields[] = {field(":status", "200"), field("content-type", "application/grpc")};
     const nghttp2_data_provider provider = {.source.ptr = call, .read_callback = read_answer};
@@ -103,15 +106,46 @@ char *grpc_answer_room(struct grpc_call *call, size_t size)
     if (call->answer == NULL) {
         grpc_refuse(call, GRPC_RESOURCE_EXHAUSTED,
                     "the connection has no room for another answer: read the others");
-        return NULL;
+        return false;
     }
-    call->answer_size = (uint32_t)(GRPC_PREFIX_BYTES + size);
-    call->answer[0] = 0;
-    for (unsigned i = 0; i < 4; i++)
-        call->answer[1 + i] = (char)(unsigned char)(size >> (24 - 8 * i));
     note(call,
          nghttp2_submit_response(call->session->http2, call->stream, fields, sizeof fields / sizeof fields[0],
                                  &provider),
          true);
+    return true;
+}
+
+static char *begin_message(struct grpc_call *call, size_t size)
+{
+    call->answer_at = 0;
+    call->answer_size = (uint32_t)(GRPC_PREFIX_BYTES + size);
+    call->answer[0] = 0;
+    for (unsigned i = 0; i < 4; i++)
+        call->answer[1 + i] = (char)(unsigned char)(size >> (24 - 8 * i));
     return call->answer + GRPC_PREFIX_BYTES;
+}
+
+char *grpc_answer_room(struct grpc_call *call, size_t size)
+{
+    return begin(call, size) ? begin_message(call, size) : NULL;
+}
+
+bool grpc_stream_begin(struct grpc_call *call, size_t size)
+{
+    if (!begin(call, size))
+        return false;
+    call->goes_on = true;
+    call->answer_room = (uint32_t)(GRPC_PREFIX_BYTES + size);
+    call->session->watching++;
+    return true;
+}
+
+char *grpc_stream_room(struct grpc_call *call, size_t size)
+{
+    struct grpc_session *session = call->session;
+    assert(call->goes_on && call->answer_at == call->answer_size && GRPC_PREFIX_BYTES + size <= call->answer_room);
+    /* Before the first message nothing is deferred, and nghttp2 says so. */
+    const int resumed = nghttp2_session_resume_data(session->http2, call->stream);
+    session->broken |= resumed == NGHTTP2_ERR_NOMEM;
+    return begin_message(call, size);
 }

@@ -3,8 +3,9 @@
  *
  * The one idea: a method is a row of the table in methods.c and a function that is given a whole message and answers
  * once: by grpc_answer_room, which gives room for the message of the answer, or by grpc_refuse; or it takes a ticket
- * (patient.h), answers nothing, and is called again when that is due. Streams, heads, windows and passwords are not
- * its business. A method whose answer goes on would need more: there is none.
+ * (patient.h), answers nothing, and is called again when that is due. A method whose answer goes on begins it with
+ * grpc_stream_begin, and has a second function, which is called now and then and may say one more message. Streams,
+ * heads, windows and passwords are not its business.
  */
 #ifndef HEADGATE_GRPC_CALL_H
 #define HEADGATE_GRPC_CALL_H
@@ -46,7 +47,8 @@ struct grpc {
     struct commands *commands;
     struct grpc_options options;
     struct turn turn;
-    uint32_t worked; /* in the last call of grpc_serve */
+    uint32_t worked;  /* in the last call of grpc_serve */
+    uint32_t waiting; /* requests of all connections that wait for their share, and sessions with more to say */
     nghttp2_session_callbacks *callbacks;
     nghttp2_option *option;
     struct grpc_heap heap;
@@ -62,6 +64,8 @@ struct grpc_method {
     bool open;        /* needs no password */
     unsigned roles;   /* of which a client needs one; 0: none */
     void (*answer)(struct grpc_call *call);
+    /* Of an answer that goes on, about each GRPC_WATCH_MS, while no message waits to be sent; otherwise NULL. */
+    void (*go_on)(struct grpc_call *call);
 };
 
 enum grpc_admission {
@@ -84,6 +88,8 @@ struct grpc_call {
     bool timeout_is_wrong, is_encoded;
     bool ended;              /* the client has said all */
     bool answered;           /* further input of the stream is of no interest */
+    bool goes_on;            /* more messages may follow those that were said */
+    uint8_t told;            /* for the method: what was said last */
     uint32_t ticket;         /* of a request that waits for its share; 0: it does not. See patient.h */
     uint8_t admission;       /* enum grpc_admission */
     const struct user *user; /* who asks, once admitted with a password */
@@ -93,6 +99,7 @@ struct grpc_call {
     unsigned char prefix[GRPC_PREFIX_BYTES];
     uint32_t message_size, message_bytes; /* that it should have, and that are there */
     char *message;                        /* NULL while there is nothing of it */
+    uint32_t answer_room;                 /* of an answer that goes on: bytes of the longest message, with prefix */
     uint32_t answer_size, answer_at;      /* with its prefix; how much of it was sent */
     char *answer;
 };
@@ -101,6 +108,13 @@ struct grpc_call {
 
 /* Room for the answer's message, of `size` bytes, which the caller fills before it returns. NULL: it was refused. */
 char *grpc_answer_room(struct grpc_call *call, size_t size);
+/*
+ * The answer is messages of `size` bytes at most, until the client has had enough. False: it was refused. The method
+ * says the first message at once, by grpc_stream_room.
+ */
+bool grpc_stream_begin(struct grpc_call *call, size_t size);
+/* Room for the next message, of `size` bytes, which the caller fills before it returns. None may wait to be sent. */
+char *grpc_stream_room(struct grpc_call *call, size_t size);
 /* The answer is a status with a sentence. */
 void grpc_refuse(struct grpc_call *call, enum grpc_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -129,6 +143,8 @@ bool grpc_http2_open(struct grpc_session *session);
 void grpc_http2_expire(struct grpc_session *session);
 /* Drops the tickets of all requests. */
 void grpc_http2_leave(struct grpc_session *session);
+/* Asks the methods whose answers go on for what they have to say by now. */
+void grpc_http2_go_on(struct grpc_session *session);
 /* Has requests that wait decided again, those that are due. */
 void grpc_http2_retry(struct grpc_session *session);
 
@@ -138,5 +154,7 @@ void grpc_http2_retry(struct grpc_session *session);
 void grpc_should_rate_limit(struct grpc_call *call);
 /* health.c */
 void grpc_health_check(struct grpc_call *call);
+void grpc_health_watch(struct grpc_call *call);
+void grpc_health_go_on(struct grpc_call *call);
 
 #endif

@@ -25,6 +25,7 @@ void grpc_open(struct grpc *grpc, struct grpc_session *session, const char *addr
 void grpc_close(struct grpc_session *session)
 {
     grpc_http2_leave(session);
+    session->grpc->waiting -= session->unspoken;
     nghttp2_session_del(session->http2);
     session->http2 = NULL;
     grpc_account_close(&session->account); /* nghttp2 may have lost something where there was no memory */
@@ -112,16 +113,27 @@ enum serve_status grpc_serve(struct grpc *grpc, struct grpc_session *session, st
     grpc_http2_expire(session);
     const enum serve_status status = converse(session, input, output, &at);
     grpc->worked = work_done(grpc, output, begun);
-    session->ahead =
-        at > 0 && (status == SERVE_AGAIN ||
-                   (status == SERVE_MORE && (session->unfinished > session->waiting || !session->greeted)));
+    const bool unfinished = session->unfinished > session->waiting + session->watching || !session->greeted;
+    session->ahead = at > 0 && (status == SERVE_AGAIN || (status == SERVE_MORE && unfinished));
     *consumed = at - session->ahead;
     return status;
 }
 
 bool grpc_waits(const struct grpc_session *session)
 {
-    return session->waiting > 0;
+    return session->waiting + session->watching > 0;
+}
+
+bool grpc_waits_soon(const struct grpc *grpc)
+{
+    return grpc->waiting > 0;
+}
+
+/* Notes whether the session has more to say than the output had room for. */
+static void set_unspoken(struct grpc_session *session, bool unspoken)
+{
+    session->grpc->waiting += (uint32_t)unspoken - (uint32_t)session->unspoken;
+    session->unspoken = unspoken;
 }
 
 bool grpc_rouse(struct grpc *grpc, struct grpc_session *session, struct output *output, struct turn turn)
@@ -129,7 +141,9 @@ bool grpc_rouse(struct grpc *grpc, struct grpc_session *session, struct output *
     grpc->turn = turn;
     grpc->worked = 0;
     grpc_http2_retry(session);
-    return !speak(session, output) || session->waiting > 0;
+    grpc_http2_go_on(session);
+    set_unspoken(session, !speak(session, output));
+    return session->unspoken || grpc_waits(session);
 }
 
 void grpc_leave(struct grpc_session *session, struct output *output)

@@ -15,6 +15,8 @@
 #include "edge/settings/http_settings.h"
 #include "grpc/heap.h"
 
+enum { GRPC_WATCH_MS = 250 }; /* how often it is looked at what answers that go on have to say */
+
 struct grpc;
 struct nghttp2_session;
 
@@ -26,10 +28,13 @@ struct grpc_session {
     struct list calls;    /* the open streams */
     size_t message_bytes; /* of all requests that are not whole yet */
     uint32_t unfinished;  /* streams that are open, */
-    uint32_t waiting;     /* and of these, whose requests wait for their share: see patient.h */
+    uint32_t waiting;     /* of these, whose requests wait for their share: see patient.h, */
+    uint32_t watching;    /* and whose answers go on */
+    uint64_t watched_ns;  /* when it was last looked at what these have to say */
     bool ahead;           /* nghttp2 has had the first byte of the input: see grpc_serve */
     bool greeted;         /* the client's preface was whole */
     bool known;           /* it has asked something, with the password if there is one */
+    bool unspoken;        /* grpc_rouse had more to say than there was room for */
     bool broken;          /* nothing more can be said to the client */
     bool ends;            /* it is closed once all is said */
     char address[LISTENER_ADDRESS_BYTES];
@@ -50,8 +55,10 @@ void grpc_close(struct grpc_session *session);
 /* As struct service asks of `serve`, with the time of this turn. */
 enum serve_status grpc_serve(struct grpc *grpc, struct grpc_session *session, struct bytes input,
                              struct output *output, struct turn turn, size_t *consumed);
-/* True: some request of the session waits for its share, and grpc_rouse must be called now and then. */
+/* True: some request of the session waits for its share, or its answer goes on: grpc_rouse must be called. */
 bool grpc_waits(const struct grpc_session *session);
+/* True: grpc_rouse must be called each millisecond for some session of the thread; otherwise GRPC_WATCH_MS will do. */
+bool grpc_waits_soon(const struct grpc *grpc);
 /* As struct service asks of `rouse`. */
 bool grpc_rouse(struct grpc *grpc, struct grpc_session *session, struct output *output, struct turn turn);
 /* As struct service asks of `leave`: GOAWAY. */

@@ -53,10 +53,19 @@ static void forget_message(struct grpc_call *call)
     call->message = NULL;
 }
 
+/* Counts the request among those that wait for their share, if it does; or no more. */
+static void count_waiting(struct grpc_call *call, bool waits)
+{
+    if (call->ticket == 0)
+        return;
+    call->session->waiting += waits ? 1 : UINT32_MAX;
+    call->session->grpc->waiting += waits ? 1 : UINT32_MAX;
+}
+
 /* The request waits no more. */
 static void leave(struct grpc_call *call)
 {
-    call->session->waiting -= call->ticket > 0;
+    count_waiting(call, false);
     patient_leave(call->session->grpc->commands, &call->ticket);
 }
 
@@ -68,6 +77,7 @@ static void forget(struct grpc_call *call)
     grpc_give(account, call->answer);
     list_remove(&call->link);
     call->session->unfinished--;
+    call->session->watching -= call->goes_on;
     grpc_give(account, call);
 }
 
@@ -107,7 +117,7 @@ static void finish(struct grpc_call *call)
     struct grpc *grpc = call->session->grpc;
     if (call->answered)
         return;
-    call->session->waiting -= call->ticket > 0;
+    count_waiting(call, false);
     if (is_late(call, grpc->turn.now_ns))
         grpc_refuse(call, GRPC_DEADLINE_EXCEEDED, "grpc-timeout is over");
     else if (call->prefix_bytes < GRPC_PREFIX_BYTES || call->message_bytes < call->message_size)
@@ -118,7 +128,7 @@ static void finish(struct grpc_call *call)
         patient_leave(grpc->commands, &call->ticket);
         forget_message(call);
     }
-    call->session->waiting += call->ticket > 0;
+    count_waiting(call, true);
 }
 
 /* ---- bodies ---- */
@@ -343,5 +353,18 @@ void grpc_http2_retry(struct grpc_session *session)
         if (call->ticket > 0 &&
             (is_late(call, grpc->turn.now_ns) || patient_is_due(grpc->commands, call->ticket, grpc->turn.now_ns)))
             finish(call);
+    }
+}
+
+void grpc_http2_go_on(struct grpc_session *session)
+{
+    const uint64_t now_ns = session->grpc->turn.now_ns;
+    if (session->watching == 0 || now_ns - session->watched_ns < (uint64_t)GRPC_WATCH_MS * 1000000 / 2)
+        return;
+    session->watched_ns = now_ns;
+    for (struct list *link = session->calls.next; link != &session->calls; link = link->next) {
+        struct grpc_call *call = LIST_OWNER(link, struct grpc_call, link);
+        if (call->goes_on && call->answer_at == call->answer_size)
+            call->method->go_on(call);
     }
 }

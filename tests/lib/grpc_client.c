@@ -263,3 +263,17 @@ void grpc_client_run(void)
             return; /* the rest is held until more comes */
     }
 }
+
+void grpc_client_wait_ms(uint32_t ms)
+{
+    static char room[128 * 1024];
+    for (uint32_t i = 0; i < ms; i++) {
+        struct output output = output_over(room, sizeof room);
+        served_wait_ms(1);
+        waiting_begin_round(&served.commands.waiting);
+        (void)grpc_rouse(client.grpc, &client.session, &output,
+                         (struct turn){.now_ns = served.now_ns, .wall_ns = served.wall_ns});
+        (void)nghttp2_session_mem_recv(client.http2, (const uint8_t *)output.data, output.size);
+        grpc_client_run();
+    }
+}

@@ -61,6 +61,8 @@ int32_t grpc_client_head(const char *const *fields, bool ends);
 void grpc_client_say(int32_t stream, struct bytes data, bool ends);
 /* Carries bytes both ways until neither side has any. */
 void grpc_client_run(void);
+/* The same while time passes: the server is asked each millisecond what it has to say to requests that wait. */
+void grpc_client_wait_ms(uint32_t ms);
 /* Bytes as they are, to the server. */
 void grpc_client_send(struct bytes bytes);
 const struct grpc_heard *grpc_client_heard(int32_t stream);

@@ -149,6 +149,14 @@ assert check_health(health_pb2.HealthCheckRequest()).status == health_pb2.Health
 named = health_pb2.HealthCheckRequest(service='envoy.service.ratelimit.v3.RateLimitService')
 assert check_health(named).status == health_pb2.HealthCheckResponse.SERVING
 fails(grpc.StatusCode.NOT_FOUND, lambda: check_health(health_pb2.HealthCheckRequest(service='x')))
+watch_health = channel.unary_stream('/grpc.health.v1.Health/Watch', health_pb2.HealthCheckRequest.SerializeToString,
+                                    health_pb2.HealthCheckResponse.FromString)
+watched = watch_health(named)
+assert next(watched).status == health_pb2.HealthCheckResponse.SERVING
+assert code('edge', descriptor(('watched', 'yes'))) == OK, 'others are served while one watches'
+unknown = watch_health(health_pb2.HealthCheckRequest(service='x'))
+assert next(unknown).status == health_pb2.HealthCheckResponse.SERVICE_UNKNOWN
+unknown.cancel()
 
 # ---- many at a time ----
 

@@ -1,10 +1,9 @@
 /*
- * ShouldRateLimit and Health/Check, by a client of HTTP/2 in memory and a node that is alone.
+ * ShouldRateLimit, by a client of HTTP/2 in memory and a node that is alone.
  */
 #include "grpc/grpc.h"
 
 #include "envoy/service/ratelimit/v3/rls.pb-c.h"
-#include "grpc/health/v1/health.pb-c.h"
 #include "tests/lib/grpc_client.h"
 #include "tests/lib/served.h"
 
@@ -378,31 +377,6 @@ static void test_users(void)
     grpc_client_end();
 }
 
-static void test_health(void)
-{
-    static const char method[] = "/grpc.health.v1.Health/Check";
-    begin();
-    served.commands.password = "secret";
-    int32_t stream = grpc_client_ask(method, bytes_of(""), NULL, NULL, true);
-    grpc_client_run();
-    OK(grpc_client_heard(stream)->status == OK_STATUS && grpc_client_heard(stream)->message_size == 7 &&
-           memcmp(grpc_client_heard(stream)->message, "\0\0\0\0\2\x08\x01", 7) == 0,
-       "who decides serves, also strangers");
-    stream = grpc_client_ask(method, bytes_of("\x0a\x01x"), NULL, NULL, true);
-    grpc_client_run();
-    OK_I64(grpc_client_heard(stream)->status, NO_SUCH, "there is no other service");
-    stream = grpc_client_ask(method, bytes_of("\x0a"), NULL, NULL, true);
-    grpc_client_run();
-    OK_I64(grpc_client_heard(stream)->status, INVALID, "no message");
-    served_step((struct event){.kind = EVENT_STOP});
-    served_wait_ms(10000);
-    stream = grpc_client_ask(method, bytes_of(""), NULL, NULL, true);
-    grpc_client_run();
-    OK(grpc_client_heard(stream)->message_size == 7 && grpc_client_heard(stream)->message[6] == 2,
-       "who has left does not serve");
-    grpc_client_end();
-}
-
 int main(void)
 {
     test_answers();
@@ -415,6 +389,5 @@ int main(void)
     test_deadlines();
     test_password();
     test_users();
-    test_health();
     return tap_done();
 }

@@ -64,21 +64,6 @@ static int told(int32_t stream)
     return code;
 }
 
-/* As the listener does, a millisecond at a time. */
-static void wait_ms(uint32_t ms)
-{
-    static char room[128 * 1024];
-    for (uint32_t i = 0; i < ms; i++) {
-        struct output output = output_over(room, sizeof room);
-        served_wait_ms(1);
-        waiting_begin_round(&served.commands.waiting);
-        (void)grpc_rouse(client.grpc, &client.session, &output,
-                         (struct turn){.now_ns = served.now_ns, .wall_ns = served.wall_ns});
-        (void)nghttp2_session_mem_recv(client.http2, (const uint8_t *)output.data, output.size);
-        grpc_client_run();
-    }
-}
-
 static uint64_t admitted(void)
 {
     struct node_stats stats;
@@ -106,7 +91,7 @@ static void test_waits(void)
     OK(told(waits) == 0 && grpc_waits(&client.session), "a request waits");
     OK_I64(told(other), 1, "another one of the connection is answered");
     OK_U64(admitted(), before + 1, "nothing is charged for the first yet");
-    wait_ms(60);
+    grpc_client_wait_ms(60);
     OK_I64(told(waits), 1, "until rights come");
     OK_U64(admitted(), before + 2, "and is charged once");
     OK(!grpc_waits(&client.session) && served.commands.stats.patience_waiting == 0, "nobody waits any more");
@@ -119,8 +104,8 @@ static void test_ends(void)
     begin(", patience: 20ms");
     const int32_t large = ask("ann", 30, NULL), late = ask("ann", 30, "5m");
     OK(told(large) == 0 && told(late) != 1, "a large request waits");
-    wait_ms(10);
-    wait_ms(15);
+    grpc_client_wait_ms(10);
+    grpc_client_wait_ms(15);
     OK_I64(told(large), 2, "and is refused at its deadline");
     OK(told(late) == 2 || told(late) == -4, "or when its own time is over");
     const uint64_t before = admitted();
@@ -155,11 +140,11 @@ static void test_central(void)
     OK(test_wire.sent_count == 3 && test_wire.sent[1].charge[0].cost == 2, "both are asked");
     test_wire_answer(&test_wire.sent[2], false, 0);
     test_wire_answer(&test_wire.sent[1], true, 98);
-    wait_ms(1);
+    grpc_client_wait_ms(1);
     OK(told(first) == 1 && told(second) == 2, "and answered as the store says");
     const int32_t both = ask_in(2, "ann", 1, NULL);
     test_wire_answer(test_wire_last(), true, 97);
-    wait_ms(1);
+    grpc_client_wait_ms(1);
     OK_I64(told(both), -12, "a second descriptor cannot wait");
     OK(strstr(grpc_client_heard(both)->sentence, "descriptor 1: ") != NULL, "which is said of it");
     (void)ask("ann", 1, NULL);
