@@ -5,6 +5,7 @@
  */
 #include "server_state.h"
 
+#include "base/metric.h"
 #include "edge/process/clock.h"
 #include "edge/settings/settings_tls.h"
 
@@ -124,6 +125,9 @@ bool server_reload(struct server *server, const char *why, struct reload_report 
     } else {
         log_write(&server->log, LOG_LEVEL_WARNING, "%s: nothing is changed: %s", why, error->text);
     }
+    metric_set(&server->config_reads.failed, !good);
+    if (good)
+        metric_set(&server->config_reads.success_s, clock_wall_ns() / SECOND_NS);
     transport_tls_release(&peers_tls);
     if (next != NULL)
         sodium_memzero(next, sizeof *next);

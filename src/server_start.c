@@ -147,6 +147,7 @@ static void set_commands(struct server *server, const char *config_path)
         .region = settings->node.region,
         .version = HEADGATE_VERSION,
         .config_path = config_path,
+        .config_reads = &server->config_reads,
         .password = settings->password[0] ? settings->password : NULL,
         .users = server->users,
         .reservation_ttl_max_ms = (uint32_t)(settings->reservation_ttl_max_ns / MILLISECOND_NS),
@@ -332,6 +333,7 @@ static struct server *create(struct settings *settings, const char *config_path)
     struct gate *gate = settings->threads > 1 ? &server->gate : NULL;
     server->settings = settings;
     server->config_path = config_path;
+    server->config_reads.success_s = clock_wall_ns() / 1000000000u;
     if (gate_init(&server->gate, settings->threads) && worker_init(&server->worker, &owner, gate, 0))
         return server;
     free(server);

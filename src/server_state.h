@@ -31,6 +31,7 @@ struct server {
     /* server_reload changes some while it is alone: other threads read those inside the gate only */
     struct settings *settings;
     const char *config_path;
+    struct config_reads config_reads;
     struct log log;
     struct journal *journal;         /* of refusals; NULL: none is written, as the next */
     struct refusals *refusals;       /* what the workers share of it */

@@ -153,6 +153,12 @@ struct resident {
     uint64_t bytes, asked_ns; /* 0: the system was never asked */
 };
 
+/* How reading the config went, at the start and again since: metrics of base/metric.h. */
+struct config_reads {
+    uint64_t failed;    /* 1: the last time was refused, and what was read before is in force */
+    uint64_t success_s; /* the last time that it was not, since 1970 */
+};
+
 struct commands {
     /*
      * The composition sets these before the first call. It owns everything that the pointers point
@@ -162,16 +168,17 @@ struct commands {
     const struct named_limits *limits; /* for INFO */
     struct hash_key hash_key;
     const char *name, *region;
-    const char *version;             /* of the program: "1.2.3" */
-    const char *config_path;         /* for INFO; may be NULL */
-    const char *password;            /* of user_default; NULL: there is none */
-    const struct users *users;       /* NULL: there are none. Without both, every client is user_default */
-    uint32_t reservation_ttl_max_ms; /* the longest time of RESERVE and RENEW; 0: COMMAND_TTL_MAX_MS */
-    bool debug;                      /* DEBUG DROP and HEAL are allowed */
-    bool puts_off;                   /* the caller of commands_serve will call commands_answer: see SERVE_LATER */
-    uint8_t thread;                  /* the number of this thread: see node_use_thread */
-    uint64_t started_ns;             /* monotonic, for the uptime */
-    uint16_t port;                   /* the port that clients connect to, for INFO and CLIENT */
+    const char *version;                     /* of the program: "1.2.3" */
+    const char *config_path;                 /* for INFO; may be NULL */
+    const struct config_reads *config_reads; /* for INFO and /metrics; may be NULL */
+    const char *password;                    /* of user_default; NULL: there is none */
+    const struct users *users;               /* NULL: there are none. Without both, every client is user_default */
+    uint32_t reservation_ttl_max_ms;         /* the longest time of RESERVE and RENEW; 0: COMMAND_TTL_MAX_MS */
+    bool debug;                              /* DEBUG DROP and HEAL are allowed */
+    bool puts_off;       /* the caller of commands_serve will call commands_answer: see SERVE_LATER */
+    uint8_t thread;      /* the number of this thread: see node_use_thread */
+    uint64_t started_ns; /* monotonic, for the uptime */
+    uint16_t port;       /* the port that clients connect to, for INFO and CLIENT */
     const struct listener_stats *listener;                /* for INFO; may be NULL */
     const struct commands_worker_threads *worker_threads; /* for INFO; NULL: this is the only thread */
     struct store *store;                                  /* keeps changes of rules; NULL: nothing is kept */

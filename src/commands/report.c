@@ -47,6 +47,10 @@ static void print_server(const struct report *report)
     field_number(output, "threads", commands->worker_threads != NULL ? commands->worker_threads->count : 1);
     field_number(output, "uptime_in_seconds", up_ns / 1000000000u);
     field_text(output, "config_file", commands->config_path != NULL ? commands->config_path : "");
+    if (commands->config_reads != NULL) {
+        field_number(output, "config_last_reload_successful", !metric_get(&commands->config_reads->failed));
+        field_number(output, "config_last_reload_success_time", metric_get(&commands->config_reads->success_s));
+    }
     field_number(output, "debug", commands->debug);
     if (commands->tls != NULL)
         field_number(output, "certificate_ends", tls_ends_s(commands->tls));

@@ -4,11 +4,10 @@
  */
 #include "commands/figures.h"
 #include "commands/refusals.h"
-#include "edge/clients/tls.h"
 #include "edge/peers/transport.h"
-#include "edge/process/descriptors.h"
 #include "http/call.h"
 #include "http/metrics_limits.h"
+#include "http/metrics_process.h"
 #include "wire/command.h"
 
 enum {
@@ -125,57 +124,6 @@ static void put_latencies(struct metrics_page *page, const struct figures *figur
         put_latency_line(page, "request_duration_seconds_count", protocol, NULL, count, 1);
         (void)page_end(page);
     }
-}
-
-/* ---- this daemon ---- */
-
-static void put_certificate(struct metrics_page *page, const char *name, const char *ports, uint64_t ends_s)
-{
-    page_begin(page);
-    page_name(page, name);
-    page_label(page, 0, "ports", bytes_of(ports));
-    page_value(page, 1, ends_s, 1);
-    (void)page_end(page);
-}
-
-static void put_certificates(struct metrics_page *page, const struct commands *commands)
-{
-    static const char name[] = "tls_certificate_expiry_timestamp_seconds";
-    const uint64_t peers_s = commands->transport != NULL ? transport_certificate_ends_s(commands->transport) : 0;
-    if (commands->tls == NULL && peers_s == 0)
-        return;
-    page_head(page, name, "gauge",
-              "when a certificate of this daemon ends, since 1970: it is refused from then on");
-    if (commands->tls != NULL)
-        put_certificate(page, name, "clients", tls_ends_s(commands->tls));
-    if (peers_s > 0)
-        put_certificate(page, name, "peers", peers_s);
-}
-
-static void put_process(struct metrics_page *page, struct commands *commands, struct turn turn)
-{
-    const struct descriptors descriptors = descriptors_count();
-    const uint64_t resident_bytes = figures_resident_bytes(commands, turn.now_ns);
-    const uint64_t up_ns = turn.now_ns > commands->started_ns ? turn.now_ns - commands->started_ns : 0;
-    page_head(page, "build_info", "gauge", "1, of the version, the name and the region in its labels");
-    page_begin(page);
-    page_name(page, "build_info");
-    page_label(page, 0, "version", bytes_of(commands->version));
-    page_label(page, 1, "node", bytes_of(commands->name));
-    page_label(page, 2, "region", bytes_of(commands->region));
-    page_value(page, 3, 1, 1);
-    (void)page_end(page);
-    page_gauge(page, "time_seconds", "the wall clock of this daemon, since 1970", turn.wall_ns / 1000000, 1000);
-    page_gauge(page, "uptime_seconds", "time since the start", up_ns / 1000000, 1000);
-    page_gauge(page, "threads", "threads that serve clients",
-               commands->worker_threads != NULL ? commands->worker_threads->count : 1, 1);
-    put_certificates(page, commands);
-    if (resident_bytes > 0)
-        page_gauge(page, "process_resident_memory_bytes", "memory that the system backs", resident_bytes, 1);
-    if (descriptors.open > 0)
-        page_gauge(page, "process_open_fds", "open descriptors", descriptors.open, 1);
-    if (descriptors.max > 0)
-        page_gauge(page, "process_max_fds", "descriptors that the process may have", descriptors.max, 1);
 }
 
 /* ---- the cluster ---- */
@@ -371,7 +319,7 @@ void http_metrics(struct http_call *call)
     ruleset_stats(rules_page.rules, &stats);
     call->work += command_table[COMMAND_INFO].work + stats.rules / RULES_FOR_A_WORK;
     call->body.room -= METRICS_END_BYTES;
-    put_process(&page, commands, call->turn);
+    metrics_put_process(&page, commands, call->turn);
     put_tables(&page, &figures);
     put_more_tables(&page, commands, &figures);
     put_refusals(&page, commands);

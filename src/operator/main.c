@@ -79,6 +79,11 @@ static const struct subcommand {
      "one.\n"},
     {"forget", "node", "declares a daemon gone for good, so that others get its share", 1, 1, false, false,
      command_forget, "Only for a daemon that will not come back: if it still runs, the limit no longer holds.\n"},
+    {"reload", "", "makes the daemon read its config again, with the files that it names", 0, 0, false, false,
+     command_reload,
+     "It says which settings are in force now, and which wait for a restart of the daemon. A mistake in the "
+     "config\n"
+     "changes nothing, and is told (exit status 65). It needs the role admin, where the daemon has users.\n"},
     {"hash-password", "", "reads a password, and prints its hash for the config of a daemon", 0, 0, false, false,
      command_hash_password,
      "The password is the first line of the standard input; a terminal does not show it. The hash is for "

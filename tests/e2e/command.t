@@ -70,6 +70,24 @@ for (1 .. 20) {
 is($allowed, 20, 'twenty checks of a full bucket');
 like((headgate('check', '--', '--odd--'))[1], qr/^allowed  --odd--/, 'an id that looks like an option, after --');
 
+# ---- reload ----
+is((headgate('reload'))[1], "in force now: nothing\n", 'reload: nothing is new');
+$one->{settings}{log_level} = 'debug';
+$one->{settings}{interval} = '90ms';
+$one->write_config;
+($status, $out, $err) = headgate('reload');
+is("$status$err", 0, 'reload is 0');
+is($out, "in force now: log_level\nneeds a restart: interval\n", 'and says what came of it');
+delete $one->{settings}{interval};
+$one->{settings}{log_level} = 'loud';
+$one->write_config;
+($status, $out, $err) = headgate('reload');
+is("$status$out", 65, 'a mistake in the config is 65');
+like($err, qr/^headgate reload: ERR \S+:\d+: log_level is 'loud': expected/, "with the daemon's sentence");
+$one->{settings}{log_level} = 'info';
+$one->write_config;
+is_deeply(json('reload')->{changed}, ['log_level'], 'for programs');
+
 # ---- explain, nodes, info, forget ----
 like((headgate('explain', 'alice'))[1],
      qr/^user=alice under limit default.*^settled .*^unsettled .*^allowance /ms, 'explain');
@@ -127,7 +145,7 @@ for my $case (
     is($status, 64, "headgate @$words: 64");
     like($err, $sentence, 'with a sentence');
 }
-for my $words (['--help'], map { [$_, '--help'] } qw(check peek explain nodes info top forget load rules)) {
+for my $words (['--help'], map { [$_, '--help'] } qw(check peek explain nodes info top forget reload load rules)) {
     ($status, $out, $err) = headgate(@$words);
     ok($status == 0 && $out =~ /^Usage: headgate .*Exit status/s && $err eq '', "headgate @$words");
 }
@@ -156,7 +174,7 @@ for my $words (['check', $rule_file], ['lint', $rule_file], ['diff', $rule_file]
 ($status, $out, $err) = headgate('top', 'count', '2', 'interval', '100ms', '--json');
 is(scalar(grep { printed(['top'], $_) } split /\n/, $out), 2, 'headgate top --json: a line for each look');
 headgate('check', 'dora', '--cost', '1000');
-ok(json(@$_), "headgate @$_ --json: JSON") for ['hot'], ['fingerprint', 'dora'], ['forget', 'ap-south'],
+ok(json(@$_), "headgate @$_ --json: JSON") for ['hot'], ['fingerprint', 'dora'], ['forget', 'ap-south'], ['reload'],
     ['explain', 'dora', '--rule', 'api'], ['check', 'dora', '--cost', '1000'],
     ['load', '--seconds', '0.2', '--rate', '100', '--histogram', '--keys', '2'];
 

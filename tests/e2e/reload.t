@@ -74,6 +74,9 @@ subtest 'a mistake changes nothing' => sub {
     my $answer = $http->post('/v1/reload', '', @admin);
     is($answer->{status}, 422, 'HTTP says it');
     like($answer->{json}{detail}, qr/: interval is '70s': expected/, 'in the same sentence');
+    my $failed = sub { $http->get('/metrics', @admin)->{body} =~ /^headgate_config_last_reload_successful 0$/m };
+    ok($failed->(), '/metrics has it');
+    is($grafana->fields('INFO', 'server')->{config_last_reload_successful}, 0, 'so has INFO');
     $daemon->signal('HUP');
     ok(Headgate::wait_until(10, sub { $daemon->log =~ / warning SIGHUP: nothing is changed: .*: interval is '70s'/ }),
        'the log says it, so the level is the old one');
@@ -101,6 +104,10 @@ subtest 'certificates' => sub {
     $daemon->write_config;
     $daemon->signal('HUP');
     ok(Headgate::wait_until(10, sub { serial() eq 'second' }), 'new connections are shown the second');
+    my $reloaded = $http->get('/metrics', @admin)->{body};
+    like($reloaded, qr/^headgate_config_last_reload_successful 1$/m, '/metrics has a success');
+    my ($at_s) = $reloaded =~ /^headgate_config_last_reload_success_timestamp_seconds (\d+)$/m;
+    cmp_ok(abs($at_s - time), '<', 60, 'of just now');
     like($daemon->log, qr/ info SIGHUP: .* changed: tls.certificate, tls.key\n/, 'the log says what changed');
     like($daemon->log, qr/ warning tls.certificate \Q$dir\E\/second.pem ends in [67] days: renew it, and reload\n/,
          'and that it ends soon');

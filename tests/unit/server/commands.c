@@ -526,8 +526,49 @@ static void test_waiting(void)
     OK_U64(commands.stats.total_error_replies - errors, 1, "which is counted");
 }
 
+/* ---- RELOAD ---- */
+
+static void test_reload(void)
+{
+    set_scene(NULL, false);
+    reload_report = (struct reload_report){0};
+    OK_STRING(ask("RELOAD\n"),
+              "*6\r\n$7\r\nchanged\r\n*0\r\n$13\r\nneeds_restart\r\n*0\r\n$16\r\ncertificate_ends\r\n$-1\r\n",
+              "RELOAD of a config in which nothing is new");
+    reload_report = (struct reload_report){.changes = {.taken = {"log_level", "users"},
+                                                       .taken_count = 2,
+                                                       .restart = {"interval"},
+                                                       .restart_count = 1},
+                                           .certificate_ends_s = 1800000000};
+    OK_STRING(ask("RELOAD\n"),
+              "*6\r\n$7\r\nchanged\r\n*2\r\n$9\r\nlog_level\r\n$5\r\nusers\r\n"
+              "$13\r\nneeds_restart\r\n*1\r\n$8\r\ninterval\r\n$16\r\ncertificate_ends\r\n:1800000000\r\n",
+              "what is in force, what waits for a restart, and when the certificate ends");
+    (void)ask("HELLO 3\nRELOAD\n");
+    OK(has("%3\r\n$7\r\nchanged\r\n*2\r\n"), "a map in version 3");
+    reload_mistake = "c.yaml:4: interval is '70s': expected less";
+    const uint64_t errors = commands.stats.total_error_replies;
+    OK_STRING(ask("RELOAD\n"), "-ERR c.yaml:4: interval is '70s': expected less\r\n", "a mistake is told");
+    OK_U64(commands.stats.total_error_replies - errors, 1, "and counted");
+    reload_mistake = NULL;
+    OK(ask("RELOAD now\n")[0] == '-', "it takes no word");
+    (void)ask("MULTI\n");
+    OK(ask("RELOAD\n")[0] == '-', "and is no part of a transaction: '%.*s'", (int)strcspn(reply, "\r"), reply);
+    set_scene("secret", false);
+    OK_STRING(ask("RELOAD\n"), "-NOAUTH Authentication required.\r\n", "nor for strangers");
+    const struct config_reads reads = {.failed = 1, .success_s = 1700000000};
+    set_scene(NULL, false);
+    (void)ask("INFO server\n");
+    OK(!has("config_last_reload"), "where nothing reads a config, INFO says nothing of it");
+    commands.config_reads = &reads;
+    (void)ask("INFO server\n");
+    OK(has("config_last_reload_successful:0\r\nconfig_last_reload_success_time:1700000000\r\n"),
+       "INFO says how the last time went, and when it last went well");
+}
+
 int main(void)
 {
+    test_reload();
     test_waiting();
     test_group();
     test_named_figures();

@@ -1,0 +1,71 @@
+/*
+ * headgate reload: the daemon reads its config again.
+ */
+#include "operator/command.h"
+#include "operator/json.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+/* A text of an array; "": it is none. */
+static const char *path_at(const struct headgate_reply *paths, uint32_t index)
+{
+    const struct headgate_reply *path = headgate_reply_at(paths, index);
+    return path->kind == HEADGATE_REPLY_TEXT ? path->text : "";
+}
+
+static uint32_t count_of(const struct headgate_reply *paths)
+{
+    return paths != NULL && paths->kind == HEADGATE_REPLY_ARRAY ? paths->count : 0;
+}
+
+static void print_paths(const char *title, const struct headgate_reply *paths)
+{
+    printf("%s", title);
+    for (uint32_t i = 0; i < count_of(paths); i++)
+        printf("%s%s", i > 0 ? ", " : "", path_at(paths, i));
+    printf("%s\n", count_of(paths) == 0 ? "nothing" : "");
+}
+
+static void print_paths_json(struct json *json, const char *name, const struct headgate_reply *paths)
+{
+    json_open(json, name, '[');
+    for (uint32_t i = 0; i < count_of(paths); i++)
+        json_string(json, NULL, path_at(paths, i));
+    json_close(json, ']');
+}
+
+static void print_reload(const struct invocation *invocation, const struct headgate_reply *reply)
+{
+    const struct headgate_reply *changed = command_member(reply, "changed");
+    const struct headgate_reply *needs_restart = command_member(reply, "needs_restart");
+    const int64_t ends_s = command_member_integer(reply, "certificate_ends");
+    if (!invocation->json) {
+        char day[16];
+        const time_t ends = (time_t)ends_s;
+        struct tm utc;
+        print_paths("in force now: ", changed);
+        if (count_of(needs_restart) > 0)
+            print_paths("needs a restart: ", needs_restart);
+        if (ends_s > 0 && gmtime_r(&ends, &utc) != NULL && strftime(day, sizeof day, "%Y-%m-%d", &utc) > 0)
+            printf("the certificate for clients ends: %s\n", day);
+        return;
+    }
+    struct json json;
+    json_init(&json, stdout);
+    json_open(&json, NULL, '{');
+    print_paths_json(&json, "changed", changed);
+    print_paths_json(&json, "needs_restart", needs_restart);
+    if (ends_s > 0)
+        json_integer(&json, "certificate_ends", ends_s);
+    else
+        json_null(&json, "certificate_ends");
+    json_close(&json, '}');
+}
+
+int command_reload(const struct invocation *invocation)
+{
+    static const char *const words[] = {"RELOAD"};
+    return command_exchange(invocation, words, 1, HEADGATE_REPLY_ARRAY, print_reload);
+}
