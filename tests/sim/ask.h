@@ -87,6 +87,7 @@ struct ask_held {
 /* The tokens that a node spent of a key in its present life and has not given back; of a cell, in one window. */
 struct ask_right {
     uint64_t window, tokens;
+    uint64_t alone; /* given back while the node was alone: tokens of others that are gone may be among them */
 };
 
 struct asks {

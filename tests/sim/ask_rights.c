@@ -2,7 +2,7 @@
  * Law of returns: every token is given back at most once, by the node that spent it.
  *
  *   returns  a node gives back of a key at most what this node has spent of the key in this life and not given
- *            back.
+ *            back. A node that is alone may give back what others spent who are gone.
  *
  * In some worlds, clients that miss an answer ask other nodes for the same refund, and an operator resets keys
  * that are in use. Neither a refund nor a reset may give back tokens that a reservation holds; ask_return.c checks
@@ -37,13 +37,16 @@ static bool is_alone(const struct sim *sim, unsigned i)
 void ask_right_used(struct sim *sim, unsigned i, const struct ask_part *part, uint64_t tokens)
 {
     struct ask_right *right = right_of(sim, i, part);
-    if (tokens > right->tokens && !ask_views_may_jump(sim) && !is_alone(sim, i))
+    right->alone += is_alone(sim, i) ? tokens : 0;
+    if (tokens > right->tokens + right->alone && !ask_views_may_jump(sim))
         sim_fail(sim,
                  "returns: %s gives %" PRIu64 " tokens of rule %u (%s), key %u back, of which it has spent %" PRIu64
                  " and not given back",
                  sim->node[i].name, tokens, part->rule, ask_algorithm_name(ask_rule(sim, part->rule)->algorithm),
                  part->subject, right->tokens);
-    right->tokens -= tokens < right->tokens ? tokens : right->tokens;
+    const uint64_t own = tokens < right->tokens ? tokens : right->tokens;
+    right->tokens -= own;
+    right->alone -= tokens - own < right->alone ? tokens - own : right->alone;
 }
 
 void ask_rights_end(struct sim *sim, unsigned i)
@@ -51,7 +54,7 @@ void ask_rights_end(struct sim *sim, unsigned i)
     for (unsigned r = 0; r < ASK_RULES_MAX; r++)
         for (unsigned s = 0; s < ASK_SUBJECTS_MAX; s++)
             for (unsigned w = 0; w < ASK_RIGHT_WINDOWS; w++)
-                sim->asks.right[i][r][s][w].tokens = 0;
+                sim->asks.right[i][r][s][w].tokens = sim->asks.right[i][r][s][w].alone = 0;
 }
 
 /* ---- refunds that are asked for again, elsewhere ---- */
