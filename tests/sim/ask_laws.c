@@ -106,7 +106,8 @@ static double exceeds(struct sim *sim, const struct ask_part *part, uint64_t lef
     case ASK_BUCKET: {
         ask_truth_now(sim, part->rule, part->subject);
         int64_t units = (int64_t)more * limit->units_per_token,
-                floor = -limit->overshoot_units - truth_rounding_units(limit) - rights_slack_units(sim, limit);
+                floor = -limit->overshoot_units - truth_rounding_units(limit);
+        floor -= rights_slack_units(sim, &truth->bucket.now, limit);
         sim->asks.late_explains += truth_bucket_high(&truth->bucket, true) - units < floor;
         int64_t high = truth_bucket_high(&truth->bucket, true) - units;
         return high < floor ? (double)(floor - high) / (double)limit->units_per_token : 0;

@@ -70,7 +70,9 @@ static void check_key(struct sim *sim, unsigned i, unsigned r, unsigned s)
     struct ask_part part = {.rule = r, .subject = s};
     uint64_t now = ask_window_now(sim, i, r), fast_ns = clock_read(&sim->fast, sim->now_ns);
     if (rule->terms.kind == LIMIT_BUCKET) {
-        check_view(sim, i, part, truth_bucket_high(&truth->bucket, false));
+        check_view(sim, i, part,
+                   truth_bucket_high(&truth->bucket, false) +
+                       rights_slack_units(sim, &truth->bucket.now, &rule->limit));
     } else if (rule->terms.kind == LIMIT_LOG) {
         if (truth->log.lost == 0)
             check_view(sim, i, part,
@@ -138,7 +140,8 @@ void ask_laws_after_ebb(struct sim *sim)
     const struct limit *limit = &ask_rule(sim, 0)->limit;
     bool known = !laws_are_off(sim);
     ask_truth_now(sim, 0, 0);
-    int64_t left = truth_bucket_high(&sim->asks.truth[0][0].bucket, true);
+    struct truth_bucket *truth = &sim->asks.truth[0][0].bucket;
+    int64_t left = truth_bucket_high(truth, true) + rights_slack_units(sim, &truth->now, limit);
     for (unsigned i = 0; i < sim->plan.nodes; i++)
         known = known && ebb_is_known(sim, i);
     sim->asks.ebbs_known += known;

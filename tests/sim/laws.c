@@ -44,13 +44,18 @@ bool laws_are_off(const struct sim *sim)
     return sim->quiet_laws || sim->plan.corrupt > 0;
 }
 
+static int64_t lowest_units(struct sim *sim, unsigned key)
+{
+    const struct limit *limit = sim_limit(sim, key);
+    return -limit->overshoot_units - truth_rounding_units(limit) - rights_slack_units(sim, &sim->truth[key], limit);
+}
+
 void laws_after_admit(struct sim *sim, unsigned i, unsigned key)
 {
     const struct limit *limit = sim_limit(sim, key);
     if (laws_are_off(sim))
         return;
-    if (sim->truth[key].high <
-        -limit->overshoot_units - truth_rounding_units(limit) - rights_slack_units(sim, limit))
+    if (sim->truth[key].high < lowest_units(sim, key))
         sim_fail(sim,
                  "overshoot: %s admitted key %u to %.3f tokens below zero, declared %" PRIu64 " (C %" PRIu64 ")",
                  sim->node[i].name, key, -truth_tokens(limit, sim->truth[key].high), limit->overshoot,
@@ -77,7 +82,7 @@ static void check_reach(struct sim *sim, unsigned key)
     }
     truth_now(sim, key);
     int64_t below = sim->truth[key].high - reach;
-    if (below < -limit->overshoot_units - truth_rounding_units(limit) - rights_slack_units(sim, limit))
+    if (below < lowest_units(sim, key))
         sim_fail(
             sim,
             "reach: together the nodes would admit %.0f of key %u now, to %.3f tokens below zero, declared %" PRIu64

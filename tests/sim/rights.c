@@ -4,9 +4,10 @@
  *   rights  peers grant no more than was asked for, but for rounding; a node receives no more than was granted,
  *           and uses no more than it has received.
  *
- * A voucher decays by the clock of its holder, or by one that does not stand still. When another clock jumps ahead, the
- * truth, which the fastest clock refills, may lose more at the capacity than the holder knows: at most what is in
- * vouchers then. From then on as much may be missing; until it happens, nothing may.
+ * A voucher decays by the clock of its holder, or by one that does not stand still. When another clock leaps ahead, so
+ * does the truth, which the fastest clock refills. What the truth loses at the capacity by that, the holder does not
+ * know: at most what is in vouchers then. As much may be missing of that key, until its truth has been full when no
+ * voucher was out; until a clock leaps, and beside that, nothing may.
  */
 #include "tests/sim/sim.h"
 
@@ -14,11 +15,6 @@
 
 #define LIFE_NS UINT64_C(4000000000) /* of a voucher */
 #define SLEEPLESS_ORIGIN_NS UINT64_C(5000000000)
-
-enum {
-    DRIFT_PART = 500, /* clocks that are not wrong run apart by no more than this part */
-    DRIFT_LEAST_NS = 1000,
-};
 
 int64_t rights_units(struct sim *sim, unsigned i, struct key_id id, uint16_t limit, const struct limit *of)
 {
@@ -38,25 +34,68 @@ uint64_t rights_sleepless_ns(void)
     return SLEEPLESS_ORIGIN_NS + sleepless->now_ns;
 }
 
-/* Vouchers that were out when a clock was wrong, or soon after, may be worth too much. */
-static void note_clocks(struct sim *sim)
+/* ---- leaps of the fast clock ---- */
+
+static void note_time(struct sim *sim)
 {
-    uint64_t fast_ns = clock_read(&sim->fast, sim->now_ns);
-    uint64_t apart_ns = fast_ns > sim->now_ns ? fast_ns - sim->now_ns : 0;
-    uint64_t drifted_ns = (sim->now_ns - sim->rights.looked_ns) / DRIFT_PART + DRIFT_LEAST_NS;
-    if (apart_ns > sim->rights.apart_ns + drifted_ns)
-        sim->rights.wrong_until_ns = sim->now_ns + 2 * LIFE_NS;
-    if (sim->now_ns < sim->rights.wrong_until_ns)
-        sim->rights.doubtful = sim->rights.all.granted;
-    sim->rights.apart_ns = apart_ns;
-    sim->rights.looked_ns = sim->now_ns;
+    if (sim->now_ns - sim->rights.marked_ns < LIFE_NS)
+        return;
+    sim->rights.marked_before = sim->rights.marked;
+    sim->rights.marked = sim->rights.all.granted;
+    sim->rights.marked_ns = sim->now_ns;
 }
 
-int64_t rights_slack_units(struct sim *sim, const struct limit *limit)
+/* No more than this is in vouchers of all keys: what was granted within a life of a voucher, or two. */
+static uint64_t granted_lately(const struct sim *sim)
 {
-    note_clocks(sim);
-    uint64_t tokens = sim->rights.doubtful < limit->capacity ? sim->rights.doubtful : limit->capacity;
-    return limit->kind == LIMIT_BUCKET ? (int64_t)tokens * limit->units_per_token : 0;
+    return sim->rights.all.granted - sim->rights.marked_before;
+}
+
+static uint64_t held(struct sim *sim, unsigned i, struct key_id id, uint16_t limit)
+{
+    struct explanation explanation = {0};
+    if (sim->node[i].node != NULL)
+        node_explain(sim->node[i].node, id, limit, world_local_ns(sim, i), &explanation);
+    return explanation.voucher_tokens + 1; /* parts of a token */
+}
+
+/* `tokens`: those in vouchers of the key that nodes hold. What is on its way, or was lost, may be of any key. */
+static void leap(const struct sim *sim, struct truth *truth, const struct limit *limit, uint64_t ns,
+                 uint64_t tokens)
+{
+    tokens += sim->rights.all.granted - sim->rights.all.received;
+    tokens = tokens < granted_lately(sim) ? tokens : granted_lately(sim);
+    tokens = tokens < limit->capacity ? tokens : limit->capacity;
+    truth_leap(truth, limit, ns, (int64_t)tokens * limit->units_per_token);
+}
+
+void rights_clock_leaps(struct sim *sim, uint64_t ns)
+{
+    for (unsigned k = 0; k < sim->plan.keys; k++) {
+        uint64_t tokens = 0;
+        for (unsigned i = 0; i < sim->plan.nodes; i++)
+            tokens += held(sim, i, sim->plan.key[k].id, sim->plan.key[k].limit);
+        truth_now(sim, k);
+        leap(sim, &sim->truth[k], sim_limit(sim, k), ns, tokens);
+    }
+    for (unsigned r = 0; r < sim->plan.asks.rules; r++)
+        for (unsigned s = 0; s < ASK_SUBJECTS_MAX && ask_rule(sim, r)->terms.kind == LIMIT_BUCKET; s++) {
+            const struct ask_part part = {.rule = r, .subject = s};
+            uint64_t tokens = 0;
+            for (unsigned i = 0; i < sim->plan.nodes; i++)
+                tokens += sim->node[i].node != NULL
+                              ? held(sim, i, ask_charge_of(sim, i, &part).id, sim->asks.limit[i][r])
+                              : 0;
+            ask_truth_now(sim, r, s);
+            leap(sim, &sim->asks.truth[r][s].bucket.now, &ask_rule(sim, r)->limit, ns, tokens);
+        }
+}
+
+int64_t rights_slack_units(const struct sim *sim, struct truth *truth, const struct limit *limit)
+{
+    if (truth->high == limit->capacity_units && granted_lately(sim) == 0)
+        truth->doubtful = 0; /* no voucher is out, and no view is above the capacity */
+    return truth->doubtful;
 }
 
 void rights_node_starts(struct sim *sim, unsigned i)
@@ -86,7 +125,7 @@ void rights_after_step(struct sim *sim, unsigned i)
         .used = stats.rights_used_tokens,
         .returned = stats.rights_returned_tokens,
     };
-    note_clocks(sim);
+    note_time(sim);
     if (laws_are_off(sim))
         return;
     if (stats.rights_used_tokens + stats.rights_returned_tokens > stats.rights_received_tokens)

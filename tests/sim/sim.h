@@ -119,8 +119,7 @@ struct sim {
     uint64_t measured_admissions, measured_snapshots; /* that there were before the measuring began */
     struct {
         struct rights_figures all, was[SIM_NODES_MAX]; /* of all lives; of the present lives */
-        uint64_t apart_ns, looked_ns, wrong_until_ns;  /* of clocks: see rights.c */
-        uint64_t doubtful;                             /* tokens granted up to then */
+        uint64_t marked_ns, marked, marked_before;     /* all.granted at a time, and a voucher's life before it */
     } rights;
     struct asks asks;
     struct edits edits;
@@ -256,8 +255,10 @@ void rights_come_again(struct sim *sim, unsigned i, unsigned k, uint64_t cost);
 /* ---- rights.c ---- */
 /* What the node may admit of the key from vouchers. */
 int64_t rights_units(struct sim *sim, unsigned i, struct key_id id, uint16_t limit, const struct limit *of);
-/* How far below the overshoot a bucket's truth may be, since clocks differ. */
-int64_t rights_slack_units(struct sim *sim, const struct limit *limit);
+/* How far a view may be above a bucket's truth, and the truth below the overshoot, since the fast clock leapt. */
+int64_t rights_slack_units(const struct sim *sim, struct truth *truth, const struct limit *limit);
+/* The fast clock is about to leap by so much. */
+void rights_clock_leaps(struct sim *sim, uint64_t ns);
 /* True time: a machine that sleeps, whose clock stands still, knows afterwards for how long. */
 uint64_t rights_sleepless_ns(void);
 void rights_node_starts(struct sim *sim, unsigned i);

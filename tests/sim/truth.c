@@ -1,6 +1,7 @@
 #include "tests/sim/truth.h"
 
 #include <assert.h>
+#include <stdbool.h>
 
 void truth_init(struct truth *truth, const struct limit *limit, uint64_t fast_ns, uint64_t slow_ns)
 {
@@ -29,6 +30,21 @@ void truth_refill(struct truth *truth, const struct limit *limit, uint64_t fast_
 {
     refill(&truth->high, &truth->high_tick, limit, fast_ns / limit->tick_ns);
     refill(&truth->low, &truth->low_tick, limit, slow_ns / limit->tick_ns);
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+void truth_leap(struct truth *truth, const struct limit *limit, uint64_t ns, int64_t vouchers)
+{
+    const uint64_t ticks = ns / limit->tick_ns + 1, room = (uint64_t)(limit->capacity_units - truth->high);
+    const uint64_t most = 2 * (uint64_t)limit->capacity_units + room;
+    const bool is_long = ticks > most / (uint64_t)limit->units_per_tick;
+    const uint64_t units = is_long ? most : ticks * (uint64_t)limit->units_per_tick;
+    const int64_t lost = units > room ? (int64_t)(units - room) : 0;
+    truth->doubtful = least(truth->doubtful + least(lost, vouchers), limit->capacity_units);
 }
 
 void truth_spend(struct truth *truth, const struct limit *limit, uint64_t tokens)

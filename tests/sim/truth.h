@@ -18,11 +18,14 @@
 struct truth {
     int64_t high, low; /* in units */
     uint64_t high_tick, low_tick;
-    int64_t worst; /* the lowest that `high` ever was */
+    int64_t worst;    /* the lowest that `high` ever was */
+    int64_t doubtful; /* units of vouchers that outlived what the high bucket lost in leaps of the fast clock */
     uint64_t admitted_tokens, admitted_requests;
 };
 
 void truth_init(struct truth *truth, const struct limit *limit, uint64_t fast_ns, uint64_t slow_ns);
+/* The fast clock is about to leap by `ns` while vouchers of at most `vouchers` units are out. */
+void truth_leap(struct truth *truth, const struct limit *limit, uint64_t ns, int64_t vouchers);
 void truth_refill(struct truth *truth, const struct limit *limit, uint64_t fast_ns, uint64_t slow_ns);
 /* Spends `tokens`. The truth must have been refilled to the present time. */
 void truth_spend(struct truth *truth, const struct limit *limit, uint64_t tokens);
