@@ -24,6 +24,7 @@ enum {
     GRANTED_PROBES = 8,
     /* others count the life of a voucher from when they heard of it, and their clocks may be fast */
     GRANTED_LIFE_PART = 16,
+    LEAP_INTERVALS = 2,
 };
 
 __extension__ typedef unsigned __int128 wide;
@@ -255,9 +256,14 @@ void grants_sweep(struct node *node)
 
 /* ---- which keys have had grants ---- */
 
+/*
+ * By awake_ns(), which gains no more than an interval when the clock of this node leaps and the others' do not: else
+ * it would forget what others still hold.
+ */
 static uint64_t granted_until_ns(const struct node *node)
 {
-    return node->now_ns + VOUCHER_LIFE_NS + VOUCHER_LIFE_NS / GRANTED_LIFE_PART;
+    return awake_ns(node) + VOUCHER_LIFE_NS + VOUCHER_LIFE_NS / GRANTED_LIFE_PART +
+           LEAP_INTERVALS * node->options.interval_ns;
 }
 
 static struct granted_key *granted_place(struct rights *rights, struct key_id id, uint32_t probe)
@@ -270,12 +276,12 @@ static void note_granted(struct node *node, struct key_id id, uint64_t tokens)
     struct granted_key *place = NULL;
     for (uint32_t i = 0; i < GRANTED_PROBES; i++) {
         struct granted_key *key = granted_place(&node->rights, id, i);
-        if (key->until_ns > node->now_ns && key_id_equal(key->id, id)) {
+        if (key->until_ns > awake_ns(node) && key_id_equal(key->id, id)) {
             key->tokens = number_sum(key->tokens, tokens);
             key->until_ns = granted_until_ns(node);
             return;
         }
-        if (!place && key->until_ns <= node->now_ns)
+        if (!place && key->until_ns <= awake_ns(node))
             place = key;
     }
     if (place)
@@ -300,8 +306,9 @@ void granted_unknown(struct node *node)
     node->rights.blind_until_ns = granted_until_ns(node);
 }
 
-uint64_t granted_tokens(const struct node *node, struct key_id id, uint64_t now_ns)
+uint64_t granted_tokens(const struct node *node, struct key_id id)
 {
+    const uint64_t now_ns = awake_ns(node);
     if (now_ns < node->rights.blind_until_ns)
         return UINT64_MAX;
     for (uint32_t i = 0; i < GRANTED_PROBES; i++) {

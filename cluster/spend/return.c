@@ -94,11 +94,11 @@ static uint64_t refundable_here(struct node *node, const struct entry *entry)
  * Of a bucket, tokens in vouchers count as spent though nobody has used them yet. They make no room for
  * a return: the truth has none there.
  */
-static uint64_t least_taken(const struct node *node, const struct entry *entry, uint64_t tokens, uint64_t now_ns)
+static uint64_t least_taken(const struct node *node, const struct entry *entry, uint64_t tokens)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
     bool shared = node->options.grants && kind_refills(limit->kind) && is_told_under(node, limit);
-    uint64_t granted = shared ? granted_tokens(node, entry->id, now_ns) : 0;
+    uint64_t granted = shared ? granted_tokens(node, entry->id) : 0;
     if (granted == 0)
         return tokens;
     int64_t units = limit->capacity_units - entry->bucket.settled + entry->bucket.unsettled;
@@ -140,7 +140,7 @@ static uint64_t return_to_bucket(struct node *node, struct entry *entry, const s
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
     const struct budget *budget = &node->by_limit.budget[entry->limit];
-    tokens = least_taken(node, entry, tokens, now_ns);
+    tokens = least_taken(node, entry, tokens);
     if (giver == GIVER_ASKED)
         return return_units(node, entry, number_least(tokens, refundable_here(node, entry)), now_ns, credit);
     if (kind_lists(limit->kind))

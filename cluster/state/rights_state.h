@@ -62,7 +62,7 @@ struct grant {
 /* Tokens of the key that may be in vouchers, as this node heard. */
 struct granted_key {
     struct key_id id;
-    uint64_t tokens, until_ns;
+    uint64_t tokens, until_ns; /* by awake_ns() */
 };
 
 struct rights {
@@ -73,7 +73,7 @@ struct rights {
     atomic_bool locked;
     uint64_t asks_count;                /* the number of the last ask */
     uint32_t grants_untold, grants_end; /* places from grants_end on are free */
-    uint64_t blind_until_ns;            /* until then any key may have had grants */
+    uint64_t blind_until_ns;            /* until then, by awake_ns(), any key may have had grants */
     struct voucher voucher[VOUCHERS_MAX];
     struct grant grant[GRANTS_MAX];
     struct granted_key granted[GRANTED_KEYS_MAX];

@@ -103,11 +103,34 @@ static void unused_comes_back(const char *key, const struct limit_terms *terms)
     OK(sum <= 100, "%s: all together no more than the limit: %u", key, sum);
 }
 
+/*
+ * What refill made good of bob's own spends may be given back where there is room. Ann's voucher makes none, and bob
+ * does not forget it because his clock leaps. From then on bob is ahead of the world.
+ */
+static void clock_leaps(const struct limit_terms *terms)
+{
+    const struct charge charge = charge_at(BOB, "leap", terms, 20);
+    const uint64_t ahead_ns = world.now_ns + 25000 * MS;
+    OK_U64(rights_take(BOB, "leap", terms, 20), 20, "bob spends 20 of 100");
+    world_run(15000);
+    OK(!rights_take_at_once(ANN, "leap", terms, 90).allowed, "ann asks for 90 when they are made good");
+    world_run(TURN_MS);
+    OK(rights_explain(ANN, "leap", terms).voucher_tokens > 80, "and has them in a voucher");
+    OK_U64(node_return(world.host[BOB].node, &charge, 1, 20, world.now_ns), 0, "there is no room for bob's 20");
+    OK_U64(node_return(world.host[BOB].node, &charge, 1, 20, ahead_ns), 0, "nor when his clock has leapt by 10 s");
+    node_step(world.host[BOB].node, &(struct event){.kind = EVENT_WAKE, .now_ns = ahead_ns}, &world.effects);
+    OK_U64(node_return(world.host[BOB].node, &charge, 1, 20, ahead_ns), 0, "nor after a step");
+}
+
 int main(void)
 {
     const struct limit_terms slow = {.kind = LIMIT_BUCKET, .capacity = 100, .rate = 100, .period_ns = 3600000 * MS},
                              fast = {.kind = LIMIT_BUCKET, .capacity = 100, .rate = 100, .period_ns = 1000 * MS},
                              window = {.kind = LIMIT_CELL, .capacity = 100},
+                             minutes = {.kind = LIMIT_BUCKET,
+                                        .capacity = 100,
+                                        .rate = 100,
+                                        .period_ns = 60000 * MS},
                              small = {.kind = LIMIT_BUCKET, .capacity = 3, .rate = 3, .period_ns = 60000 * MS};
     rights_world_init(3);
     rights_world_start();
@@ -120,6 +143,7 @@ int main(void)
     unused_comes_back("unused", &slow);
     unused_comes_back("unused-window", &window);
     voucher_ends(&fast, &slow);
+    clock_leaps(&minutes);
     const struct node_stats ann = world_stats(ANN), bob = world_stats(BOB);
     OK(ann.rights_asked > 0 && ann.rights_used_tokens > 0 && bob.rights_granted > 0, "INFO counts all that");
     OK(ann.rights_used_tokens <= ann.rights_received_tokens, "no more is used than was received");
