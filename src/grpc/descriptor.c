@@ -13,6 +13,9 @@ enum {
     NUMBER_BYTES = 4,
     HASHED_BYTES = sizeof "hash:" + 2 * sizeof(struct key_id)
 };
+#define COST_PREFIX "cost."
+#define COST_MAX_TEXT "1000000000000" /* COMMAND_COST_MAX */
+_Static_assert(COMMAND_COST_MAX == 1000000000000u, "as the text says");
 /* It cannot be written in a rule. */
 static const struct command_id_words stand_in = {{"*", 1}, {"*", 1}};
 
@@ -59,6 +62,21 @@ static bool say(struct grpc_descriptor *descriptor, unsigned option, struct byte
         value = cut(value);
     return value.size == 0 ||
            command_query_set(&descriptor->query, bytes_of(options[option]), value, 0, descriptor->error);
+}
+
+static bool is_named_cost(struct bytes key)
+{
+    return key.size >= sizeof COST_PREFIX - 1 && memcmp(key.data, COST_PREFIX, sizeof COST_PREFIX - 1) == 0;
+}
+
+static bool say_cost(struct grpc_descriptor *descriptor, struct bytes key, struct bytes value)
+{
+    const size_t prefix = sizeof COST_PREFIX - 1;
+    uint64_t tokens;
+    if (!word_number(value, COMMAND_COST_MAX, &tokens))
+        value = bytes_of(COST_MAX_TEXT);
+    return command_query_add_cost(&descriptor->query, (struct bytes){key.data + prefix, key.size - prefix}, value,
+                                  descriptor->error);
 }
 
 /* Equal values stay equal, and others differ. */
@@ -116,6 +134,8 @@ bool grpc_descriptor_add(struct grpc_descriptor *descriptor, struct bytes key, s
     for (unsigned i = 0; i < OPTIONS; i++)
         if (bytes_equal(key, bytes_of(options[i])))
             return say(descriptor, i, value);
+    if (is_named_cost(key))
+        return say_cost(descriptor, key, value);
     if (value.size > COMMAND_VALUE_MAX_BYTES && !shorten(&value, hash_key, arena))
         return out_of_room(descriptor);
     if (key.size <= COMMAND_DIMENSION_MAX_BYTES && is_named(query, key) && !number(query, &key, arena))

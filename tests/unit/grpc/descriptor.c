@@ -43,7 +43,11 @@ static const char *told(const char *entries)
         size += (size_t)snprintf(text + size, sizeof text - size, " tier %.*s", (int)query->tier.size,
                                  query->tier.data);
     if (query->priority != PRIORITY_NORMAL)
-        (void)snprintf(text + size, sizeof text - size, " priority %d", (int)query->priority);
+        size += (size_t)snprintf(text + size, sizeof text - size, " priority %d", (int)query->priority);
+    for (uint32_t i = 0; i < query->cost_count; i++)
+        size += (size_t)snprintf(text + size, sizeof text - size, " cost %.*s %llu",
+                                 (int)query->named_cost[i].name.size, query->named_cost[i].name.data,
+                                 (unsigned long long)query->named_cost[i].tokens);
     return text;
 }
 
@@ -69,6 +73,18 @@ static void test_errors(void)
     OK_STRING(told("a=1|b=1|c=1|d=1|e=1|f=1|g=1|h=1|i=1"), "! too many ids: expected at most 8", "too many");
 }
 
+static void test_costs(void)
+{
+    OK_STRING(told("user=bob|cost.bytes=1500|cost.rows=3"), "user=bob cost bytes 1500 cost rows 3",
+              "costs have names");
+    OK_STRING(told("user=bob|cost.bytes="), "user=bob", "a cost that is absent is none");
+    OK_STRING(told("cost.a=1000000000001|cost.b=-1|cost.c=99999999999999999999|cost.d=1.5"),
+              "*=* cost a 1000000000000 cost b 1000000000000 cost c 1000000000000 cost d 1000000000000",
+              "what a client makes of a cost is no error, and the largest");
+    OK(strncmp(told("cost.=1"), "! '' is no name of a cost", 25) == 0, "a cost without a name");
+    OK_STRING(told("cost.a=1|cost.a=1"), "! a second cost of 'a': expected each name once", "a cost twice");
+}
+
 static void test_lengths(void)
 {
     char entries[1024], first[512];
@@ -90,6 +106,7 @@ int main(void)
 {
     test_entries();
     test_errors();
+    test_costs();
     test_lengths();
     return tap_done();
 }

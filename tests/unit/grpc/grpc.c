@@ -200,6 +200,27 @@ static void test_hits(void)
     grpc_client_end();
 }
 
+/* What a request costs of something by name, beside its hits. */
+static void test_costs(void)
+{
+    begin();
+    bool good = set_rules("{id: volume, service: edge, by: user, counts: bytes, rate: 1000/m}");
+    assert(good);
+    OK_STRING(ask("edge", "user=lea cost.bytes=600"), "OK: OK per-user 60/2 4 in 1000", "600 of 1000 bytes");
+    OK_STRING(ask("edge", "user=lea cost.bytes=600"), "OVER: OVER volume 1000/2 400 in 12000", "and no 600 more");
+    OK_STRING(ask_hits("user=lea", 0, false), "OK: OK per-user 60/2 4 in 1000", "which takes no hit either");
+    OK_STRING(ask_hits("user=lea cost.bytes=400", 0, false), "OK: OK per-user 60/2 4 in 1000", "a look is allowed");
+    OK_STRING(ask("edge", "user=lea cost.bytes=401"), "OVER: OVER volume 1000/2 400 in 60", "and takes nothing");
+    OK_STRING(ask_hits("user=lea cost.bytes=600", 1, true), "OK: OK per-user 60/2 5 in 0", "all comes back");
+    OK_STRING(ask("edge", "user=lea cost.bytes=9e99"), "OVER: OVER volume 1000/2 1000 in 0", "nonsense is too much");
+    const struct asked both[] = {{.entries = "user=lea cost.bytes=300", .hits = -1},
+                                 {.entries = "user=lea cost.bytes=500", .hits = -1}};
+    OK_STRING(ask_all("edge", 0, both, 2), "OK: OK per-user 60/2 4 in 1000, OK per-user 60/2 4 in 1000",
+              "two descriptors are one request");
+    OK_STRING(ask("edge", "user=lea cost.bytes=501"), "OVER: OVER volume 1000/2 500 in 60", "of the larger cost");
+    grpc_client_end();
+}
+
 static void test_once(void)
 {
     begin();
@@ -382,6 +403,7 @@ int main(void)
     test_answers();
     test_shadow();
     test_hits();
+    test_costs();
     test_once();
     test_brought();
     test_errors();
