@@ -184,6 +184,11 @@ $(B)/peers/%/headgated: tests/e2e/peers/%.patch $(DAEMON)
 	    for source in $$changed; do $(CC) -I$(@D) $(ALL_CFLAGS) -c -o $(@D)/$$source.o $(@D)/$$source || exit 1; done && \
 	    $(CC) $(TEST_LDFLAGS) -o $@ $$(printf '$(@D)/%s.o ' $$changed) $(filter %.o %.a,$^) $(LIBS)
 
+# The daemon of the last release, for tests/e2e/upgrade_former.t.
+.PHONY: former-release
+former-release:
+	+@tests/e2e/peers/former-release $(MAKE)
+
 $(B)/headgate: $(patsubst %.c,$(O)/%.o,$(wildcard src/operator/*.c)) $(objects_commands) $(ALL_ARCHIVES)
 	$(SAY) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
@@ -373,7 +378,7 @@ sim-canary:
 model: $(MODEL)
 	$(MODEL)
 
-e2e: all $(PEERS)
+e2e: all $(PEERS) former-release
 	prove tests/e2e/*.t
 
 tidy:
@@ -411,7 +416,7 @@ TSAN := $(patsubst %.c,build/tsan/%,$(wildcard tests/unit/base/gate.c tests/unit
 
 # The end-to-end tests again, with daemons under ASan and UBSan; not those that measure speed or
 # compile, nor what runs with TSan.
-E2E_ASAN := $(patsubst %,build/asan/%,$(filter-out %/dashboard.t %/docs.t %/failover.t %/floods.t %/integrations.t %/kubernetes.t %/library.t %/load.t %/threads.t %/up.t,$(wildcard tests/e2e/*.t)))
+E2E_ASAN := $(patsubst %,build/asan/%,$(filter-out %/dashboard.t %/docs.t %/failover.t %/floods.t %/integrations.t %/kubernetes.t %/library.t %/load.t %/threads.t %/up.t %/upgrade_former.t,$(wildcard tests/e2e/*.t)))
 # And with TSan what makes several threads of a daemon work.
 E2E_TSAN := build/tsan/tests/e2e/threads.t
 build/asan/tests/e2e/%.t build/tsan/tests/e2e/%.t: tests/e2e/%.t
@@ -422,7 +427,7 @@ build/asan/tests/e2e/%.t build/tsan/tests/e2e/%.t: tests/e2e/%.t
 CHECK_FLAVOURS := $(patsubst %,check-build-%,release asan clang tsan debug)
 .PHONY: check-build $(CHECK_FLAVOURS)
 check-build: $(CHECK_FLAVOURS)
-check-build-release: goals := all test-programs $(PEERS)
+check-build-release: goals := all test-programs $(PEERS) former-release
 check-build-asan: goals := all test-programs $(E2E_ASAN) $(patsubst build/release/%,build/asan/%,$(PEERS))
 check-build-clang: goals := all build/clang/tests/sim test-sources
 check-build-tsan: goals := $(TSAN) $(E2E_TSAN) build/tsan/headgated build/tsan/headgate

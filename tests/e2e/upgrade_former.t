@@ -1,0 +1,91 @@
+#!/usr/bin/perl
+# The last release beside this one: three regions of it go over to this release and back, one daemon after the other,
+# with their state. Makefile builds its daemon from the history (former-release), where that is there.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Headgate;
+use List::Util qw(sum0);
+use Test::More;
+use Upgrade;
+
+my $place = "$Headgate::root/build/former";
+my ($former) = glob "$place/*/headgated";
+plan skip_all => eval { Headgate::read_file("$place/why") } // 'make former-release was not run' if !$former;
+my ($version) = $former =~ m{/former/([\d.]+)-};
+
+my $upgrade = Upgrade::begin($former);
+my $cluster = $upgrade->{cluster};
+
+sub at { return $cluster->daemon($_[0])->client->command(@_[1 .. $#_]) }
+sub version { return $cluster->daemon($_[0])->client->fields('INFO', 'server')->{headgate_version} }
+
+# What is left of a quota of ann, as all daemons see it at last.
+my $left = 1000;
+sub all_see {
+    my ($what) = @_;
+    my @seen;
+    ok(Headgate::wait_until(20, sub {
+        @seen = map { $_->client->command(qw(PEEK user=ann SERVICE shop))->[2] } $upgrade->daemons;
+        return 3 == grep { $_ == $left } @seen;
+    }), "$what: all daemons count $left left of a quota") or diag("@seen");
+    return;
+}
+
+sub spend {
+    my ($what) = @_;
+    for my $name (@Upgrade::names) {
+        is(at($name, qw(CHECK user=ann SERVICE shop COST 10))->[0], 1, "$what: $name admits");
+        $left -= 10;
+    }
+    return all_see($what);
+}
+
+# A rule of one daemon is in force at the others.
+my $changes = 0;
+sub change {
+    my ($what, $name) = @_;
+    my $limit = 5 + ++$changes;
+    is(at($name, 'RULE', 'SET', "{id: r, service: shop, by: ip, algorithm: fixed_window, limit: $limit, window: 1h}"),
+       'OK', "$what: $name takes a rule");
+    my @got;
+    ok(Headgate::wait_until(20, sub {
+        @got = map { scalar eval { $_->client->command(qw(RULE GET shop r)) } // '' } $upgrade->daemons;
+        return 3 == grep { /\blimit: $limit\b/ } map { ref ? join ' ', map { $_ // '' } @$_ : $_ } @got;
+    }), "$what: all have it") or diag(explain(\@got));
+    return;
+}
+
+sub step {
+    my ($name, $program, $what) = @_;
+    $upgrade->go_over($name, $program, $what);
+    all_see("$what, at once");
+    spend($what);
+    return change($what, $name);
+}
+
+$upgrade->check('before');
+is(version($_), $version, "$_ is of $version") for @Upgrade::names;
+my $quota = '{id: q, service: shop, by: user, algorithm: quota, limit: 1000, window: year}';
+is(at('us-east', 'RULE', 'SET', $quota), 'OK', 'a quota');
+ok(Headgate::wait_until(20, sub {
+    my @seen = map { eval { $_->client->command(qw(PEEK user=ann SERVICE shop))->[2] } // 0 } $upgrade->daemons;
+    return 3 == grep { $_ == $left } @seen;
+}), 'which all have');
+spend('before');
+step($Upgrade::names[0], undef, 'upgraded 1 of 3');
+
+# What only this release knows: those of the former one go on without it, and have it once they are upgraded.
+my $fresh = '{id: fresh, service: shop, by: key, counts: bytes, algorithm: fixed_window, limit: 9, window: 1h}';
+is(at('us-east', 'RULE', 'SET', $fresh), 'OK', 'a rule that the former release does not know');
+change('beside it', 'us-east');
+sub rule { my ($daemon) = @_; return eval { $daemon->client->command(qw(RULE GET shop fresh)) } // '' }
+sub know { return scalar grep { rule($_) =~ /bytes/ } $upgrade->daemons }
+step($Upgrade::names[$_], undef, 'upgraded ' . ($_ + 1) . ' of 3') for 1 .. 2;
+ok(Headgate::wait_until(20, sub { know() == 3 }), 'all of this release have the rule');
+step($Upgrade::names[$_], $former, 'downgraded ' . ($_ + 1) . ' of 3') for 0 .. 2;
+is(version($_), $version, "$_ is of $version again") for @Upgrade::names;
+$upgrade->finish;
+
+done_testing();
