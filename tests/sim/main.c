@@ -71,12 +71,14 @@ static bool run_seed(const struct arguments *arguments, uint64_t seed)
         ask_keep_only(&sim->plan, arguments->only);
     if (arguments->edits)
         edit_draw(&sim->plan);
-    if (arguments->disks)
+    if (arguments->disks && !arguments->grants)
         disks_draw(&sim->plan);
     if (!arguments->early)
         plan_draw_late(&sim->plan);
     if (arguments->grants)
         rights_draw(&sim->plan, !arguments->mild);
+    if (arguments->disks && arguments->grants) /* disks hold spends of the limits that are drawn by now */
+        disks_draw(&sim->plan);
     if (arguments->odd)
         plan_draw_odd(&sim->plan);
     sim->verbose = arguments->verbose || arguments->trace;
