@@ -2,7 +2,7 @@
  * headgate rules lint: rules that are right and will surprise all the same, because several daemons share their limits.
  *
  * Two things surprise: a limit so small that a daemon's part of it is less than a burst, and an overshoot so large that
- * the worst moment is far beyond the limit. The shares are even, since no daemon is asked.
+ * the worst moment is far beyond the limit. The shares are even and daemons grant, since no daemon is asked.
  */
 #include "limit/limit.h"
 #include "operator/json.h"
@@ -134,6 +134,7 @@ static void lint_rule(struct lint *lint, const struct rule_list *list, const str
         rule = &joined;
     if (rule->mode == RULE_OFF || rule->mode == RULE_SHADOW)
         return;
+    lint->peers.grants = rule->algorithm != RULE_SLIDING_WINDOW;
     if (rule_reach(rule, &lint->peers, &sentence) != RULE_REACHES)
         say(lint, rule, "", sentence.text);
     lint_amount(lint, rule, "", "", &rule->amount);

@@ -178,7 +178,7 @@ ok($mixed->stop(10), 'they leave');
 
 # ---- where regions grant: a burst in one, costs above a share, a limit of which no share has a token ----
 
-my $granting = Headgate::cluster(limits => \@limits, grants => 'true');
+my $granting = Headgate::cluster(limits => \@limits);
 $granting->start;
 ok($granting->wait_met(10), 'three daemons see each other that grant') or diag map { $_->log } $granting->daemons;
 %client = map { $_ => $granting->daemon($_)->client } @names;
@@ -221,8 +221,7 @@ ok($granting->stop(10), 'they leave');
 
 # ---- one daemon grants nothing, as one of an earlier release would; then it does ----
 
-my $over = Headgate::cluster(limits => [@limits[0 .. 2]], grants => 'true',
-                             nodes => {'ap-south' => {grants => 'false'}});
+my $over = Headgate::cluster(limits => [@limits[0 .. 2]], nodes => {'ap-south' => {grants => 'false'}});
 $over->start;
 ok($over->wait_met(10), 'one of three daemons grants nothing') or diag map { $_->log } $over->daemons;
 my $of = $over->daemon('us-east')->client;

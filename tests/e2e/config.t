@@ -73,10 +73,13 @@ my $small = "node: a\nregion: x\nregions: [{name: x, weight: 0.9}, {name: y, wei
     . "peers: [{node: b, region: y, gossip: '127.0.0.1:1'}]\nlimits: [{name: d, capacity: 2, rate: 1/h, overshoot: ";
 my $since = 'since each uses its share of the limit: expected overshoot:';
 says(78, "$scratch/t.yaml:6: limits[0] 'd': a request of cost 1 is ever admitted at none of 2 daemons, $since "
-         . "10, or a capacity or burst of 11", 'a limit that admits nothing anywhere', '--check-config', '-c',
+         . "1, or a capacity or burst of 2", 'a limit that admits nothing anywhere', '--check-config', '-c',
      Headgate::write_file("$scratch/t.yaml", "${small}0}]\n" =~ s/capacity: 2/capacity: 1/r));
 ($status, $out, $err) = Headgate::run(10, $headgated, '--check-config', '-c',
                                       Headgate::write_file("$scratch/u.yaml", "${small}2}]\n"));
+is("$status$err", '0', 'what the daemons admit together, they grant each other');
+($status, $out, $err) = Headgate::run(10, $headgated, '--check-config', '-c',
+                                      Headgate::write_file("$scratch/u.yaml", "${small}2}]\ngrants: false\n"));
 is($status, 0, 'a limit that admits nothing in a small region is no mistake');
 is($err, "headgated: $scratch/u.yaml: limits[0] 'd': a request of cost 1 is ever admitted at 1 of 2 daemons only, "
          . "$since 9, or a capacity or burst of 9\n", 'but a warning');

@@ -15,7 +15,7 @@ my @limits = (
     {name => 'default', capacity => $capacity, rate => '1/h', overshoot => 0, patience => '5s', default => 'true'},
     {name => 'hasty', capacity => $capacity, rate => '1/h', overshoot => 0},
 );
-my $cluster = Headgate::cluster(limits => \@limits, grants => 'true', listen_http => 1);
+my $cluster = Headgate::cluster(limits => \@limits, listen_http => 1);
 $cluster->start;
 ok($cluster->wait_met(10), 'three daemons see each other') or diag map { $_->log } $cluster->daemons;
 my ($east, $west, $south) = $cluster->daemons;

@@ -72,6 +72,9 @@ my $uneven = file('uneven.yaml', "node: a\nregion: x\nregions: [{name: x, weight
     . "secret: none\npeers: [{node: b, region: y, gossip: '127.0.0.1:1'}]\n"
     . "limits: [{name: d, capacity: 100, rate: 1/s}]\n");
 ($status, $out, $err) = rules('check', '--config', $uneven, file('some.yaml', "{id: a, rate: 2/h, overshoot: 2}\n"));
+is("$status$err", '0', 'what daemons admit together is no mistake');
+$uneven = file('uneven.yaml', Headgate::read_file($uneven) . "grants: false\n");
+($status, $out, $err) = rules('check', '--config', $uneven, file('some.yaml', "{id: a, rate: 2/h, overshoot: 2}\n"));
 is($status, 0, 'what only some daemons admit is no mistake');
 like($err, qr/^headgate rules check: warning: rule default\/a: under rate .* at 1 of 2 daemons only/, 'but a warning');
 is($out, "1 rule is good\n", 'on stderr');

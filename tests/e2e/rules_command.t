@@ -179,11 +179,12 @@ ok(becomes($_, 'api/tried', $text =~ s/1000000/2000000/r), "$_->{name} is back")
 # ---- rules that are too small for three regions ----
 
 my $advice = qr/since each uses its share of the limit: expected overshoot: \d, or a capacity or burst of \d\n\z/;
-($status, $out, $err) = rules('apply', file('small.yaml', "- {id: small, service: few, rate: 1/h}\n"));
+($status, $out, $err) = rules('apply', file('small.yaml', "- {id: small, service: few, rate: 1/h, overshoot: 0}\n"));
 isnt($status, 0, 'apply of a rule that would admit nothing anywhere');
 like($err, qr/rule few\/small: under rate \(1\/h\) a request of cost 1 is ever admitted at none of 3 daemons, $advice/,
      '... is refused, with what to write instead');
-($status, $out, $err) = rules('apply', file('small.yaml', "- {id: small, service: few, rate: 1/h, mode: shadow}\n"));
+my $shadow = file('small.yaml', "- {id: small, service: few, rate: 1/h, overshoot: 0, mode: shadow}\n");
+($status, $out, $err) = rules('apply', $shadow);
 is("$status $out", "0 1 rule changed, 0 as before\n", 'apply of a shadow rule that admits nothing');
 like($err, qr/\Aheadgate rules apply: rule few\/small: under rate .* at none of 3 daemons, $advice/, '... warns of it');
 

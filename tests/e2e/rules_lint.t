@@ -26,7 +26,9 @@ is(linted("{id: a, rate: 5/m, overshoot: $better}"), "0 1 rule, 0 warnings for 3
    'not with what it says');
 like(linted('{id: a, rate: 1000/m, overshoot: 300%}'),
      qr/^1 default\/a: up to 4000 .* with overshoot: 100 up to 1100\n/, 'an overshoot beyond the limit');
-like(linted('{id: a, rate: 1/m}'), qr/^1 default\/a: .* at none of 3 daemons/, 'one that admits nothing');
+like(linted('{id: a, rate: 1/m, overshoot: 0}'), qr/^1 default\/a: .* at none of 3 daemons/, 'one that admits nothing');
+like(linted('{id: a, rate: 5/m, overshoot: 0}'), qr/^1 default\/a: each of 3 daemons may admit 1 of the 5 at once/,
+     'not one that daemons admit together');
 like(linted('{id: a, rate: 5/m, sync: budget}'),
      qr/^1 default\/a: each of 3 daemons may admit 1 of the 5, and no more/, 'parts that are small');
 like(linted('{id: a, rate: 5/m, sync: central}'),

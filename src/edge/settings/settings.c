@@ -61,6 +61,7 @@ static void set_defaults(struct settings *settings)
     node->message_max_bytes = DEFAULT_MESSAGE_MAX_BYTES;
     node->reservations_max = DEFAULT_RESERVATIONS;
     node->events_max = NODE_EVENTS_DEFAULT;
+    node->grants = true;
     node->rules = (struct rule_caps){NODE_SERVICES_MAX, SETTINGS_RULES, SETTINGS_SERVICE_RULES};
     settings->reservation_ttl_max_ns = HOUR;
     settings->max_connections = DEFAULT_MAX_CONNECTIONS;

@@ -210,7 +210,7 @@ static const struct mistake mistakes[] = {
      "- {name: few, capacity: 1, rate: 1/h, overshoot: 0, default: true}\n",
      "f:11: limits[1] 'few': a request of cost 1 is ever admitted at none of 2 daemons, since each uses its share "
      "of the "
-     "limit: expected overshoot: 2, or a capacity or burst of 3"},
+     "limit: expected overshoot: 1, or a capacity or burst of 2"},
     {LEAST "- {name: d, capacity: 1, rate: 1/s}\n",
      "f:4: limits[1].name is 'd': expected a name that limits[0] does not have already"},
     {LEAST "- {name: e, capacity: 1, rate: 1/s}\n",
@@ -387,7 +387,7 @@ static const char full[] =
     "3\n"
     "secret: \"it's: a #secret\"\npassword: '12345'\nlog_level: warning\ndebug: true\n"
     "state_dir: /srv/headgate\nstate_sync: full\nreservations: 0\nunlisted_peers: 3\n"
-    "unknown_service: open\ngrants: true\n"
+    "unknown_service: open\ngrants: false\n"
     "rules: {services: 7, rules: 70, service_rules: 60, service_keys: 1000}\n";
 
 static void accepts(void)
@@ -406,7 +406,7 @@ static void accepts(void)
     OK(settings.node.limits == &settings.limits && settings.limits.by_default == 0,
        "the only limit is the default");
 
-    OK(!settings.node.unknown_service_open && !settings.node.grants, "an unknown service is an error; no grants");
+    OK(!settings.node.unknown_service_open && settings.node.grants, "an unknown service is an error; peers grant");
     OK(settings.secret[0] == '\0' && !settings.secret_is_none, "alone, it needs no secret");
     OK_U64(settings.node.unlisted_max, 0, "nor takes strangers in");
     OK(parse(&settings, LEAST "secret: s\n", &error) && settings.node.unlisted_max == 8,
@@ -418,9 +418,9 @@ static void accepts(void)
 
     OK(parse(&settings,
              "node: a\nregion: x\nregions: [{name: x, weight: 0.9}, {name: y, weight: 0.1}]\n" PEER
-             "secret: none\nlimits: [{name: d, capacity: 2, rate: 1/h}]\n",
+             "secret: none\ngrants: false\nlimits: [{name: d, capacity: 2, rate: 1/h}]\n",
              &error),
-       "a limit that admits nothing in a small region: %s", error.text);
+       "without grants, a limit that admits nothing in a small region: %s", error.text);
     OK_STRING(
         settings.warning,
         "limits[0] 'd': a request of cost 1 is ever admitted at 1 of 2 daemons only, since each uses its share of "
@@ -455,7 +455,7 @@ static void accepts(void)
            settings.node.rules.service_rules_max == 60 && settings.service_keys_max == 1000 &&
            settings.node.reservations_max == 0 && settings.node.unlisted_max == 3,
        "what a service may have");
-    OK(settings.node.grants, "peers grant");
+    OK(!settings.node.grants, "peers grant nothing");
     OK(settings.node.unknown_service_open, "services without rules are open");
     OK(settings.max_connections == 77 && settings.threads == 3, "connections and threads");
     OK(settings.request_timeout_ns == 3000000000u && settings.auth_timeout_ns == 4000000000u &&

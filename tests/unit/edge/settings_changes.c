@@ -62,7 +62,7 @@ static void test_keys(void)
         {"interval: 100ms", "interval: 200ms", "; interval, silent_after"},
         {"threads: 1", "threads: 2", "; threads"},
         {"state_sync: normal", "state_sync: full", "; state_sync"},
-        {"grants: false", "grants: true", "; grants"},
+        {"grants: true", "grants: false", "; grants"},
         {"message_max: 1MiB", "message_max: 2MiB", "; message_max"},
         {"secret: a", "secrets: [a, b]\nhash_seed: a", "secret, secrets, hash_seed; "},
         {"secrets: [a, b]\nhash_seed: a", "secrets: [b, a]\nhash_seed: a", "secrets; "},
