@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "base/version.h"
 #include "commands/replay.h"
+#include "edge/clients/handed.h"
 #include "edge/process/clock.h"
 #include "edge/process/memory.h"
 #include "edge/process/sandbox.h"
@@ -69,9 +70,19 @@ static bool open_listeners(struct server *server, struct error *error)
                                                .grpc = settings->grpc_address,
                                                .grpc_tls = settings->grpc_tls_address,
                                                .grpc_options = grpc_options_of(settings)};
+    struct handed *handed = &server->handed;
+    if (!handed_open(handed, error))
+        return false;
+    const uint32_t handed_count = handed->count;
+    options.handed = handed;
     json_arena_prepare(hash_64(&settings->node.hash_key, "json", 4));
-    return worker_listen(&server->worker, &options, &addresses, NULL, error) &&
-           worker_threads_listen(&server->worker_threads, &options, &addresses, &server->worker, error);
+    const bool good = worker_listen(&server->worker, &options, &addresses, NULL, error) &&
+                      worker_threads_listen(&server->worker_threads, &options, &addresses, &server->worker, error);
+    struct error left;
+    const bool all_taken = handed_close(handed, good ? error : &left);
+    if (good && all_taken && handed_count > 0)
+        log_write(&server->log, LOG_LEVEL_INFO, "sockets of the service manager: %u", handed_count);
+    return good && all_taken;
 }
 
 static bool open_transport(struct server *server, struct error *error)

@@ -7,6 +7,7 @@
 
 #include "cluster/node.h"
 #include "commands/refusals.h"
+#include "edge/clients/handed.h"
 #include "edge/clients/tls.h"
 #include "edge/peers/transport.h"
 #include "edge/peers/transport_tls.h"
@@ -38,6 +39,7 @@ struct server {
     struct users *users;             /* of the config; NULL: there are none */
     struct tls *tls;                 /* of all ports that speak it; NULL: none does */
     struct transport_tls *peers_tls; /* of peers; NULL: they speak in clear */
+    struct handed handed; /* sockets of the service manager, while the workers begin to listen */
     struct worker worker;
     struct worker_threads worker_threads;
     struct commands_worker_threads serving; /* the commands of all workers */

@@ -169,7 +169,8 @@ bool worker_threads_listen(struct worker_threads *worker_threads, const struct l
 {
     struct listener_options own = *options;
     for (uint32_t i = 0; i < worker_threads->count; i++) {
-        own.id_first = options->id_first + worker_threads->worker_thread[i].worker.thread;
+        own.thread = worker_threads->worker_thread[i].worker.thread;
+        own.id_first = options->id_first + own.thread;
         if (!worker_listen(&worker_threads->worker_thread[i].worker, &own, addresses, first, error))
             return false;
     }

@@ -15,6 +15,7 @@ package Headgate;
 use strict;
 use warnings;
 use Cwd qw(abs_path);
+use Fcntl ();
 use File::Basename qw(dirname);
 use File::Temp qw(tempdir);
 use IO::Socket::INET;
@@ -148,12 +149,24 @@ sub run {
     return ($ended ? ($status & 127 ? 128 + ($status & 127) : $status >> 8) : -1, read_file($out), read_file($err));
 }
 
+# Sockets that the next programs get as of a service manager (LISTEN_FDS), from descriptor 3 on.
+our @handed;
+
+sub hand_over {
+    my @copies = map { fcntl($_, Fcntl::F_DUPFD(), 64) // POSIX::_exit(126) } @handed;
+    POSIX::dup2($copies[$_], 3 + $_) for 0 .. $#copies;
+    POSIX::close($_) for @copies;
+    @ENV{qw(LISTEN_FDS LISTEN_PID)} = (scalar @handed, $$);
+    return;
+}
+
 # Starts a program with its output in files; it is killed when the test ends.
 sub spawn {
     my ($out, $err, @command) = @_;
     my $pid = fork // die "fork: $!";
     if ($pid == 0) {
         $SIG{$_} = 'DEFAULT' for qw(INT TERM HUP);
+        hand_over() if @handed;
         open STDIN, '<', '/dev/null' and open STDOUT, '>>', $out and open STDERR, '>>', $err
             and exec { $command[0] } @command;
         POSIX::_exit(127);

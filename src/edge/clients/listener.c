@@ -7,6 +7,7 @@
 #include "base/host_port.h"
 #include "base/metric.h"
 #include "edge/clients/connection.h"
+#include "edge/clients/handed.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
@@ -17,9 +18,11 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 enum {
     BACKLOG = 511,
+    HANDED_BACKLOG = 65535, /* a queue that lives on while no daemon runs; the system cuts it to its own bound */
     /* slots of connections that are refused; while none is free, further clients wait unaccepted */
     SPARE_CONNECTIONS = 16,
     OTHER_DESCRIPTORS = 1024, /* descriptors of peers, files and the loop itself */
@@ -211,6 +214,30 @@ static int share_port(const uv_tcp_t *socket)
     return failed;
 }
 
+/* A socket in the next place of the listener, which listens already if it was handed over. */
+static int make_socket(struct listener *listener, const struct sockaddr *address, const struct service *service,
+                       bool *was_handed)
+{
+    uv_tcp_t *socket = &listener->sockets[listener->socket_count];
+    const int fd = listener->options.handed != NULL
+                       ? handed_take(listener->options.handed, address, listener->options.thread)
+                       : -1;
+    if (fd == -2)
+        return uv_translate_sys_error(errno);
+    *was_handed = fd >= 0;
+    int failed = *was_handed ? uv_tcp_init(listener->loop, socket)
+                             : uv_tcp_init_ex(listener->loop, socket, address->sa_family);
+    if (failed == 0) {
+        socket->data = listener;
+        listener->handles_open++;
+        listener->socket_service[listener->socket_count++] = *service;
+        failed = *was_handed ? uv_tcp_open(socket, fd) : 0;
+    }
+    if (failed != 0 && *was_handed)
+        (void)close(fd);
+    return failed;
+}
+
 /*
  * Binds and listens, or returns libuv's error. A socket that failed is closed, and its place is
  * lost. The first socket of an address permits others only once it listens: so it fails if another
@@ -220,12 +247,12 @@ static int listen_on(struct listener *listener, const struct sockaddr *address, 
                      bool first)
 {
     uv_tcp_t *socket = &listener->sockets[listener->socket_count];
-    int failed = uv_tcp_init_ex(listener->loop, socket, address->sa_family);
+    bool was_handed = false;
+    int failed = make_socket(listener, address, service, &was_handed);
     if (failed != 0)
         return failed;
-    socket->data = listener;
-    listener->handles_open++;
-    listener->socket_service[listener->socket_count++] = *service;
+    if (was_handed)
+        return uv_listen((uv_stream_t *)socket, HANDED_BACKLOG, on_connection);
     if (!first)
         failed = share_port(socket);
     if (failed == 0)

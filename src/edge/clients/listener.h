@@ -128,6 +128,8 @@ struct service {
     const char *no_password; /* the client did not show in time who it is */
 };
 
+struct handed;
+
 struct listener_options {
     uint32_t connections_max; /* a further client gets an error and is closed */
     /* bytes of all buffers that connections hold; a connection that needs more is closed */
@@ -163,6 +165,9 @@ struct listener_options {
         *connected;
     uint64_t id_first, id_step; /* ids are id_first, id_first + id_step and so on */
     bool shares_port;           /* other listeners may share the port */
+    /* sockets that listen already, used where their address is asked for; NULL: there are none */
+    struct handed *handed;
+    uint32_t thread; /* the number of this listener among those of the same addresses, from 0 */
 };
 
 #define LISTENER_OPTIONS_DEFAULT                                                                                   \

@@ -1,0 +1,107 @@
+#!/usr/bin/perl
+# Sockets of a service manager: clients that connect all the time see no refused connection while a daemon restarts.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Errno qw(ECONNREFUSED);
+use Headgate;
+use IO::Socket::INET;
+use POSIX ();
+use Test::More;
+
+my $daemon = Headgate::cluster(regions => ['here'], threads => 2, listen_http => 1)->daemon('here');
+my $port = $daemon->{ports}{clients};
+
+sub socket_for {
+    my (%options) = @_;
+    my @common = (Listen => 4096, LocalAddr => '127.0.0.1', ReuseAddr => 1);
+    return IO::Socket::INET->new(@common, %options) // die "listen: $!";
+}
+
+# A client that connects anew for each request, until the file $stop is there: it says how often it was refused,
+# answered, and left without an answer.
+sub client {
+    my ($stop, $out) = @_;
+    my $pid = fork // die "fork: $!";
+    return $pid if $pid;
+    my ($refused, $answered, $cut) = (0, 0, 0);
+    while (!-e $stop) {
+        my $socket = IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port", Timeout => 20);
+        if (!$socket) {
+            $refused++ if $! == ECONNREFUSED;
+            $cut++ if $! != ECONNREFUSED;
+            next;
+        }
+        local $SIG{PIPE} = 'IGNORE';
+        syswrite $socket, "CAN_ACCESS client\r\n";
+        my $line = readline $socket;
+        defined $line && $line =~ /^:[01]/ ? $answered++ : $cut++;
+    }
+    Headgate::write_file($out, "$refused $answered $cut");
+    POSIX::_exit(0);
+}
+
+# What three clients saw of so many restarts.
+sub restarts {
+    my ($count) = @_;
+    my $place = Headgate::scratch() . "/restarts-" . scalar(@Headgate::handed);
+    my ($stop, @out) = ("$place.stop", map { "$place.$_" } 1 .. 3);
+    my @pids = map { client($stop, $_) } @out;
+    my $served = sub { $daemon->client->fields('INFO', 'clients')->{total_commands_processed} };
+    for my $round (1 .. $count) {
+        Headgate::wait_until(20, sub { $served->() > 200 });
+        is($daemon->stop(20), 0, "restart $round: it leaves");
+        $daemon->start(20);
+    }
+    Headgate::wait_until(20, sub { $served->() > 200 });
+    Headgate::write_file($stop, '');
+    waitpid $_, 0 for @pids;
+    my @sum = (0, 0, 0);
+    for my $out (@out) {
+        my @seen = split / /, Headgate::read_file($out);
+        $sum[$_] += $seen[$_] for 0 .. 2;
+    }
+    return @sum;
+}
+
+$daemon->start;
+my ($refused, $answered, $cut) = restarts(1);
+cmp_ok($refused, '>', 0, "without such sockets a restart refuses some: $refused of " . ($refused + $answered + $cut));
+is($daemon->stop(20), 0, 'it leaves');
+
+@Headgate::handed = (socket_for(LocalPort => $port), socket_for(LocalPort => $daemon->{ports}{http}));
+$daemon->start;
+like($daemon->log, qr/ info sockets of the service manager: 2$/m, 'it says how many it was given');
+is($daemon->client->command('RULE', 'SET', '{id: q, service: s, by: user, algorithm: quota, limit: 9, window: year}'),
+   'OK', 'a quota');
+is($daemon->client->command('CHECK', qw(user=a SERVICE s COST 4))->[2], 5, 'some of it is used');
+($refused, $answered, $cut) = restarts(3);
+is($refused, 0, 'with such sockets no connection is refused in three restarts');
+cmp_ok($answered, '>', 500, "under load: $answered requests were answered, $cut cut off");
+is($daemon->client->command('PEEK', qw(user=a SERVICE s))->[2], 5, 'the quota goes on');
+my $threads = $daemon->client->fields('INFO', 'clients');
+is(scalar(grep { ($threads->{"thread_$_"} // '') =~ /,total_commands_processed=[1-9]/ } 0, 1), 2, 'both threads serve')
+    or diag(explain($threads));
+is($daemon->stop(20), 0, 'it leaves');
+
+# ---- mistakes ----
+sub start_fails {
+    my ($sentence, $what) = @_;
+    my $before = length $daemon->log;
+    $daemon->spawn;
+    is($daemon->wait_end(20), 78, "$what: status 78");
+    like(substr($daemon->log, $before), $sentence, 'with a sentence');
+    return;
+}
+my $other = socket_for();
+push @Headgate::handed, $other;
+my $address = '127.0.0.1:' . $other->sockport;
+start_fails(qr/^headgated: the service manager hands over a socket for \Q$address\E: expected one for an address of /m,
+            'a socket that nobody asked for');
+open my $file, '<', '/dev/null' or die $!;
+@Headgate::handed = ($file);
+start_fails(qr/^headgated: descriptor 3, which the service manager hands over, is no TCP socket that listens: /m,
+            'something else');
+
+done_testing();
