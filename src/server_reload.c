@@ -9,8 +9,10 @@
 #include "edge/process/clock.h"
 #include "edge/settings/settings_tls.h"
 
+#include <errno.h>
 #include <sodium.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sysexits.h>
 
 #define SECOND_NS ((uint64_t)1000000000)
@@ -107,6 +109,17 @@ static void tell(struct server *server, const char *why, const struct settings_c
     server_tell_certificates(server);
 }
 
+/* The right to the file itself is not what is missing, perhaps. */
+static void tell_fence(struct server *server, const char *why, const struct error *error)
+{
+    if (server->sandbox.files && strstr(error->text, strerror(EACCES)) != NULL)
+        log_write(
+            &server->log, LOG_LEVEL_INFO,
+            "%s: the sandbox lets a running daemon read only /etc, and the directories of the config and of the "
+            "files that it named at the start: another place needs a restart",
+            why);
+}
+
 bool server_reload(struct server *server, const char *why, struct reload_report *report, struct error *error)
 {
     if (server->leaving || server->ending)
@@ -124,6 +137,7 @@ bool server_reload(struct server *server, const char *why, struct reload_report 
         tell(server, why, &report->changes);
     } else {
         log_write(&server->log, LOG_LEVEL_WARNING, "%s: nothing is changed: %s", why, error->text);
+        tell_fence(server, why, error);
     }
     metric_set(&server->config_reads.failed, !good);
     if (good)

@@ -159,6 +159,7 @@ static void set_commands(struct server *server, const char *config_path)
         .version = HEADGATE_VERSION,
         .config_path = config_path,
         .config_reads = &server->config_reads,
+        .sandbox = &server->sandbox,
         .password = settings->password[0] ? settings->password : NULL,
         .users = server->users,
         .reservation_ttl_max_ms = (uint32_t)(settings->reservation_ttl_max_ns / MILLISECOND_NS),
@@ -265,6 +266,7 @@ static void enter_sandbox(struct server *server)
         return;
     switch (sandbox_enter()) {
     case SANDBOX_ON:
+        server->sandbox.calls = true;
         log_write(&server->log, LOG_LEVEL_DEBUG,
                   "sandbox: what the daemon has no use for, the kernel refuses it now");
         break;
@@ -285,6 +287,8 @@ static bool start(struct server *server, const char *config_path, struct error *
     if (!persist_find(&server->persist, server->settings, error))
         return false;
     persist_settle_seed(&server->persist, server->settings);
+    if (!server_build_fence(server, error))
+        return false;
     if ((settings_has_tls(server->settings) &&
          !settings_tls_open(server->settings, config_path, &server->tls, error)) ||
         (settings_has_peers_tls(server->settings) &&

@@ -33,6 +33,7 @@ struct server {
     struct settings *settings;
     const char *config_path;
     struct config_reads config_reads;
+    struct sandboxed sandbox; /* changes only before the process serves */
     struct log log;
     struct journal *journal;         /* of refusals; NULL: none is written, as the next */
     struct refusals *refusals;       /* what the workers share of it */
@@ -122,6 +123,11 @@ bool server_reload(struct server *server, const char *why, struct reload_report 
 bool server_on_reload(void *context, struct reload_report *report, struct error *error);
 /* Says so if a certificate of the daemon ends soon. */
 void server_tell_certificates(struct server *server);
+
+/* ---- server_fence.c ---- */
+
+/* Keeps other files from the process, if its config asks for that. Must be called before there are other threads. */
+bool server_build_fence(struct server *server, struct error *error);
 
 /* ---- server_signals.c ---- */
 

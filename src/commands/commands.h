@@ -159,6 +159,12 @@ struct config_reads {
     uint64_t success_s; /* the last time that it was not, since 1970 */
 };
 
+/* What the kernel refuses the process by its own wish. */
+struct sandboxed {
+    bool calls; /* system calls that it has no use for */
+    bool files; /* files that it has no use for */
+};
+
 struct commands {
     /*
      * The composition sets these before the first call. It owns everything that the pointers point
@@ -171,6 +177,7 @@ struct commands {
     const char *version;                     /* of the program: "1.2.3" */
     const char *config_path;                 /* for INFO; may be NULL */
     const struct config_reads *config_reads; /* for INFO and /metrics; may be NULL */
+    const struct sandboxed *sandbox;         /* for INFO; may be NULL */
     const char *password;                    /* of user_default; NULL: there is none */
     const struct users *users;               /* NULL: there are none. Without both, every client is user_default */
     uint32_t reservation_ttl_max_ms;         /* the longest time of RESERVE and RENEW; 0: COMMAND_TTL_MAX_MS */

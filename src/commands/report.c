@@ -51,6 +51,10 @@ static void print_server(const struct report *report)
         field_number(output, "config_last_reload_successful", !metric_get(&commands->config_reads->failed));
         field_number(output, "config_last_reload_success_time", metric_get(&commands->config_reads->success_s));
     }
+    if (commands->sandbox != NULL) {
+        field_text(output, "sandbox_calls", commands->sandbox->calls ? "on" : "off");
+        field_text(output, "sandbox_files", commands->sandbox->files ? "on" : "off");
+    }
     field_number(output, "debug", commands->debug);
     if (commands->tls != NULL)
         field_number(output, "certificate_ends", tls_ends_s(commands->tls));

@@ -3,8 +3,7 @@
  *
  * The one idea: a daemon that serves makes threads, sockets and files of its own, and never another
  * program or user. What only an intruder would ask the kernel for ends the process; what the daemon
- * merely has no use for fails. It holds for all threads, and cannot be undone. Files are not kept from
- * being read: the config, which may be read again, may name any.
+ * merely has no use for fails. It holds for all threads, and cannot be undone. Files are fence.h's.
  */
 #ifndef HEADGATE_EDGE_PROCESS_SANDBOX_H
 #define HEADGATE_EDGE_PROCESS_SANDBOX_H
