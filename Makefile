@@ -10,6 +10,7 @@
 #   make e2e          real processes       make sim-canary   planted bugs that it must find
 #   make fuzz         fuzz the decoders    make tidy         source rules, clang-tidy, cppcheck
 #   make model        the model of a takeover, tried whole: some minutes
+#   make wan          what three regions admit over an emulated wide area network: a table, some minutes
 #   make pictures     the pictures of the dashboard in docs/pictures, anew
 #   make compose-check    three regions as containers (skips where no engine can be started)
 #   make package-check    the Debian packages in a clean Debian: install, run, remove, purge
@@ -255,6 +256,13 @@ $(B)/tests/sim: $(patsubst %.c,$(O)/%.o,$(wildcard tests/sim/*.c)) $(TEST_LIB) $
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
 
+# A wide area network and a judge of what is admitted in it.
+WAN := $(B)/tests/wan/relay $(B)/tests/wan/ask
+$(WAN): $(B)/tests/wan/%: $(O)/tests/wan/%.o
+	$(SAY) LD $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ -lm
+
 MODEL := $(B)/tests/model/model
 $(MODEL): $(patsubst %.c,$(O)/%.o,$(wildcard tests/model/*.c))
 	$(SAY) LD $@
@@ -378,8 +386,15 @@ sim-canary:
 model: $(MODEL)
 	$(MODEL)
 
-e2e: all $(PEERS) former-release
+e2e: all $(PEERS) $(WAN) former-release
 	prove tests/e2e/*.t
+
+# Real daemons, each region in a network namespace: what they admit, judged from outside, next to one bucket. Needs root.
+.PHONY: wan
+wan:
+	@.ci/deps build
+	@$(SUBMAKE) -s all $(WAN)
+	@tests/wan/figures
 
 tidy:
 	HEADGATE_TIDY_STATES=225000 prove -j2 tests/tidy/*.t
@@ -416,7 +431,7 @@ TSAN := $(patsubst %.c,build/tsan/%,$(wildcard tests/unit/base/gate.c tests/unit
 
 # The end-to-end tests again, with daemons under ASan and UBSan; not those that measure speed or
 # compile, nor what runs with TSan.
-E2E_ASAN := $(patsubst %,build/asan/%,$(filter-out %/dashboard.t %/docs.t %/failover.t %/floods.t %/integrations.t %/kubernetes.t %/library.t %/load.t %/threads.t %/up.t %/upgrade_former.t,$(wildcard tests/e2e/*.t)))
+E2E_ASAN := $(patsubst %,build/asan/%,$(filter-out %/dashboard.t %/docs.t %/failover.t %/floods.t %/integrations.t %/kubernetes.t %/library.t %/load.t %/threads.t %/up.t %/upgrade_former.t %/wan.t,$(wildcard tests/e2e/*.t)))
 # And with TSan what makes several threads of a daemon work.
 E2E_TSAN := build/tsan/tests/e2e/threads.t
 build/asan/tests/e2e/%.t build/tsan/tests/e2e/%.t: tests/e2e/%.t
@@ -427,7 +442,7 @@ build/asan/tests/e2e/%.t build/tsan/tests/e2e/%.t: tests/e2e/%.t
 CHECK_FLAVOURS := $(patsubst %,check-build-%,release asan clang tsan debug)
 .PHONY: check-build $(CHECK_FLAVOURS)
 check-build: $(CHECK_FLAVOURS)
-check-build-release: goals := all test-programs $(PEERS) former-release
+check-build-release: goals := all test-programs $(PEERS) $(WAN) former-release
 check-build-asan: goals := all test-programs $(E2E_ASAN) $(patsubst build/release/%,build/asan/%,$(PEERS))
 check-build-clang: goals := all build/clang/tests/sim test-sources
 check-build-tsan: goals := $(TSAN) $(E2E_TSAN) build/tsan/headgated build/tsan/headgate
