@@ -47,6 +47,11 @@
     X(CAPACITY, "capacity", "n", "judge by this capacity, ...")                                                    \
     X(LIMIT_RATE, "limit-rate", "r", "... this rate (100/s) ...")                                                  \
     X(DECLARED, "declared", "n|n%", "... and this overshoot; default of all three: what the first daemon says")    \
+    X(USER, "user", "name", "who asks; the secret is $HEADGATE_PASSWORD")                                          \
+    X(TLS, "tls", NULL, "asks over TLS")                                                                           \
+    X(CACERT, "cacert", "file", "... of daemons that these authorities sign; default: those of the system")        \
+    X(CERT, "cert", "file", "... with this certificate, where a daemon wants one")                                 \
+    X(CERT_KEY, "cert-key", "file", "... and its key")                                                             \
     X(EXPECT_BOUND, "expect-bound", NULL, "exit with 1 if any key was certainly granted more than declared")       \
     X(NO_ACCURACY, "no-accuracy", NULL, "do not judge, only measure: a little faster with many keys")              \
     X(SEED, "seed", "n", "draw the same keys (and their default names) again; default: at random")                 \
@@ -181,19 +186,22 @@ static bool *flag_of(struct load_options *options, enum option_id option)
     const struct {
         enum option_id option;
         bool *flag;
-    } flags[] = {{OPTION_IN_ORDER, &options->in_order},
-                 {OPTION_POISSON, &options->poisson},
-                 {OPTION_BUSY, &options->busy},
-                 {OPTION_EXPECT_BOUND, &options->expect_bound},
-                 {OPTION_NO_ACCURACY, &options->no_accuracy},
-                 {OPTION_JSON, &options->json},
-                 {OPTION_HISTOGRAM, &options->histogram},
-                 {OPTION_QUIET, &options->quiet},
-                 {OPTION_PROGRESS, &options->progress}};
+    } flags[] = {{OPTION_IN_ORDER, &options->in_order}, {OPTION_POISSON, &options->poisson},
+                 {OPTION_BUSY, &options->busy},         {OPTION_EXPECT_BOUND, &options->expect_bound},
+                 {OPTION_TLS, &options->access.tls},    {OPTION_NO_ACCURACY, &options->no_accuracy},
+                 {OPTION_JSON, &options->json},         {OPTION_HISTOGRAM, &options->histogram},
+                 {OPTION_QUIET, &options->quiet},       {OPTION_PROGRESS, &options->progress}};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
         if (flags[i].option == option)
             return flags[i].flag;
     return NULL;
+}
+
+/* --key is a key to ask for here, so that of a certificate has another name than elsewhere. */
+static bool take_access(struct command_access *access, enum option_id option, const char *value)
+{
+    command_access_take(access, option == OPTION_CERT_KEY ? "key" : specs[option].name, value);
+    return true;
 }
 
 /* False: the value is invalid, and stderr says so. */
@@ -246,12 +254,18 @@ static bool take_option(struct load_options *options, enum option_id option, con
         return take_limit_rate(options, value);
     case OPTION_DECLARED:
         return take_declared(options, value);
+    case OPTION_USER:
+    case OPTION_CACERT:
+    case OPTION_CERT:
+    case OPTION_CERT_KEY:
+        return take_access(&options->access, option, value);
     case OPTION_SEED:
         return take_count(option, value, 0, UINT64_MAX, &options->seed);
     case OPTION_IN_ORDER:
     case OPTION_POISSON:
     case OPTION_BUSY:
     case OPTION_EXPECT_BOUND:
+    case OPTION_TLS:
     case OPTION_NO_ACCURACY:
     case OPTION_JSON:
     case OPTION_HISTOGRAM:
@@ -268,6 +282,18 @@ static bool contradiction(const char *sentence)
 {
     fprintf(stderr, "headgate load: %s\n", sentence);
     return false;
+}
+
+static bool access_fits(const struct command_access *access)
+{
+    const char *password = getenv("HEADGATE_PASSWORD");
+    if (!access->tls && (access->ca || access->certificate || access->key))
+        return contradiction("--cacert, --cert and --cert-key have no effect without --tls");
+    if (!access->certificate != !access->key)
+        return contradiction("--cert and --cert-key belong together");
+    if (access->user && (!password || !password[0]))
+        return contradiction("--user needs the user's secret in $HEADGATE_PASSWORD");
+    return true;
 }
 
 /* Fills in defaults and refuses options that exclude each other. */
@@ -291,6 +317,8 @@ static bool complete(struct load_options *options)
         return contradiction("--expect-bound cannot be judged with --no-accuracy or with more than 1,000,000 keys");
     if ((uint64_t)options->connections * options->target_count > LOAD_CONNECTIONS_MAX)
         return contradiction("too many connections: at most 4096 to all targets together");
+    if (!access_fits(&options->access))
+        return false;
     if (options->keys == 0)
         options->keys = 1;
     if (options->pipeline == 0 && options->burst) {

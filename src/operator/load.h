@@ -17,6 +17,7 @@
 #include "base/zipf.h"
 #include "limit/accuracy.h"
 #include "limit/named_limit.h"
+#include "operator/command.h"
 #include "wire/reply.h"
 
 #include <stdbool.h>
@@ -58,6 +59,7 @@ struct load_options {
     enum load_command command;
     const char *send; /* LOAD_SEND: the words of the request */
     const char *rule;
+    struct command_access access;
     uint64_t burst; /* requests to each target, once; 0: no burst */
     uint64_t seed;
     bool json, histogram, quiet, progress, expect_bound, no_accuracy;
@@ -75,10 +77,12 @@ struct load_request {
 
 struct load_connection {
     struct load_target *target;
-    int fd;        /* -1: not connected */
-    bool ready;    /* the connection is made */
-    bool writing;  /* the socket is full: wait until it is writable */
-    uint32_t skip; /* replies still to come that belong to no request but to AUTH */
+    int fd;                 /* -1: not connected */
+    bool ready;             /* the connection is made */
+    bool greets;            /* it is made but for the handshake of TLS */
+    struct client_tls *tls; /* NULL: it speaks in clear */
+    bool writing;           /* the socket is full: wait until it is writable */
+    uint32_t skip;          /* replies still to come that belong to no request but to AUTH */
     uint64_t retry_ns;
     uint64_t burst_left;
     char *output;
@@ -91,6 +95,7 @@ struct load_connection {
 
 struct load_target {
     const char *name;
+    char host[LOAD_ADDRESS_BYTES]; /* of the name */
     struct sockaddr_storage address;
     socklen_t address_size;
     struct load_connection *connection;
@@ -145,6 +150,18 @@ struct load {
  * than 0 was explained on stderr. */
 int load_open(struct load *load);
 void load_close(struct load *load);
+
+/* ---- load_stream.c ---- */
+
+/* Makes room for the connection's TLS, if it is to speak it; false: memory is short, or a file is wrong. */
+bool load_stream_init(const struct load *load, struct load_connection *connection);
+void load_stream_close(struct load_connection *connection);
+/* As send(2) and recv(2) without waiting; after -1, load_stream_sentence says why. */
+ssize_t load_stream_send(struct load_connection *connection, const char *data, size_t size);
+ssize_t load_stream_receive(struct load_connection *connection, char *data, size_t room);
+const char *load_stream_sentence(const struct load_connection *connection);
+/* Bytes have come that no event of epoll will tell of. */
+bool load_stream_holds(const struct load_connection *connection);
 
 /* ---- load_connection.c ---- */
 

@@ -2,6 +2,7 @@
  * One connection of the load: connecting, filling in and sending requests, matching replies to
  * them.
  */
+#include "edge/library/client_tls.h"
 #include "edge/process/clock.h"
 #include "operator/load.h"
 
@@ -51,9 +52,11 @@ static void drop(struct load *load, struct load_connection *connection, const ch
     }
     if (connection->ready)
         load->ready_count--;
+    if (connection->tls != NULL)
+        client_tls_end(connection->tls);
     (void)close(connection->fd); /* closing the descriptor removes it from epoll */
     connection->fd = -1;
-    connection->ready = false;
+    connection->ready = connection->greets = false;
     connection->head = connection->count = connection->skip = 0;
     connection->output_start = connection->output_end = connection->input_end = 0;
     connection->retry_ns = load_now(load) + RETRY_NS;
@@ -80,6 +83,47 @@ void load_connection_begin(struct load *load, struct load_connection *connection
     watch(load, connection, EPOLL_CTL_ADD, true);
 }
 
+/* The first request says who asks, where a password is given. */
+static void say_who(const struct load *load, struct load_connection *connection)
+{
+    const char *password = getenv("HEADGATE_PASSWORD"), *user = load->options.access.user;
+    if (!password || !password[0] || strlen(password) + (user ? strlen(user) : 0) >= LOAD_REQUEST_BYTES / 2)
+        return;
+    const int size =
+        user ? snprintf(connection->output, LOAD_REQUEST_BYTES, "*3\r\n$4\r\nAUTH\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n",
+                        strlen(user), user, strlen(password), password)
+             : snprintf(connection->output, LOAD_REQUEST_BYTES, "*2\r\n$4\r\nAUTH\r\n$%zu\r\n%s\r\n",
+                        strlen(password), password);
+    connection->output_end = (size_t)size;
+    connection->skip = 1;
+}
+
+static void become_ready(struct load *load, struct load_connection *connection)
+{
+    connection->greets = false;
+    connection->ready = true;
+    load->ready_count++;
+    if (load->sending)
+        connection->target->reconnects++;
+    say_who(load, connection);
+    watch(load, connection, EPOLL_CTL_MOD, false);
+}
+
+static void greet(struct load *load, struct load_connection *connection)
+{
+    switch (client_tls_greet(connection->tls)) {
+    case CLIENT_TLS_DONE:
+        become_ready(load, connection);
+        return;
+    case CLIENT_TLS_AGAIN:
+        watch(load, connection, EPOLL_CTL_MOD, client_tls_writes(connection->tls));
+        return;
+    case CLIENT_TLS_FAILED:
+        drop(load, connection, client_tls_sentence(connection->tls));
+        return;
+    }
+}
+
 static void finish_connecting(struct load *load, struct load_connection *connection)
 {
     int failed = 0;
@@ -90,17 +134,16 @@ static void finish_connecting(struct load *load, struct load_connection *connect
         drop(load, connection, strerror(failed));
         return;
     }
-    connection->ready = true;
-    load->ready_count++;
-    if (load->sending)
-        connection->target->reconnects++;
-    const char *password = getenv("HEADGATE_PASSWORD");
-    if (password && password[0] && strlen(password) < LOAD_REQUEST_BYTES / 2) {
-        connection->output_end = (size_t)snprintf(connection->output, LOAD_REQUEST_BYTES,
-                                                  "*2\r\n$4\r\nAUTH\r\n$%zu\r\n%s\r\n", strlen(password), password);
-        connection->skip = 1;
+    if (connection->tls == NULL) {
+        become_ready(load, connection);
+        return;
     }
-    watch(load, connection, EPOLL_CTL_MOD, false);
+    if (!client_tls_begin(connection->tls, connection->fd, connection->target->host)) {
+        drop(load, connection, client_tls_sentence(connection->tls));
+        return;
+    }
+    connection->greets = true;
+    greet(load, connection);
 }
 
 /* ---- requests ---- */
@@ -151,8 +194,8 @@ void load_connection_request(struct load *load, struct load_connection *connecti
 void load_connection_flush(struct load *load, struct load_connection *connection)
 {
     while (connection->output_start < connection->output_end) {
-        ssize_t sent = send(connection->fd, connection->output + connection->output_start,
-                            connection->output_end - connection->output_start, MSG_NOSIGNAL);
+        ssize_t sent = load_stream_send(connection, connection->output + connection->output_start,
+                                        connection->output_end - connection->output_start);
         if (sent < 0 && errno == EINTR)
             continue;
         if (sent < 0 && errno == EAGAIN) {
@@ -160,8 +203,8 @@ void load_connection_flush(struct load *load, struct load_connection *connection
                 watch(load, connection, EPOLL_CTL_MOD, true);
             return;
         }
-        if (sent < 0) {
-            drop(load, connection, strerror(errno));
+        if (sent <= 0) {
+            drop(load, connection, sent < 0 ? load_stream_sentence(connection) : "the connection was closed");
             return;
         }
         connection->output_start += (size_t)sent;
@@ -250,12 +293,12 @@ static bool take_replies(struct load *load, struct load_connection *connection, 
 
 static void receive(struct load *load, struct load_connection *connection)
 {
-    ssize_t got = recv(connection->fd, connection->input + connection->input_end,
-                       LOAD_INPUT_BYTES - connection->input_end, 0);
+    ssize_t got = load_stream_receive(connection, connection->input + connection->input_end,
+                                      LOAD_INPUT_BYTES - connection->input_end);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (got <= 0) {
-        drop(load, connection, got < 0 ? strerror(errno) : "the connection was closed");
+        drop(load, connection, got < 0 ? load_stream_sentence(connection) : "the connection was closed");
         return;
     }
     /* The clock is read after the socket: every reply was made before this time. */
@@ -279,11 +322,14 @@ void load_connection_event(struct load *load, struct load_connection *connection
     if (connection->fd < 0)
         return;
     if (!connection->ready) {
-        finish_connecting(load, connection);
+        (connection->greets ? greet : finish_connecting)(load, connection);
         return;
     }
     if (events & EPOLLOUT)
         load_connection_flush(load, connection);
-    if (connection->fd >= 0 && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
+    if (connection->fd < 0 || !(events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
+        return;
+    do
         receive(load, connection);
+    while (connection->fd >= 0 && load_stream_holds(connection));
 }

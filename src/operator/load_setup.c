@@ -2,11 +2,13 @@
  * Prepares a load: learns the limit and the addresses, builds the request with holes for the digits
  * of keys, allocates.
  */
+#include "base/host_port.h"
 #include "base/units.h"
 #include "edge/process/clock.h"
 #include "operator/command.h"
 #include "operator/load.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -112,12 +114,14 @@ static int find_targets(struct load *load)
     for (uint32_t t = 0; t < load->options.target_count; t++) {
         struct load_target *target = &load->target[t];
         int status = EX_OK;
-        const struct command_access access = {0};
         struct headgate_client *client =
-            command_connect("load", load->options.target[t], ASK_TIMEOUT_MS, &access, &status);
+            command_connect("load", load->options.target[t], ASK_TIMEOUT_MS, &load->options.access, &status);
         if (!client)
             return status;
+        char port[PORT_TEXT_BYTES];
         target->name = load->options.target[t];
+        bool split = host_port_split(target->name, target->host, sizeof target->host, port);
+        assert(split); /* it has answered */
         target->address_size = sizeof target->address;
         if (getpeername(headgate_client_fd(client), (struct sockaddr *)(void *)&target->address,
                         &target->address_size) < 0) {
@@ -267,7 +271,7 @@ static bool allocate_connection(const struct load *load, struct load_connection 
     connection->output = malloc(pipeline * load->request_size + LOAD_REQUEST_BYTES);
     connection->input = malloc(LOAD_INPUT_BYTES);
     connection->ring = malloc(pipeline * sizeof *connection->ring);
-    return connection->output && connection->input && connection->ring;
+    return connection->output && connection->input && connection->ring && load_stream_init(load, connection);
 }
 
 static bool allocate(struct load *load)
@@ -336,6 +340,7 @@ void load_close(struct load *load)
     for (uint32_t i = 0; load->connections && i < load->connection_count; i++) {
         if (load->connections[i].fd >= 0)
             (void)close(load->connections[i].fd);
+        load_stream_close(&load->connections[i]);
         free(load->connections[i].output);
         free(load->connections[i].input);
         free(load->connections[i].ring);

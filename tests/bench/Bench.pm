@@ -130,11 +130,22 @@ sub start_echo {
     return start_pinned('echo', $port, "$Headgate::build/tests/bench/echo", $port);
 }
 
+# Has the daemon speak TLS at a port of its own, {ports}{tls}.
+sub speak_tls {
+    my ($daemon, $certs) = @_;
+    ($daemon->{ports}{tls}) = Headgate::free_ports(1);
+    $daemon->{settings}{listen}{clients_tls} = "127.0.0.1:$daemon->{ports}{tls}";
+    $daemon->{settings}{tls} = {certificate => "$certs/localhost.pem", key => "$certs/localhost.key"};
+    return $daemon->write_config;
+}
+
 # Daemons of one thread each that have met, the first on core 0, the others on core 1, where they go before nobody and
 # after nobody who measures: a load generator that never sleeps leaves them their part. Options as Headgate::cluster's.
 sub start_cluster {
     my (%options) = @_;
+    my $certs = delete $options{certs}; # a directory of localhost.pem, localhost.key: the first speaks TLS as well
     my $cluster = Headgate::cluster(state_dir => 'none', debug => 'false', threads => 1, %options);
+    speak_tls(($cluster->daemons)[0], $certs) if $certs;
     $cluster->start(30)->wait_met(30) or die "the cluster does not come together\n";
     my ($first, @others) = $cluster->daemons;
     put_first(0, $first->{pid});

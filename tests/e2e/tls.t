@@ -6,6 +6,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use Headgate;
+use JSON::PP;
 use Test::More;
 
 my $dir = Headgate::scratch() . '/certs';
@@ -155,6 +156,32 @@ for (['--tls --cacert other/ca.pem', 69, qr/no TLS with localhost:$resp_port: it
     is($status, $expected, "info $words: exit status $expected");
     like($out, $sentence, 'and a sentence');
 }
+
+subtest 'headgate load' => sub {
+    my $count = sub { $figures->fields('INFO', 'clients')->{$_[0]} };
+    my $before = $count->('tls_handshakes');
+    ($status, $out) = operator('load --tls --cacert ca.pem --json --burst 3000 --connections 3 --keys 50');
+    my $report = eval { decode_json($out) } // diag($out);
+    is($status, 0, 'it asks over TLS');
+    is($report->{targets}[0]{answered}, 3000, 'each request is answered');
+    is($report->{targets}[0]{$_}, 0, "none is among $_") for qw(errors lost);
+    is($count->('tls_handshakes') - $before, 4, 'three connections, and one to ask for the limit');
+    ($status, $out) = operator('load --tls --cacert ca.pem --json --rate 2000 --seconds 0.5 --expect-bound');
+    $report = eval { decode_json($out) } // diag($out);
+    is($status, 0, 'at a rate, too, and the bound is judged');
+    cmp_ok($report->{targets}[0]{answered}, '>', 500, 'of all that was answered');
+    ($status, $out) = operator('load --tls --cacert ca.pem --json --seconds 0.3 --pipeline 4000 --connections 2');
+    cmp_ok(eval { decode_json($out)->{requests} } // 0, '>', 8000, 'long pipelines go through') or diag($out);
+};
+for (['--tls --cacert other/ca.pem', 69, qr/no TLS with localhost:$resp_port: its certificate is refused: /],
+     ['--cacert ca.pem', 64, qr/--cacert, --cert and --cert-key have no effect without --tls/],
+     ['--tls --cert client.pem', 64, qr/--cert and --cert-key belong together/],
+     ['--user ann', 64, qr/--user needs the user's secret in \$HEADGATE_PASSWORD/]) {
+    my ($words, $expected, $sentence) = @$_;
+    ($status, $out) = operator("load --seconds 0.1 $words");
+    is($status, $expected, "load $words: exit status $expected");
+    like($out, $sentence, 'and a sentence');
+}
 ($status, $out) = run_shell("$headgate info --tls --cacert ca.pem --at 127.0.0.1:$resp_port 2>&1");
 is($status, 0, 'an address is a name of the certificate');
 ($status, $out) = run_shell("$headgate info --tls --cacert ca.pem --at ip6-localhost:$resp_port 2>&1");
@@ -194,6 +221,10 @@ run_shell("openssl req -new -key client.key -subj /CN=late -out late.csr && open
 ($status, $out) = redis('--cacert ca.pem --cert late.pem --key client.key', 'PING');
 unlike($out, qr/PONG/, 'with one that has ended: refused');
 is(figure('tls_handshakes'), 2, 'two clients were let in');
+($status, $out) = operator('load --tls --cacert ca.pem --cert client.pem --cert-key client.key --burst 9 --json');
+is($status, 0, 'and headgate load with a certificate') or diag($out);
+($status, $out) = operator('load --tls --cacert ca.pem --burst 9');
+is($status, 69, 'which is not without');
 my $half = Headgate::Client::connect("127.0.0.1:$resp_port")->send_raw("\x16\x03\x01\x02\x00");
 ok($half->closed, 'half a handshake is closed');
 ok(figure('closed_unfinished') >= 1, 'at the deadline of requests');

@@ -133,6 +133,21 @@ struct client_tls *client_tls_create(const struct headgate_client_options *optio
     return tls;
 }
 
+struct client_tls *client_tls_create_like(const struct client_tls *first)
+{
+    struct client_tls *tls = calloc(1, sizeof *tls);
+    if (tls == NULL)
+        return NULL;
+    tls->socket = make_socket();
+    tls->name = first->name != NULL ? strdup(first->name) : NULL;
+    if (first->context != NULL && SSL_CTX_up_ref(first->context) == 1)
+        tls->context = first->context;
+    memcpy(tls->sentence, first->sentence, sizeof tls->sentence);
+    if (tls->socket == NULL || (first->name != NULL && tls->name == NULL))
+        client_tls_destroy(&tls);
+    return tls;
+}
+
 void client_tls_destroy(struct client_tls **tls)
 {
     if (*tls == NULL)

@@ -20,6 +20,8 @@ enum client_tls_status { CLIENT_TLS_DONE, CLIENT_TLS_AGAIN, CLIENT_TLS_FAILED };
 
 /* Reads the files that the options name; the first mistake is kept for client_tls_begin. NULL: memory is short. */
 struct client_tls *client_tls_create(const struct headgate_client_options *options);
+/* The same for another connection, with the files that `first` has read. `first` may go before it. */
+struct client_tls *client_tls_create_like(const struct client_tls *first);
 void client_tls_destroy(struct client_tls **tls);
 
 /* Begins on a connected socket with the daemon `host`. False: a file was wrong, or memory is short, as it says. */
