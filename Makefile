@@ -212,7 +212,7 @@ $(eval $(call part_rule,limiter,$(O)/src/edge/library/limiter.o $(O)/src/edge/pr
 client_objects := $(patsubst %.c,$(O)/%.o,$(wildcard src/edge/library/client*.c))
 $(eval $(call part_rule,client,$(client_objects),$(foreach r,edge wire base,$(call archive,$(r)))))
 # It calls both others by their public names.
-$(eval $(call part_rule,daemons,$(patsubst %.c,$(O)/%.o,$(wildcard src/edge/library/daemons*.c) src/edge/process/clock.c src/base/random.c),))
+$(eval $(call part_rule,daemons,$(patsubst %.c,$(O)/%.o,$(wildcard src/edge/library/daemons*.c) src/edge/process/clock.c src/base/random.c src/base/held_clock.c),))
 PARTS := $(B)/library/limiter.o $(B)/library/client.o $(B)/library/daemons.o
 
 $(B)/libheadgate.a: $(PARTS)

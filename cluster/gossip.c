@@ -14,6 +14,7 @@
 #include "cluster/codec/effects.h"
 #include "cluster/codec/message.h"
 #include "cluster/log/origins.h"
+#include "cluster/members/clocks.h"
 #include "cluster/members/incarnation.h"
 #include "cluster/members/membership.h"
 #include "cluster/members/stores.h"
@@ -168,8 +169,8 @@ static void take_digests(struct node *node, const struct message *message, const
  * nothing is known. (Where digests take turns, the word of earlier messages of the sender holds as
  * well.)
  */
-static uint64_t made_after_ns(struct node *node, const struct message *message, const int *member_map,
-                              struct member *sender)
+static uint64_t known_echo(struct node *node, const struct message *message, const int *member_map,
+                           struct member *sender)
 {
     uint64_t echo = message->number > sender->echo_number ? sender->echo : 0;
     for (uint32_t r = 0; r < message->row_count; r++) {
@@ -182,7 +183,7 @@ static uint64_t made_after_ns(struct node *node, const struct message *message, 
         sender->echo = echo;
     }
     bool known = echo > 0 && echo <= node->publishing.number && node->publishing.number - echo < ECHOES_MAX;
-    return known ? node->publishing.made_ns[echo % ECHOES_MAX] : 0;
+    return known ? echo : 0;
 }
 
 /*
@@ -244,7 +245,9 @@ static void hear(struct node *node, const struct message *message, const int *me
     node->stats.config_mismatches += member->config != node->options.config_digest;
     stores_hear(node, message, member_map, sender);
     bool next = message->number == member->echo_number + 1;
-    uint64_t made_ns = made_after_ns(node, message, member_map, member);
+    uint64_t echo = known_echo(node, message, member_map, member);
+    uint64_t made_ns = echo > 0 ? node->publishing.made_ns[echo % ECHOES_MAX] : 0;
+    clocks_hear(node, message, member, echo);
     member->made_ns = made_ns > member->made_ns ? made_ns : member->made_ns;
     member->answers_ns = next ? made_ns : 0;
     answer_asks(node, message, sender);

@@ -16,6 +16,7 @@
 #include "cluster/log/deferred_round.h"
 #include "cluster/log/tell.h"
 #include "cluster/log/unsettled_index.h"
+#include "cluster/members/clocks.h"
 #include "cluster/members/membership.h"
 #include "cluster/members/rest.h"
 #include "cluster/members/shares.h"
@@ -240,12 +241,13 @@ static void compact(struct node *node)
 }
 
 /* Begins a step: sets the time and the bounds of the step's work, see step.h. */
-static void begin_step(struct node *node, uint64_t now_ns)
+static void begin_step(struct node *node, const struct event *event)
 {
     const uint64_t before_ns = node->now_ns;
-    if (now_ns > node->now_ns)
-        node->now_ns = now_ns;
+    if (event->now_ns > node->now_ns)
+        node->now_ns = event->now_ns;
     silence_note_time(node, before_ns);
+    clocks_note_time(node, event);
     node->step.left = node->step.keys;
     node->step.worked = 0;
     node->step.settle_part = node->step.apply_room = node->step.keys / LOOKUP_PART + 1;
@@ -361,7 +363,7 @@ void node_step(struct node *node, const struct event *event, struct effects *eff
 {
     effects_clear(effects);
     node->asker = -1;
-    begin_step(node, event->now_ns);
+    begin_step(node, event);
     dispatch(node, event, effects);
     if (event->kind == EVENT_REQUEST)
         ensure_reply(effects);

@@ -135,6 +135,7 @@ struct event {
     enum event_kind kind;
     uint64_t now_ns;    /* this node's monotonic clock; a time before the last counts as the last */
     uint64_t wall_ms;   /* unix time, for histories that people read; 0: unknown */
+    uint64_t clock_ns;  /* the clock that node_held_ppm slows to now_ns; 0: it is not slowed */
     struct bytes bytes; /* the caller's, valid in the step; nonsense is counted and dropped */
     /*
      * Of a message: who is at the other end of the connection, as its certificate proves; all its names, between

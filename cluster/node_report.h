@@ -36,9 +36,13 @@ struct peer_report {
     bool self;
     bool config_differs;    /* from ours; own: from the config in use, so we refuse */
     bool decides;           /* as last heard */
+    bool clock_known;       /* the clock was measured */
+    bool wall_known;        /* its wall clock was heard of; never known of this node itself */
+    int32_t clock_ppm;      /* how much faster than the median of all clocks it runs */
     uint64_t incarnation;   /* 0: never heard */
     uint64_t share;         /* in 1/SHARE_ONE, as this node sees it; 0: none yet */
     uint64_t heard_ago_ns;  /* UINT64_MAX: never */
+    int64_t wall_ahead_ms;  /* by how much its wall clock is ahead of this node's, give or take a round trip */
     uint64_t round_trip_ns; /* smoothed, batch to acknowledgement; 0: not measured yet */
     uint64_t lag_batches;   /* own batches that the peer has not acknowledged */
     uint64_t log_batches;   /* batches of the peer that are kept for others */
@@ -47,6 +51,12 @@ struct peer_report {
 
 /* Fills up to `room` reports, this node first. Returns the number of all peers. */
 size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *reports, size_t room);
+
+/*
+ * By how many millionths the caller must slow events' now_ns, and the time of requests, against the clock of this
+ * machine from now on: see held_clock.h. It is above 0 while that clock runs faster than the median of all peers'.
+ */
+uint32_t node_held_ppm(const struct node *node);
 
 /*
  * Counters and gauges as an X-macro: X(name, help). INFO prints each row by itself, and
@@ -115,6 +125,9 @@ size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *
     X(unlisted_refused, "members that no config names, dropped beyond unlisted_peers")                             \
     X(stalls, "times that this node got to run later than a quarter of silent_after")                              \
     X(stalled_ms, "for how long this node got to run too late, in all")                                            \
+    X(clock_jumps, "jumps of the clocks of peers, and of this daemon's clock, that were seen")                     \
+    X(clock_held_ppm,                                                                                              \
+      "millionths by which time is slowed here, since the clock runs faster than the median (now)")                \
     X(config_mismatches, "messages from peers whose config differs")                                               \
     X(settle_ns, "smoothed time from a spend to its acknowledgement by all (now)")                                 \
     X(worst_debt_tokens, "tokens below zero that a key was seen at here (most)")

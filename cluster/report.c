@@ -6,6 +6,7 @@
 #include "cluster/apply/pages.h"
 #include "cluster/codec/batch.h"
 #include "cluster/log/tell.h"
+#include "cluster/members/clocks.h"
 #include "cluster/plane/plane.h"
 #include "cluster/spend/decide.h"
 #include "cluster/spend/deferred.h"
@@ -64,6 +65,7 @@ static void report_peer(const struct node *node, uint32_t index, uint64_t now_ns
         report->heard_ago_ns = now_ns > member->heard_ns ? now_ns - member->heard_ns : 0;
     report->round_trip_ns = member->round_trip_ns;
     report->traffic = member->traffic;
+    clocks_report(node, member, report);
     if (member_needed(member))
         report->lag_batches = node->origin[node->my_slot].applied - member->acknowledged;
     for (uint32_t slot = 0; slot < node->origin_end; slot++)
@@ -120,6 +122,7 @@ void node_stats(const struct node *node, struct node_stats *stats)
         stats->log_ghost_keys += origin->uid && origin_is_ghost(node, origin) ? origin->log_keys : 0;
     }
     stats->settle_ns = node->log.settle_ns;
+    stats->clock_held_ppm = node->clocks.held_ppm;
     stats->worst_debt_tokens = 0;
     for (uint32_t i = 0; i < node->limits.count; i++) {
         if (!limit_set_has(&node->limits, i))

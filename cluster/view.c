@@ -6,6 +6,7 @@
 #include "cluster/view.h"
 
 #include "cluster/members/accord.h"
+#include "cluster/members/clocks.h"
 #include "cluster/members/shares.h"
 #include "cluster/members/silence.h"
 #include "cluster/plane/plane_reach.h"
@@ -17,6 +18,7 @@ void view_refresh(struct node *node, struct effects *effects)
     const uint64_t share = node->sharing.share;
     const bool alone = node->sharing.alone;
     silence_refresh(node, effects);
+    clocks_refresh(node, effects);
     voucher_look_around(node);
     accord_refresh(node, effects);
     shares_refresh(node);

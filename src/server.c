@@ -114,8 +114,10 @@ void server_step(struct server *server, struct event *event)
     struct turn turn = worker_turn(&server->worker);
     event->now_ns = turn.now_ns;
     event->wall_ms = turn.wall_ns / MILLISECOND_NS;
+    event->clock_ns = clock_raw_ns(); /* read anew: peers' clocks are compared with it */
     worker_threads_stepped(&server->worker_threads);
     node_step(server->node, event, &server->effects);
+    clock_hold(node_held_ppm(server->node));
     persist_versions(&server->persist, &server->effects);
     worker_end_alone(&server->worker);
     for (size_t i = 0; i < server->effects.effect_count; i++)

@@ -67,6 +67,11 @@ struct member_record {
     bool stored;
     /* the member answers asks, and tells in its batches whom its grants are for; as of that message, too */
     bool grants;
+    /*
+     * What the sender's raw and wall clocks showed when it made the message; 0: not said. Of other members
+     * nothing is said.
+     */
+    uint64_t clock_ns, wall_ms;
 };
 
 struct origin_record {

@@ -29,19 +29,28 @@ static bool read_name(const msgpack_object_array *fields, const struct envelope 
     return true;
 }
 
+/* Fields that only the sender's own record has; 0: they are missing. */
+static bool read_clock(const msgpack_object_array *fields, struct member_record *member)
+{
+    const msgpack_object *clock = record_field(fields, 9), *wall = record_field(fields, 10);
+    member->clock_ns = member->wall_ms = 0;
+    return (!clock || read_u64(clock, &member->clock_ns)) && (!wall || read_u64(wall, &member->wall_ms));
+}
+
 static bool read_member(const msgpack_object *object, const struct envelope *envelope, struct member_record *member,
                         bool *is_sender)
 {
     msgpack_object_array a;
     uint32_t state;
     uint64_t flags;
-    if (!read_record(object, 9, 9, &a) || !read_name(&a, envelope, member, is_sender) ||
+    if (!read_record(object, 9, 11, &a) || !read_name(&a, envelope, member, is_sender) ||
         !read_label(&a.ptr[1], 1, NODE_NAME_BYTES, &member->region) ||
         !read_label(&a.ptr[2], 0, NODE_ADDRESS_BYTES, &member->gossip_address) ||
         !read_label(&a.ptr[3], 0, NODE_ADDRESS_BYTES, &member->snapshot_address) ||
         !read_u64(&a.ptr[5], &member->retired_incarnation) || !read_u32_below(&a.ptr[6], PEER_LEFT + 1, &state) ||
         !read_u64(&a.ptr[7], &flags) || !read_u64(&a.ptr[8], &member->config) || state == PEER_SILENT ||
-        member->incarnation > INCARNATION_MAX || member->retired_incarnation > member->incarnation)
+        !read_clock(&a, member) || member->incarnation > INCARNATION_MAX ||
+        member->retired_incarnation > member->incarnation)
         return false;
     member->state = (enum peer_state)state;
     member->reserved = (flags & MEMBER_RESERVED) != 0;

@@ -32,7 +32,8 @@ static void pack_members(msgpack_packer *packer, const struct message *header)
         /* the envelope has the sender's name and incarnation */
         const bool is_sender = i == header->sender;
         const struct bytes none = {0};
-        msgpack_pack_array(packer, 9);
+        const bool has_clock = is_sender && member->clock_ns > 0;
+        msgpack_pack_array(packer, has_clock ? 11 : 9);
         pack_text(packer, is_sender ? none : member->name);
         pack_text(packer, member->region);
         pack_text(packer, member->gossip_address);
@@ -46,6 +47,10 @@ static void pack_members(msgpack_packer *packer, const struct message *header)
                                         (member->refuses ? MEMBER_REFUSES : 0u) |
                                         (member->grants ? MEMBER_GRANTS : 0u));
         msgpack_pack_uint64(packer, member->config);
+        if (!has_clock)
+            continue;
+        msgpack_pack_uint64(packer, member->clock_ns);
+        msgpack_pack_uint64(packer, member->wall_ms);
     }
 }
 

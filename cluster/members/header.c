@@ -88,6 +88,8 @@ static void put_member(const struct node *node, struct message *header, const st
         .refuses = member->self ? !node->accord.decides : member->refuses,
         .grants = member->self ? node->options.grants : member->grants,
         .stored = member->self ? node->stores.had_some : member_store_is_known(member),
+        .clock_ns = member->self ? node->clocks.raw_ns : 0,
+        .wall_ms = member->self ? node->clocks.wall_ms : 0,
     };
 }
 
@@ -145,6 +147,7 @@ void header_begin_slots(struct node *node, enum message_kind kind, uint32_t *slo
     header->kind = kind;
     header->number = ++node->publishing.number;
     node->publishing.made_ns[node->publishing.number % ECHOES_MAX] = node->now_ns;
+    node->publishing.made_raw_ns[node->publishing.number % ECHOES_MAX] = node->clocks.raw_ns;
     header->floor = own_floor(node);
     header->muted = 0;
     for (uint32_t i = 0; i < node->member_end; i++) {

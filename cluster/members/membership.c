@@ -150,6 +150,7 @@ static void adopt_incarnation(struct node *node, uint32_t index, const struct me
     member->hears = 0;
     member->acknowledged = 0;
     member->round_trip_ns = 0;
+    memset(&member->clock, 0, sizeof member->clock);
     memset(member->known, 0, sizeof member->known);
     memset(member->knows_ended, 0, sizeof member->knows_ended);
     forget_bit(node, (int)index);

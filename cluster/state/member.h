@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "cluster/codec/message.h"
 #include "cluster/node.h"
+#include "cluster/state/clock_state.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -72,6 +73,7 @@ struct member {
     uint64_t demand_tokens;                      /* spent there since demands were last averaged */
     double demand_tokens_per_s;                  /* smoothed, over all keys */
     uint64_t answered_ask, answered_incarnation; /* the number of its last ask that was answered, and its maker */
+    struct peer_clock clock;
     struct peer_traffic traffic;
     uint64_t known[ORIGINS_MAX]; /* newest digest, by origin slot */
 };

@@ -14,6 +14,7 @@
 #include "cluster/codec/message.h"
 #include "cluster/node.h"
 #include "cluster/state/aside_state.h"
+#include "cluster/state/clock_state.h"
 #include "cluster/state/inbox_state.h"
 #include "cluster/state/log_state.h"
 #include "cluster/state/member.h"
@@ -50,6 +51,7 @@ struct node {
     uint32_t me;         /* member index of this node */
     struct life life;
     struct awake awake;
+    struct clocks clocks;
     struct accord accord;
     struct sharing sharing;
     struct stores stores;

@@ -72,16 +72,27 @@ void page_label(struct metrics_page *page, unsigned labels, const char *name, st
     put_text(output, "\"");
 }
 
-void page_value(struct metrics_page *page, unsigned labels, uint64_t value, uint64_t divisor)
+static void put_value(struct output *output, uint64_t value, uint64_t divisor)
 {
-    struct output *output = page->output;
-    put_text(output, labels > 0 ? "} " : " ");
     put_number(output, value / divisor);
     if (divisor > 1)
         put_text(output, ".");
     for (divisor /= 10; divisor > 0; divisor /= 10)
         put_number(output, value / divisor % 10);
     put_text(output, "\n");
+}
+
+void page_value(struct metrics_page *page, unsigned labels, uint64_t value, uint64_t divisor)
+{
+    put_text(page->output, labels > 0 ? "} " : " ");
+    put_value(page->output, value, divisor);
+}
+
+void page_signed_value(struct metrics_page *page, unsigned labels, int64_t value, uint64_t divisor)
+{
+    put_text(page->output, labels > 0 ? "} " : " ");
+    put_text(page->output, value < 0 ? "-" : "");
+    put_value(page->output, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, divisor);
 }
 
 void page_gauge(struct metrics_page *page, const char *name, const char *help, uint64_t value, uint64_t divisor)

@@ -42,6 +42,8 @@ void page_name(struct metrics_page *page, const char *name);
 void page_label(struct metrics_page *page, unsigned labels, const char *name, struct bytes value);
 /* value / divisor, exactly; `divisor` is a power of ten. */
 void page_value(struct metrics_page *page, unsigned labels, uint64_t value, uint64_t divisor);
+/* The same of a value that may be below zero. */
+void page_signed_value(struct metrics_page *page, unsigned labels, int64_t value, uint64_t divisor);
 
 /* A gauge with one value: a piece. */
 void page_gauge(struct metrics_page *page, const char *name, const char *help, uint64_t value, uint64_t divisor);

@@ -48,6 +48,10 @@ static void draw_header(struct random *random, struct message *header)
         member->grants = random_below(random, 2) != 0;
         member->config = draw_u64(random);
     }
+    if (random_below(random, 2) != 0) {
+        header->members[header->sender].clock_ns = 1 + draw_u64(random) / 2;
+        header->members[header->sender].wall_ms = draw_u64(random);
+    }
     for (uint32_t i = 0; i < header->origin_count; i++) {
         uint32_t member = (uint32_t)random_below(random, header->member_count);
         uint64_t incarnation = header->members[member].incarnation;

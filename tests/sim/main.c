@@ -11,9 +11,11 @@
  *       --early          without what is drawn late: see plan_draw_late()
  *       --edits          operators change rules meanwhile, in several places
  *       --odd            one node of three or more has another config, and must not decide
+ *       --fast           some clocks run fast or slow: see clocks.c
  *       --newer          some nodes say more than this release knows; --disks: all start anew, some from disks
  *   sim --scenarios SEEDS [--grants] | --healing SEEDS   the model's scenarios; who is refused after a healed cut
  *   sim --gone SEEDS                              what two regions admit while the third one is gone
+ *   sim --clocks SEEDS                            what all admit while one clock runs fast or slow
  *   sim --demand SEEDS                            demand that goes where rights are not, without grants and with them
  *   sim --search TRIALS | --search-seconds S [--refill]    adversarial schedules, without refill or with it
  *   sim --woven                                   the worst ones that are known: see woven.c
@@ -41,8 +43,8 @@ struct arguments {
     uint64_t from, count;
     double seconds;
     unsigned jobs;
-    bool one, verbose, trace, hash, tap, keep_going, edits, disks, odd, newer, early, woven, grants, mild;
-    unsigned scenario_seeds, demand_seeds, healing_seeds, gone_seeds, pair_seeds;
+    bool one, verbose, trace, hash, tap, keep_going, edits, disks, odd, newer, fast, early, woven, grants, mild;
+    unsigned scenario_seeds, demand_seeds, healing_seeds, gone_seeds, clock_seeds, pair_seeds;
     struct search_options search;
 };
 
@@ -79,6 +81,8 @@ static bool run_seed(const struct arguments *arguments, uint64_t seed)
         rights_draw(&sim->plan, !arguments->mild);
     if (arguments->disks && arguments->grants) /* disks hold spends of the limits that are drawn by now */
         disks_draw(&sim->plan);
+    if (arguments->fast)
+        clocks_draw(&sim->plan);
     if (arguments->odd)
         plan_draw_odd(&sim->plan);
     sim->verbose = arguments->verbose || arguments->trace;
@@ -95,6 +99,7 @@ static void print_failure(const struct arguments *arguments, uint64_t seed, cons
            : arguments->disks ? " --disks"
            : arguments->odd   ? " --odd"
            : arguments->newer ? " --newer"
+           : arguments->fast  ? " --fast"
                               : "",
            seed);
     (void)fflush(stdout);
@@ -304,8 +309,9 @@ static int usage(const char *program)
         "usage: %s --seed N [--verbose] [--trace] [--hash]\n"
         "       %s (--seeds COUNT | --seconds S) [--from N] [--jobs J] [--known FILE] [--keep-going] [--tap]\n"
         "          [--only LETTERS of bfslc, or -] [--early] [--grants [--mild]] [--edits | --disks | --odd | "
-        "--newer]\n"
-        "       %s (--scenarios | --demand | --healing | --gone) SEEDS [--tap] [--grants]; %s --woven [--tap]\n"
+        "--newer | --fast]\n"
+        "       %s (--scenarios | --demand | --healing | --gone | --clocks) SEEDS [--tap] [--grants]; %s --woven "
+        "[--tap]\n"
         "       %s (--search TRIALS | --search-seconds S) [--refill] [--from N] [--tap]\n",
         program, program, program, program, program);
     return EX_USAGE;
@@ -326,6 +332,7 @@ static bool flag(struct arguments *arguments, const char *word)
         {"--disks", &arguments->disks},
         {"--odd", &arguments->odd},
         {"--newer", &arguments->newer},
+        {"--fast", &arguments->fast},
         {"--early", &arguments->early},
         {"--grants", &arguments->grants},
         {"--mild", &arguments->mild},
@@ -369,6 +376,8 @@ static bool option(struct arguments *arguments, const char *word, const char *va
         arguments->healing_seeds = (unsigned)whole;
     else if (strcmp(word, "--gone") == 0)
         arguments->gone_seeds = (unsigned)whole;
+    else if (strcmp(word, "--clocks") == 0)
+        arguments->clock_seeds = (unsigned)whole;
     else if (strcmp(word, "--pairs") == 0)
         arguments->pair_seeds = (unsigned)whole;
     else if (strcmp(word, "--search") == 0)
@@ -394,6 +403,8 @@ static int run(struct arguments *arguments)
         return healing_run(sim, arguments->healing_seeds, arguments->tap);
     if (arguments->gone_seeds > 0)
         return gone_run(sim, arguments->gone_seeds, arguments->tap);
+    if (arguments->clock_seeds > 0)
+        return clocks_run(sim, arguments->clock_seeds, arguments->tap);
     if (arguments->pair_seeds > 0)
         return pairs_run(arguments->pair_seeds, arguments->tap);
     if (arguments->search.trials > 0 || arguments->search.seconds > 0) {

@@ -9,6 +9,7 @@
 #ifndef HEADGATE_TESTS_SIM_SIM_H
 #define HEADGATE_TESTS_SIM_SIM_H
 
+#include "base/held_clock.h"
 #include "base/random.h"
 #include "cluster/node.h"
 #include "tests/lib/decisions.h"
@@ -52,6 +53,7 @@ struct sim_node {
     uint32_t lives; /* how often the node was started or ended */
     uint64_t incarnation;
     struct sim_clock clock;
+    struct held_clock held;             /* over that clock: the node's time */
     uint64_t wake_local_ns, wake_order; /* the wake-up in force */
     uint64_t paused_until_ns;
     bool pause_drops;          /* packets that arrive during the pause are lost, not late */
@@ -134,6 +136,7 @@ struct sim {
     uint64_t doubted_tokens[SIM_KEYS_MAX];
     struct effects effects;
     uint64_t hash;        /* of every effect and every decision */
+    bool unheld;          /* nodes' times are as fast as their clocks, whatever they ask for */
     bool beside;          /* but not of a step that only a node of a later release causes */
     struct effects newer; /* scratch for messages of nodes of a later release */
     uint64_t steps, admissions, refusals, messages;
@@ -339,6 +342,8 @@ int healing_run(struct sim *sim, unsigned seeds, bool tap);
 /* One of the listed requests was decided. */
 void healing_note(struct sim *sim, bool allowed);
 int gone_run(struct sim *sim, unsigned seeds, bool tap);
+int clocks_run(struct sim *sim, unsigned seeds, bool tap);
+void clocks_draw(struct plan *plan);
 int search_run(const struct search_options *options);
 int woven_run(bool tap);
 /* Holds if every two features of plans meet, and each comes without the other, within so many seeds. */

@@ -78,7 +78,8 @@ void world_change_thread(struct sim *sim)
 
 uint64_t world_local_ns(const struct sim *sim, unsigned i)
 {
-    return clock_read(&sim->node[i].clock, sim->now_ns);
+    const struct sim_node *n = &sim->node[i];
+    return held_clock_show(&n->held, clock_read(&n->clock, sim->now_ns));
 }
 
 static void add_peer(struct node_options *options, const struct sim *sim, unsigned peer)
@@ -235,6 +236,7 @@ static void end_life(struct sim *sim, unsigned i)
         n->hears[j] = false;
     /* Another boot, another clock. */
     clock_init(&n->clock, sim->now_ns, draw_scale(&sim->fault_random, 1, UINT64_C(1) << 50), n->clock.drift_ppm);
+    n->held = (struct held_clock){0};
 }
 
 void world_crash(struct sim *sim, unsigned i)
@@ -315,7 +317,7 @@ void world_rearm(struct sim *sim, unsigned i)
     struct sim_node *n = &sim->node[i];
     if (n->node == NULL || n->wake_local_ns == UINT64_MAX)
         return;
-    uint64_t at_ns = clock_when(&n->clock, sim->now_ns, n->wake_local_ns);
+    uint64_t at_ns = clock_when(&n->clock, sim->now_ns, held_clock_raw(&n->held, n->wake_local_ns));
     if (at_ns == UINT64_MAX)
         n->wake_order = 0; /* its clock stands still: rearmed when it goes on */
     else if (at_ns <= sim->now_ns && sim->plan.apart_ns > 0)
@@ -353,15 +355,26 @@ static void leave_if_done(struct sim *sim, unsigned i)
     end_life(sim, i);
 }
 
+static void hold_time(const struct sim *sim, struct sim_node *n, uint64_t clock_ns)
+{
+    const uint32_t held_ppm = sim->unheld ? 0 : node_held_ppm(n->node);
+    if (held_ppm == n->held.held_ppm)
+        return;
+    held_clock_bend(&n->held, clock_ns, held_ppm);
+    n->wake_order = 0; /* the wake-up comes at another time */
+}
+
 void world_event(struct sim *sim, unsigned i, const struct event *what)
 {
     struct sim_node *n = &sim->node[i];
     struct event event = *what;
     event.now_ns = world_local_ns(sim, i);
+    event.clock_ns = clock_read(&n->clock, sim->now_ns);
     count_steps(sim, i);
     ask_before_step(sim, i);
     laws_before_step(sim, i, event.kind == EVENT_REQUEST);
     node_step(n->node, &event, &sim->effects);
+    hold_time(sim, n, event.clock_ns);
     ask_after_step(sim, i);
     hash_effects(sim, i);
     if (sim->trace)

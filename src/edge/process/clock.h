@@ -12,8 +12,20 @@
 #include <stdint.h>
 #include <uv.h>
 
-/* Never runs backwards. Its origin means nothing, and it stands still while the machine sleeps. */
+/*
+ * The time of this process. It never runs backwards. Its origin means nothing, and it stands still
+ * while the machine sleeps.
+ */
 uint64_t clock_monotonic_ns(void);
+/*
+ * From now on the time of this process goes so many millionths more slowly than the machine's
+ * clock, at most HELD_CLOCK_PPM_MAX. No time that was shown moves. One thread may call this.
+ */
+void clock_hold(uint32_t held_ppm);
+/* The machine's clock under the time of this process. */
+uint64_t clock_raw_ns(void);
+/* When the machine's clock shows that time of this process. */
+uint64_t clock_raw_at_ns(uint64_t monotonic_ns);
 /* The same, but it goes on while the machine sleeps. */
 uint64_t clock_sleepless_ns(void);
 /*

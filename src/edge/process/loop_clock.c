@@ -63,7 +63,7 @@ uint64_t loop_clock_wall(struct loop_clock *clock)
 }
 
 /*
- * The loop has the time of the same clock, cut to whole milliseconds. It looks at its timers
+ * The loop has the time of the raw clock, cut to whole milliseconds. It looks at its timers
  * whenever an event comes, and waits whole milliseconds each time. So a timer that is due a whole
  * number of milliseconds from now may fire a little early if an event comes before; a timer that is
  * due at a full millisecond of the clock never does.
@@ -71,7 +71,8 @@ uint64_t loop_clock_wall(struct loop_clock *clock)
 uint64_t clock_timeout_ms(uv_loop_t *loop, uint64_t at_ns)
 {
     uv_update_time(loop);
-    uint64_t now_ns = clock_monotonic_ns(), wait_ns = at_ns > now_ns ? at_ns - now_ns : 0;
+    at_ns = clock_raw_at_ns(at_ns);
+    uint64_t now_ns = clock_raw_ns(), wait_ns = at_ns > now_ns ? at_ns - now_ns : 0;
     if (wait_ns < SOON_NS)
         return (wait_ns + MILLISECOND_NS - 1) / MILLISECOND_NS;
     return (at_ns + MILLISECOND_NS - 1) / MILLISECOND_NS - uv_now(loop);

@@ -29,7 +29,7 @@ void supervisor_ready(struct supervisor *supervisor, const char *address)
 void supervisor_reloads(bool reloads)
 {
     if (reloads)
-        (void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu", (unsigned long long)(clock_monotonic_ns() / 1000));
+        (void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu", (unsigned long long)(clock_raw_ns() / 1000));
     else
         (void)sd_notify(0, "READY=1");
 }

@@ -66,11 +66,41 @@ static void sizes(void)
     OK_U64(uv_now(&loop) + timeout_ms, (at_ns + 999999) / 1000000, "and a longer time ends with its millisecond");
 }
 
+/* The last of all: the time of the process stays behind. */
+static void held(void)
+{
+    clock_hold(250000);
+    uint64_t from_ns = clock_monotonic_ns(), from_raw_ns = clock_raw_ns();
+    static struct due due;
+    due.at_ns = from_ns + 60000000;
+    due.timer.data = &due;
+    (void)uv_timer_init(&loop, &due.timer);
+    (void)uv_timer_start(&due.timer, on_due, clock_timeout_ms(&loop, due.at_ns), 0);
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    uint64_t took_ns = clock_monotonic_ns() - from_ns, took_raw_ns = clock_raw_ns() - from_raw_ns;
+    OK_U64(due.left_ns, 0, "a timer for a time that is held does not go off before it");
+    OK(took_raw_ns >= 78000000, "60 ms of a time that is slowed by a quarter take 80: %" PRIu64 " us",
+       took_raw_ns / 1000);
+    OK(took_ns * 4 <= took_raw_ns * 3 + 4000000, "whatever the machine does meanwhile");
+    clock_hold(0);
+    uint64_t last_ns = clock_monotonic_ns(), back = 0;
+    for (unsigned i = 0; i < 1000; i++) {
+        clock_hold(i % 2 == 0 ? 0 : 90909);
+        uint64_t now_ns = clock_monotonic_ns();
+        back += now_ns < last_ns;
+        last_ns = now_ns;
+    }
+    OK_U64(back, 0, "however often it is held, time never runs back");
+    uv_close((uv_handle_t *)&due.timer, NULL);
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+}
+
 int main(void)
 {
     (void)uv_loop_init(&loop);
     sizes();
     never_early();
+    held();
     OK(uv_loop_close(&loop) == 0, "nothing is left in the loop");
     return tap_done();
 }
