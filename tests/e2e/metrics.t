@@ -36,6 +36,10 @@ subtest 'peers' => sub {
     cmp_ok($metrics->{'headgate_peer_lag_seconds{peer="eu-west",region="eu-west"}'}, '<', 10, 'its lag in seconds');
     cmp_ok($metrics->{qq(headgate_peer_$_\_bytes_total{peer="eu-west",region="eu-west"})}, '>', 100, "bytes $_")
         for qw(sent received);
+    my $offset = $metrics->{'headgate_peer_clock_offset_seconds{peer="eu-west",region="eu-west"}'};
+    cmp_ok(abs($offset // 999), '<', 60, 'the wall clock of a peer on this machine is about the same');
+    cmp_ok(abs($metrics->{headgate_clock_rate} - 1), '<', 0.01, 'and the own clock runs as it should');
+    is($metrics->{headgate_clock_held_ppm}, 0, 'so time is not slowed');
     is($metrics->{"headgate_$_"}, 3, $_) for qw(peers reachable_peers);
     cmp_ok($metrics->{process_max_fds}, '>', 100, 'descriptors');
     cmp_ok($metrics->{process_resident_memory_bytes}, '>', 1 << 20, 'memory');
