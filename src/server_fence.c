@@ -21,7 +21,10 @@ static void add_config(struct fence *fence, const struct settings *settings, con
                                  settings->peers_tls_ca,
                                  settings->peers_tls_certificate,
                                  settings->peers_tls_key,
-                                 settings->central.password_file};
+                                 settings->central.password_file,
+                                 settings->central.tls_ca,
+                                 settings->central.tls_certificate,
+                                 settings->central.tls_key};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
         fence_add_place(fence, files[i], FENCE_READ);
     for (uint32_t i = 0; i < settings->users.count; i++)

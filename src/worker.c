@@ -7,6 +7,8 @@
 
 #include "commands/hot.h"
 #include "commands/patient.h"
+#include "edge/central/central_tls.h"
+#include "edge/library/client_tls.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -271,6 +273,9 @@ static void on_central(void *context)
 
 bool worker_connect(struct worker *worker, const struct central_settings *settings, bool tells, struct error *error)
 {
+    struct client_tls *tls = settings->tls ? central_tls_create(settings) : NULL;
+    if (settings->tls && tls == NULL)
+        return error_set(error, EX_OSERR, "not enough memory for TLS to the central store");
     const struct central_link_options options = {.name =
                                                      settings->sentinels[0] ? settings->master : settings->address,
                                                  .sentinels = settings->sentinels,
@@ -280,12 +285,15 @@ bool worker_connect(struct worker *worker, const struct central_settings *settin
                                                  .password = settings->secret,
                                                  .prefix = settings->prefix,
                                                  .timeout_ns = settings->timeout_ns,
+                                                 .tls = tls,
                                                  .log = tells ? &worker->log : NULL,
                                                  .news = on_central,
                                                  .context = worker};
     worker->central = central_link_create(&worker->loop, &options);
-    if (worker->central == NULL)
+    if (worker->central == NULL) {
+        client_tls_destroy(&tls);
         return error_set(error, EX_OSERR, "not enough memory for the connection to the central store");
+    }
     worker->commands.central = central_link_central(worker->central);
     return true;
 }

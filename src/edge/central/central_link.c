@@ -3,6 +3,7 @@
 #include "base/host_port.h"
 #include "edge/central/central_sentinel.h"
 #include "edge/central/central_socket.h"
+#include "edge/library/client_tls.h"
 #include "edge/process/clock.h"
 
 #include <assert.h>
@@ -27,6 +28,7 @@ struct central_link {
     uint32_t attempts;        /* which address of a host is next */
     uint32_t sentinels_asked; /* which sentinel is next */
     bool asks_sentinel;
+    char host[NI_MAXHOST];               /* that is connected to, as its address says */
     char found[NI_MAXHOST + NI_MAXSERV]; /* "host:port" of the store, as a sentinel says; "": none has said it */
     redisAsyncContext *redis;
     uint64_t begun_ns; /* of the connection, or of resolving */
@@ -160,17 +162,10 @@ static void on_master(redisAsyncContext *redis, void *context, void *ignored)
         begin(link);
 }
 
-static void on_connected(const redisAsyncContext *redis, int status)
+/* The first commands of a connection: who asks, and the script; or, of a sentinel, where the store is. */
+static void begin_commands(struct central_link *link)
 {
-    struct central_link *link = redis->data;
     const struct central_link_options *options = &link->options;
-    if (link->redis != redis)
-        return;
-    if (status != REDIS_OK) {
-        central_set_error(link->central, redis->errstr);
-        lose(link, redis);
-        return;
-    }
     if (link->asks_sentinel) {
         (void)redisAsyncCommand(link->redis, on_master, NULL, "SENTINEL get-master-addr-by-name %s",
                                 options->master);
@@ -183,6 +178,38 @@ static void on_connected(const redisAsyncContext *redis, int status)
     load_script(link);
 }
 
+static void on_connected(const redisAsyncContext *redis, int status)
+{
+    struct central_link *link = redis->data;
+    if (link->redis != redis)
+        return;
+    if (status != REDIS_OK) {
+        central_set_error(link->central, redis->errstr);
+        lose(link, redis);
+        return;
+    }
+    if (link->options.tls == NULL)
+        begin_commands(link);
+}
+
+/* ---- TLS ---- */
+
+static void on_greeted(redisAsyncContext *redis)
+{
+    struct central_link *link = redis->data;
+    if (link->redis == redis)
+        begin_commands(link);
+}
+
+static void on_broken(redisAsyncContext *redis, const char *why)
+{
+    struct central_link *link = redis->data;
+    if (link->redis != redis)
+        return;
+    central_set_error(link->central, why);
+    drop(link);
+}
+
 static void connect_to(struct central_link *link, const struct addrinfo *address)
 {
     char host[NI_MAXHOST], port[NI_MAXSERV];
@@ -190,7 +217,11 @@ static void connect_to(struct central_link *link, const struct addrinfo *address
                     NI_NUMERICHOST | NI_NUMERICSERV) != 0)
         return;
     redisAsyncContext *redis = redisAsyncConnect(host, (int)strtol(port, NULL, 10));
-    if (redis == NULL || redis->err != 0 || !central_socket_watch(link->loop, redis)) {
+    const struct central_socket_tls tls = {.tls = link->options.tls,
+                                           .host = link->host,
+                                           .greeted = on_greeted,
+                                           .broken = on_broken};
+    if (redis == NULL || redis->err != 0 || !central_socket_watch(link->loop, redis, &tls)) {
         central_set_error(link->central, redis != NULL && redis->err != 0 ? redis->errstr : "not enough memory");
         if (redis != NULL)
             redisAsyncFree(redis);
@@ -246,6 +277,7 @@ static void begin(struct central_link *link)
         central_set_error(link->central, "a sentinel says an address that is none");
         return;
     }
+    (void)snprintf(link->host, sizeof link->host, "%s", host);
     link->begun_ns = clock_monotonic_ns();
     link->resolving = uv_getaddrinfo(link->loop, &link->resolve, on_resolved, host, port, &hints) == 0;
 }
@@ -396,6 +428,7 @@ void central_link_destroy(struct central_link **link)
         return;
     assert((*link)->closing && !(*link)->resolving);
     central_destroy(&(*link)->central);
+    client_tls_destroy(&(*link)->options.tls);
     free(*link);
     *link = NULL;
 }

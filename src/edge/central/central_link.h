@@ -16,6 +16,7 @@
 #include <uv.h>
 
 struct central_link;
+struct client_tls;
 
 /* The texts must outlive the link. */
 struct central_link_options {
@@ -27,6 +28,7 @@ struct central_link_options {
     const char *password;  /* "": none is sent */
     const char *prefix;    /* of the names of keys, shorter than CENTRAL_PREFIX_BYTES */
     uint64_t timeout_ns;
+    struct client_tls *tls;      /* NULL: it speaks in clear. The link's from now on */
     struct log *log;             /* of the thread; told when the store is up or down */
     void (*news)(void *context); /* see struct central_wire */
     void *context;

@@ -11,7 +11,22 @@
 #include <stdbool.h>
 #include <uv.h>
 
-/* Until hiredis frees the connection, and the loop has let go of the socket. False without memory. */
-bool central_socket_watch(uv_loop_t *loop, redisAsyncContext *redis);
+struct client_tls;
+
+/* TLS on the socket, under what hiredis reads and writes; all zero: the socket speaks in clear. */
+struct central_socket_tls {
+    struct client_tls *tls;
+    const char *host; /* whose certificate is expected; read when the connection is made */
+    /* It speaks TLS now, and commands may be given. */
+    void (*greeted)(redisAsyncContext *redis);
+    /* It cannot go on, and the callee must free the connection. */
+    void (*broken)(redisAsyncContext *redis, const char *why);
+};
+
+/*
+ * Until hiredis frees the connection, and the loop has let go of the socket. False without memory. With TLS no command
+ * may be given before `greeted`.
+ */
+bool central_socket_watch(uv_loop_t *loop, redisAsyncContext *redis, const struct central_socket_tls *tls);
 
 #endif

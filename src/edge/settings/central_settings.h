@@ -9,6 +9,7 @@
 #include "edge/central/central_script.h"
 #include "edge/settings/user_settings.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { CENTRAL_SENTINELS_BYTES = 257 };
@@ -23,6 +24,13 @@ struct central_settings {
     char password_env[USER_NAME_BYTES];
     char secret[USER_SECRET_BYTES]; /* the password, from wherever it comes; never printed */
     char prefix[CENTRAL_PREFIX_BYTES];
+    bool tls;
+    /* files in PEM; "": the system's authorities, and no certificate of this daemon */
+    char tls_ca[USER_SECRET_BYTES];
+    char tls_certificate[USER_SECRET_BYTES];
+    char tls_key[USER_SECRET_BYTES];
+    char tls_name
+        [NODE_ADDRESS_BYTES]; /* which the store's certificate must be for; "": the host that is connected to */
     uint64_t timeout_ns;
 };
 

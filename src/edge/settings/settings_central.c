@@ -1,10 +1,13 @@
 #include "edge/settings/settings_central.h"
 
 #include "edge/central/central_sentinel.h"
+#include "edge/central/central_tls.h"
+#include "edge/process/tls_files.h"
 #include "edge/settings/settings_users.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <sysexits.h>
 
 enum { DEFAULT_TIMEOUT_MS = 50 };
 static const char DEFAULT_PREFIX[] = "headgate:";
@@ -71,6 +74,25 @@ static bool read_password(const struct settings_reader *reader, struct central_s
                      "the name of a variable of the environment");
 }
 
+static bool read_tls(const struct settings_reader *reader, struct central_settings *central)
+{
+    static const char A_FILE[] = "the path of a file in PEM";
+    static const char *const keys[] = {"central.tls_ca", "central.tls_certificate", "central.tls_key",
+                                       "central.tls_name"};
+    const char *tls = reader_text(reader, "central.tls");
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0] && (tls == NULL || strcmp(tls, "true") != 0); i++)
+        if (reader_text(reader, keys[i]))
+            return reader_fail(reader, keys[i], "%s has no effect without central.tls: true", keys[i]);
+    if (!reader_text(reader, keys[1]) != !reader_text(reader, keys[2]))
+        return reader_fail(reader, "central",
+                           "central has one of tls_certificate and tls_key: expected both, or neither");
+    return read_text(reader, keys[0], central->tls_ca, sizeof central->tls_ca, A_FILE) &&
+           read_text(reader, keys[1], central->tls_certificate, sizeof central->tls_certificate, A_FILE) &&
+           read_text(reader, keys[2], central->tls_key, sizeof central->tls_key, A_FILE) &&
+           read_text(reader, keys[3], central->tls_name, sizeof central->tls_name,
+                     "a name in the store's certificate");
+}
+
 bool settings_read_central(const struct settings_reader *reader, struct settings *settings)
 {
     struct central_settings *central = &settings->central;
@@ -82,7 +104,7 @@ bool settings_read_central(const struct settings_reader *reader, struct settings
     return read_place(reader, central) &&
            read_text(reader, "central.user", central->user, sizeof central->user, "1 to 63 bytes") &&
            read_text(reader, "central.prefix", central->prefix, sizeof central->prefix, "1 to 31 bytes") &&
-           read_password(reader, central);
+           read_password(reader, central) && read_tls(reader, central);
 }
 
 bool settings_fetch_central(struct settings *settings, const char *file, struct error *error)
@@ -94,5 +116,9 @@ bool settings_fetch_central(struct settings *settings, const char *file, struct 
                                        .file = central->password_file,
                                        .variable = central->password_env};
     (void)snprintf(central->secret, sizeof central->secret, "%s", central->password);
+    struct tls_fault fault;
+    if (central->tls && !central_tls_check(central, &fault))
+        return error_set(error, EX_CONFIG, "%s: central.%s is '%s': expected %s", file, fault.member, fault.path,
+                         fault.expected);
     return settings_fetch_secret(&place, central->secret, error);
 }

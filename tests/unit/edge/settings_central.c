@@ -44,6 +44,25 @@ static void test_values(void)
     OK_STRING(settings.central.password, "(given)", "and not shown");
 }
 
+static void test_tls(void)
+{
+    OK(reads("address: 'h:1', tls: true, tls_ca: a, tls_certificate: b, tls_key: c, tls_name: d") &&
+           settings.central.tls && strcmp(settings.central.tls_name, "d") == 0,
+       "TLS with all that it may have");
+    OK(reads("address: 'h:1', tls: true") && settings.central.tls && settings.central.tls_ca[0] == '\0',
+       "or by the system's authorities");
+    OK(refuses("address: 'h:1', tls_ca: a", "c.yaml:3: central.tls_ca has no effect without central.tls: true"),
+       "no file without TLS");
+    OK(refuses("address: 'h:1', tls: false, tls_name: a",
+               "c.yaml:3: central.tls_name has no effect without central.tls: true"),
+       "nor a name");
+    OK(refuses("address: 'h:1', tls: true, tls_key: a",
+               "c.yaml:3: central has one of tls_certificate and tls_key: expected both, or neither"),
+       "no key without its certificate");
+    OK(refuses("address: 'h:1', tls: perhaps", "c.yaml:3: central.tls is 'perhaps': expected true or false"),
+       "true or false");
+}
+
 static void test_sentinels(void)
 {
     OK(reads("sentinels: 'a:26379, b:26379,[::1]:26379', master: m") && settings_have_central(&settings) &&
@@ -120,6 +139,7 @@ int main(void)
     if (sodium_init() < 0)
         return 1;
     test_values();
+    test_tls();
     test_sentinels();
     test_places();
     test_mistakes();
