@@ -11,7 +11,7 @@
 #include "limit/kind.h"
 
 enum {
-    FLOOR_PART = 4, /* of a capacity: parts of a token that come to nothing would be much of less */
+    SLOW_PART = 16, /* of what is left: no more decays until an unused voucher is given back */
     BURST_RATE = 5, /* halves: a share of so many times what refills until an answer comes */
 };
 
@@ -27,6 +27,15 @@ static int64_t own_units(const struct bucket *bucket, const struct budget *budge
 {
     int64_t units = bucket_allowance(bucket, budget) - bucket->unsettled;
     return units > 0 ? units : 0;
+}
+
+/*
+ * The rest of a key is asked for only where nearly all of what nobody uses after all can be given back: a part of a
+ * token cannot.
+ */
+static bool is_enough(const struct limit *limit, int64_t left)
+{
+    return voucher_much_is_left(limit, left) || voucher_refilled_units(limit, VOUCHER_IDLE_NS) <= left / SLOW_PART;
 }
 
 /*
@@ -47,8 +56,8 @@ static bool is_worth_asking(const struct node *node, const struct charge *charge
             decays = voucher_refilled_units(limit, voucher_answer_ns(node));
     const struct bucket full = {.settled = limit->capacity_units};
     bool is_beyond = bucket_allowance(&full, budget) < cost;
-    bool is_burst = bucket_allowance(bucket, budget) / BURST_RATE >= decays / 2 &&
-                    (waits || left > limit->capacity_units / FLOOR_PART || !kind_refills(limit->kind));
+    bool is_burst =
+        bucket_allowance(bucket, budget) / BURST_RATE >= decays / 2 && (waits || is_enough(limit, left));
     if (node->awake.somebody_silent || !(is_burst || is_beyond))
         return false;
     if (is_beyond && held > 0)

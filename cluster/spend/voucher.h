@@ -21,6 +21,8 @@ struct ask_record;
 struct batch;
 struct charge;
 
+enum { LEAST_LEFT_BITS = 5 }; /* of a capacity: of less nobody asks for a part */
+
 #define VOUCHER_LIFE_NS UINT64_C(4000000000)
 /* A voucher of which nobody has wanted or used a token for so long is given back. */
 #define VOUCHER_IDLE_NS UINT64_C(1250000000)
@@ -51,7 +53,7 @@ static inline bool voucher_may_help(const struct node *node, struct key_id id, c
     if (!node->rights.shared)
         return false;
     int64_t left = bucket->settled - bucket->unsettled;
-    return left >= (int64_t)cost * limit->units_per_token && left >= limit->capacity_units >> 4 &&
+    return left >= (int64_t)cost * limit->units_per_token && left >= limit->capacity_units >> LEAST_LEFT_BITS &&
            (limit->flags & LIMIT_SPLIT) == 0;
 }
 

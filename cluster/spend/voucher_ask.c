@@ -107,9 +107,10 @@ static struct wish wish_of(const struct node *node, const struct voucher *vouche
     int64_t left = bucket->settled - bucket->unsettled, least = units_of(limit, voucher->wanted_at_once);
     int64_t soon = voucher_refilled_units(limit, HEALS_NS);
     soon = bucket->unsettled < soon ? bucket->unsettled : soon;
-    struct wish wish = {.expected = refused_units(node, voucher)};
+    const int64_t refused = refused_units(node, voucher);
+    struct wish wish = {.expected = voucher_much_is_left(limit, left) ? refused : 0};
     int64_t useful =
-        units_of(limit, voucher->waiting) + voucher_habit_expected(node, voucher->limit, wish.expected + soon);
+        units_of(limit, voucher->waiting) + voucher_habit_expected(node, voucher->limit, refused + soon);
     int64_t decays =
         voucher_refilled_units(limit, voucher_answer_ns(node) + node->options.interval_ns / SLACK_PART);
     bool beyond = bucket_allowance(&full, &node->by_limit.budget[voucher->limit]) < least;

@@ -17,6 +17,8 @@ enum {
     PROBES = 8,      /* places in which a key's voucher may stand */
     DRIFT_PART = 64, /* clocks run apart by no more than this part */
     WAIT_PART = 8,   /* of an interval: the answer waits for so long, about */
+    MUCH_PART = 4,   /* of a bucket's capacity: parts of a token that come to nothing would be much of less */
+    MUCH_OF_CELL_PART = 16,
 };
 
 /* more than what may be granted of a key, the overshoot included; sums of three fit 64 bits */
@@ -44,6 +46,12 @@ int64_t voucher_refilled_units(const struct limit *limit, uint64_t ns)
     if (__builtin_mul_overflow(ticks, (uint64_t)limit->units_per_tick, &units) || units > UNITS_MAX)
         return UNITS_MAX;
     return (int64_t)units;
+}
+
+bool voucher_much_is_left(const struct limit *limit, int64_t left)
+{
+    return kind_refills(limit->kind) ? left > limit->capacity_units / MUCH_PART
+                                     : left >= limit->capacity_units / MUCH_OF_CELL_PART;
 }
 
 uint64_t voucher_answer_ns(const struct node *node)

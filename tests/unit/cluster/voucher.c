@@ -134,9 +134,9 @@ int main(void)
                              small = {.kind = LIMIT_BUCKET, .capacity = 3, .rate = 3, .period_ns = 60000 * MS};
     rights_world_init(3);
     rights_world_start();
-    burst("slow", &slow, (const unsigned[]){31, 93, 93, 94});
+    burst("slow", &slow, (const unsigned[]){31, 93, 95, 96});
     burst("fast", &fast, (const unsigned[]){31, 83, 85, 88});
-    burst("window", &window, (const unsigned[]){31, 91, 93, 94});
+    burst("window", &window, (const unsigned[]){31, 93, 95, 95});
     cost_beyond_a_share(&slow);
     small_limit(&small);
     returns(&slow);
