@@ -120,7 +120,7 @@ static bool ebb_is_known(struct sim *sim, unsigned i)
 {
     static struct peer_report reports[NODE_PEERS_MAX];
     struct node_stats stats;
-    if (sim->node[i].life != LIFE_UP || sim->node[i].was_joining)
+    if (sim->node[i].life != LIFE_UP || sim->node[i].was_joining || sim->node[i].unawaited)
         return false;
     size_t count = node_peers(sim->node[i].node, world_local_ns(sim, i), reports, NODE_PEERS_MAX);
     node_stats(sim->node[i].node, &stats);
