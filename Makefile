@@ -426,7 +426,7 @@ fuzz: $(PROTO_HEADERS)
 	done
 
 # What runs in several threads.
-TSAN := $(patsubst %.c,build/tsan/%,$(wildcard tests/unit/base/gate.c tests/unit/cluster/thread.c tests/unit/edge/limiter.c tests/unit/edge/store*.c \
+TSAN := $(patsubst %.c,build/tsan/%,$(wildcard tests/unit/base/gate.c tests/unit/edge/clock.c tests/unit/cluster/thread.c tests/unit/edge/limiter.c tests/unit/edge/store*.c \
     tests/unit/limit/table_threads.c tests/unit/rules/ruleset_threads.c tests/unit/served/hot_threads.c))
 
 # The end-to-end tests again, with daemons under ASan and UBSan; not those that measure speed or

@@ -3,6 +3,9 @@
 
 #include "tests/lib/tap.h"
 
+#include <stdatomic.h>
+#include <stdlib.h>
+
 enum { TIMERS = 20 };
 
 static uv_loop_t loop;
@@ -70,14 +73,16 @@ static void sizes(void)
 static void held(void)
 {
     clock_hold(250000);
-    uint64_t from_ns = clock_monotonic_ns(), from_raw_ns = clock_raw_ns();
+    const uint64_t from_raw_ns = clock_raw_ns(); /* the raw times enclose the others */
+    const uint64_t from_ns = clock_monotonic_ns();
     static struct due due;
     due.at_ns = from_ns + 60000000;
     due.timer.data = &due;
     (void)uv_timer_init(&loop, &due.timer);
     (void)uv_timer_start(&due.timer, on_due, clock_timeout_ms(&loop, due.at_ns), 0);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
-    uint64_t took_ns = clock_monotonic_ns() - from_ns, took_raw_ns = clock_raw_ns() - from_raw_ns;
+    const uint64_t took_ns = clock_monotonic_ns() - from_ns;
+    const uint64_t took_raw_ns = clock_raw_ns() - from_raw_ns;
     OK_U64(due.left_ns, 0, "a timer for a time that is held does not go off before it");
     OK(took_raw_ns >= 78000000, "60 ms of a time that is slowed by a quarter take 80: %" PRIu64 " us",
        took_raw_ns / 1000);
@@ -95,12 +100,44 @@ static void held(void)
     (void)uv_run(&loop, UV_RUN_DEFAULT);
 }
 
+static atomic_bool over;
+static atomic_uint backs;
+
+static void watch(void *context)
+{
+    uint64_t last_ns = 0;
+    unsigned back = 0;
+    (void)context;
+    while (!atomic_load(&over)) {
+        const uint64_t now_ns = clock_monotonic_ns();
+        back += now_ns < last_ns;
+        last_ns = now_ns;
+    }
+    atomic_fetch_add(&backs, back);
+}
+
+/* Threads of requests read the time while the first thread bends it. */
+static void held_by_another(void)
+{
+    uv_thread_t thread[2];
+    for (unsigned i = 0; i < 2; i++)
+        if (uv_thread_create(&thread[i], watch, NULL) != 0)
+            abort();
+    for (unsigned i = 0; i < 20000; i++)
+        clock_hold(i % 2 == 0 ? 250000 : 0);
+    atomic_store(&over, true);
+    for (unsigned i = 0; i < 2; i++)
+        (void)uv_thread_join(&thread[i]);
+    OK_U64(backs, 0, "nor does it for threads that read it meanwhile");
+}
+
 int main(void)
 {
     (void)uv_loop_init(&loop);
     sizes();
     never_early();
     held();
+    held_by_another();
     OK(uv_loop_close(&loop) == 0, "nothing is left in the loop");
     return tap_done();
 }
