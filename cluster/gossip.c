@@ -18,6 +18,8 @@
 #include "cluster/members/incarnation.h"
 #include "cluster/members/membership.h"
 #include "cluster/members/stores.h"
+#include "cluster/members/takeover.h"
+#include "cluster/members/takeover_node.h"
 #include "cluster/snapshot/snapshot_serve.h"
 #include "cluster/snapshot/snapshot_take.h"
 #include "cluster/spend/grant.h"
@@ -99,6 +101,7 @@ static void take_row(struct node *node, const struct message *message, const str
     member->grants = message->members[row->member].grants;
     member->heard_ns = node->now_ns;
     member->heard_awake_ns = awake_ns(node);
+    takeover_node_heard(node, (uint32_t)index);
     member->hears = 0;
     for (uint32_t i = 0; i < message->member_count; i++)
         if ((row->hears >> i & 1) != 0 && member_map[i] >= 0)
@@ -112,6 +115,15 @@ static bool sender_waits(const struct message *message, uint32_t member, uint64_
         if (message->origins[o].member == member && message->origins[o].incarnation == incarnation)
             return message->origins[o].waiting;
     return false;
+}
+
+/*
+ * How much of an own origin those are known to have who have retired it. Others that were out of reach together with
+ * this node may have more, but where rights end they were taken over as well, and nobody takes it from them any more.
+ */
+static uint64_t retired_with(const struct node *node, uint32_t slot, const struct member *sender)
+{
+    return node->takeover.after_ns > 0 ? sender->known[slot] : origin_most_known(node, slot);
 }
 
 /*
@@ -134,7 +146,7 @@ static void take_ending(struct node *node, const struct message *message, uint32
     if (record->retired_incarnation < origin->incarnation || slot == node->my_slot)
         return;
     if (origin->mine && !list_empty(&origin->log))
-        retire_reclaim(node, slot);
+        retire_reclaim(node, slot, retired_with(node, slot, sender));
     if (sender->known[slot] < origin->applied)
         sender->known[slot] = origin->applied;
 }
@@ -200,7 +212,8 @@ static int accepted_sender(struct node *node, const struct message *message, str
         return record->incarnation > node->life.incarnation ? 0 : -1; /* a namesake, or an own message */
     if (sender >= 0 && (record->incarnation < node->member[sender].incarnation ||
                         (record->incarnation == node->member[sender].incarnation &&
-                         node->member[sender].state == PEER_LEFT && record->state != PEER_LEFT)))
+                         ((node->member[sender].state == PEER_LEFT && record->state != PEER_LEFT) ||
+                          takeover_ignores(&node->takeover, (uint32_t)sender)))))
         return -1;
     bool muted = sender >= 0 && node->member[sender].mute_in;
     for (uint32_t i = 0; i < message->member_count; i++)
@@ -252,6 +265,7 @@ static void hear(struct node *node, const struct message *message, const int *me
     member->answers_ns = next ? made_ns : 0;
     answer_asks(node, message, sender);
     take_digests(node, message, member_map, sender);
+    takeover_node_hear(node, message, member_map, sender, made_ns);
     bool applied = receive_batches(node, message, member_map, made_ns);
     int slot = origin_find(node, sender, member->incarnation);
     if (slot >= 0 && message->floor > node->origin[slot].applied + 1)

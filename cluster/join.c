@@ -13,6 +13,7 @@
 #include "cluster/log/tell.h"
 #include "cluster/members/header.h"
 #include "cluster/members/stores.h"
+#include "cluster/members/takeover_node.h"
 #include "cluster/plane/plane.h"
 #include "cluster/publish.h"
 #include "cluster/snapshot/snapshot_ask.h"
@@ -171,6 +172,7 @@ void join_step(struct node *node, struct effects *effects)
         snapshot_start(node, (uint32_t)donor, false);
         snapshot_ask(node, effects);
     } else if (donor < 0 && everybody_is_new(node)) {
+        takeover_node_all_are_new(node);
         become_active(node, effects, "all peers are new");
     } else if (donor < 0 && node->options.join_timeout_ns &&
                node->now_ns - node->life.started_ns >= node->options.join_timeout_ns) {

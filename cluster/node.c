@@ -21,6 +21,8 @@
 #include "cluster/members/rest.h"
 #include "cluster/members/shares.h"
 #include "cluster/members/silence.h"
+#include "cluster/members/takeover.h"
+#include "cluster/members/takeover_node.h"
 #include "cluster/members/traffic.h"
 #include "cluster/plane/plane.h"
 #include "cluster/publish.h"
@@ -68,8 +70,10 @@ static void forget(struct node *node, const char *name, struct effects *effects)
         effects_notice(effects, NOTICE_WARNING, "cannot forget %s: no such peer", name);
     else if (node->member[index].self)
         effects_notice(effects, NOTICE_WARNING, "cannot forget %s: that is this node", name);
-    else
+    else {
+        takeover_is_away(&node->takeover, (uint32_t)index, true);
         membership_left(node, (uint32_t)index, true, effects, "is forgotten, as the operator asked");
+    }
     todo_add(&node->todo, DO_ANSWER); /* told at once: no peer would miss the news */
 }
 
@@ -219,6 +223,7 @@ static uint64_t next_wake_ns(const struct node *node)
     if (node->life.state == PEER_JOINING && !node->life.stopping)
         set_if_earlier(&wake_ns, node->life.hello_ns);
     set_if_earlier(&wake_ns, reserve_next_ns(node));
+    set_if_earlier(&wake_ns, node->takeover.right_ends_ns);
     if (node->life.stopping)
         set_if_earlier(&wake_ns, node->now_ns + FAREWELL_WAKE_NS);
     if (todo_has(&node->todo, DO_STEP))
@@ -248,6 +253,7 @@ static void begin_step(struct node *node, const struct event *event)
         node->now_ns = event->now_ns;
     silence_note_time(node, before_ns);
     clocks_note_time(node, event);
+    takeover_node_expire(node);
     node->step.left = node->step.keys;
     node->step.worked = 0;
     node->step.settle_part = node->step.apply_room = node->step.keys / LOOKUP_PART + 1;

@@ -8,6 +8,7 @@
 #include "cluster/codec/message.h"
 #include "cluster/log/aside.h"
 #include "cluster/log/compact.h"
+#include "cluster/members/takeover.h"
 #include "cluster/plane/plane.h"
 #include "cluster/plane/plane_compile.h"
 #include "cluster/spend/counters.h"
@@ -123,6 +124,7 @@ struct node *node_create(const struct node_options *options, struct error *error
         node->options.seals = (struct node_seals){.count = 1, .key = {options->hash_key}};
     node->life.incarnation = options->incarnation;
     node->life.state = PEER_JOINING;
+    takeover_off(&node->takeover);
     node->step.keys = options->step_keys > 0 ? options->step_keys : STEP_KEYS_DEFAULT;
     if (node->step.keys > OPEN_KEYS_MAX)
         node->step.keys = OPEN_KEYS_MAX;

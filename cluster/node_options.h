@@ -63,11 +63,16 @@ struct node_options {
     uint32_t region_count, peer_count;
     struct region_weight regions[NODE_REGIONS_MAX];
     struct node_peer_options peers[NODE_PEERS_MAX];
-    uint32_t unlisted_max;     /* most members at a time that `peers` does not name; 0: none */
-    uint64_t interval_ns;      /* between two batches */
-    uint64_t silent_after_ns;  /* a peer without a message for so long is silent */
-    uint64_t join_timeout_ns;  /* a starting node that hears no active peer then goes on alone */
-    uint64_t forget_after_ns;  /* a silent peer is forgotten after this; 0: never */
+    uint32_t unlisted_max;    /* most members at a time that `peers` does not name; 0: none */
+    uint64_t interval_ns;     /* between two batches */
+    uint64_t silent_after_ns; /* a peer without a message for so long is silent */
+    uint64_t join_timeout_ns; /* a starting node that hears no active peer then goes on alone */
+    uint64_t forget_after_ns; /* a silent peer is forgotten after this; 0: never */
+    /*
+     * Rights end by themselves after this, and who is gone is not waited for: see members/takeover.h. 0: never.
+     * All must name each other: unlisted_max is 0 then.
+     */
+    uint64_t takeover_after_ns;
     uint64_t leave_timeout_ns; /* how long a leaving node waits for acknowledgements */
     uint64_t table_keys;
     uint64_t log_keys_max;             /* most spends (key, tokens) kept for peers that lack them */

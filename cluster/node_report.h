@@ -28,17 +28,30 @@ struct peer_traffic {
     uint64_t sent_messages, sent_bytes; /* published ones as well, whether the peer listened or not */
 };
 
+/* What this node says of a peer's right to its share, where rights end by themselves; RIGHT_UNLIMITED elsewhere. */
+enum right_state {
+    RIGHT_UNLIMITED,
+    RIGHT_HELD,     /* own: it acts. Of a peer: it is waited for */
+    RIGHT_DOUBTED,  /* of a peer: it was not heard for long */
+    RIGHT_RECORDED, /* of a peer: it is gone; it is waited for until most have recorded that */
+    RIGHT_TAKEN,    /* of a peer: it is not waited for */
+    RIGHT_AWAITED,  /* own: joining. Of a peer: it is back, and the allowance is lowered until it acts */
+    RIGHT_LAPSED,   /* own: it goes on with what its share has left */
+};
+const char *right_state_name(enum right_state state);
+
 struct peer_report {
     char name[NODE_NAME_BYTES];
     char region[NODE_NAME_BYTES];
     char gossip_address[NODE_ADDRESS_BYTES];
     enum peer_state state;
     bool self;
-    bool config_differs;    /* from ours; own: from the config in use, so we refuse */
-    bool decides;           /* as last heard */
-    bool clock_known;       /* the clock was measured */
-    bool wall_known;        /* its wall clock was heard of; never known of this node itself */
-    int32_t clock_ppm;      /* how much faster than the median of all clocks it runs */
+    bool config_differs; /* from ours; own: from the config in use, so we refuse */
+    bool decides;        /* as last heard */
+    bool clock_known;    /* the clock was measured */
+    bool wall_known;     /* its wall clock was heard of; never known of this node itself */
+    int32_t clock_ppm;   /* how much faster than the median of all clocks it runs */
+    enum right_state right;
     uint64_t incarnation;   /* 0: never heard */
     uint64_t share;         /* in 1/SHARE_ONE, as this node sees it; 0: none yet */
     uint64_t heard_ago_ns;  /* UINT64_MAX: never */
@@ -123,6 +136,8 @@ uint32_t node_held_ppm(const struct node *node);
     X(limit_drops, "items dropped at a limit: inbox, members, unknown rules")                                      \
     X(incarnations_refused, "members in messages that were dropped since their clock is too far ahead")            \
     X(unlisted_refused, "members that no config names, dropped beyond unlisted_peers")                             \
+    X(rights_lapsed, "times that the right of this node to its share ended, since it heard no majority")           \
+    X(takeovers, "peers that were out of reach of most, and that this node did not wait for any more")             \
     X(stalls, "times that this node got to run later than a quarter of silent_after")                              \
     X(stalled_ms, "for how long this node got to run too late, in all")                                            \
     X(clock_jumps, "jumps of the clocks of peers, and of this daemon's clock, that were seen")                     \
@@ -159,7 +174,10 @@ struct node_status {
     bool decides;                    /* active, not leaving, and its config is in use */
     uint32_t peers, reachable_peers; /* members with a share or waiting for one; with this node */
     uint64_t share;                  /* in 1/SHARE_ONE */
-    bool config_differs;             /* the config digest of some peer differs */
+    enum right_state right;
+    uint64_t right_ends_ns; /* of RIGHT_HELD, unless others renew it: a time of events */
+    uint64_t gone_share;    /* of those for whom the own allowance is lowered */
+    bool config_differs;    /* the config digest of some peer differs */
     enum config_state config_state;
     uint64_t config_digest;
 };

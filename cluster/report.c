@@ -45,6 +45,33 @@ static uint64_t share_of(const struct node *node, uint32_t index)
     return 0;
 }
 
+const char *right_state_name(enum right_state state)
+{
+    static const char *const names[] = {"unlimited", "held", "doubted", "recorded", "taken", "awaited", "lapsed"};
+    return names[state];
+}
+
+static enum right_state own_right(const struct takeover *takeover)
+{
+    return takeover->after_ns == 0 ? RIGHT_UNLIMITED
+           : !takeover->acted      ? RIGHT_AWAITED
+           : takeover->lapsed      ? RIGHT_LAPSED
+                                   : RIGHT_HELD;
+}
+
+static enum right_state right_of(const struct node *node, uint32_t index)
+{
+    const struct takeover *takeover = &node->takeover;
+    const struct takeover_peer *peer = &takeover->peer[index];
+    if (takeover->after_ns == 0 || index == node->me)
+        return own_right(takeover);
+    return peer->taken                     ? RIGHT_TAKEN
+           : peer->recorded                ? RIGHT_RECORDED
+           : peer->owed                    ? RIGHT_AWAITED
+           : peer->saying == SAYS_DISOWNED ? RIGHT_DOUBTED
+                                           : RIGHT_HELD;
+}
+
 static void report_peer(const struct node *node, uint32_t index, uint64_t now_ns, struct peer_report *report)
 {
     const struct member *member = &node->member[index];
@@ -58,6 +85,7 @@ static void report_peer(const struct node *node, uint32_t index, uint64_t now_ns
         report->state = PEER_SILENT;
     report->config_differs = member->self ? node->accord.told_out : member->config_differs;
     report->decides = member->self ? may_decide(node) : member->state == PEER_ACTIVE && !member->refuses;
+    report->right = right_of(node, index);
     report->incarnation = member->self ? node->life.incarnation : member->incarnation;
     report->share = share_of(node, index);
     report->heard_ago_ns = member->self ? 0 : UINT64_MAX;
@@ -188,7 +216,10 @@ void node_status(const struct node *node, struct node_status *status)
                            : status->config_differs      ? CONFIG_DIFFERS
                            : known || status->peers == 1 ? CONFIG_SAME
                                                          : CONFIG_UNHEARD;
-    status->share = node->by_limit.budget[0].share;
+    status->share = node->sharing.share;
+    status->right = own_right(&node->takeover);
+    status->right_ends_ns = node->takeover.right_ends_ns;
+    status->gone_share = node->takeover.owed_weight;
 }
 
 /*

@@ -9,6 +9,7 @@
 #include "cluster/members/clocks.h"
 #include "cluster/members/shares.h"
 #include "cluster/members/silence.h"
+#include "cluster/members/takeover_node.h"
 #include "cluster/plane/plane_reach.h"
 #include "cluster/spend/voucher.h"
 #include "cluster/state/node_state.h"
@@ -21,6 +22,7 @@ void view_refresh(struct node *node, struct effects *effects)
     clocks_refresh(node, effects);
     voucher_look_around(node);
     accord_refresh(node, effects);
+    takeover_node_step(node, effects);
     shares_refresh(node);
     if (node->sharing.alone && !alone)
         voucher_forget(node);

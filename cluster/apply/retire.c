@@ -113,10 +113,9 @@ static void tell_anew(struct node *node, struct origin *from, struct batch *batc
     origin_log_append(node, mine, batch);
 }
 
-void retire_reclaim(struct node *node, uint32_t slot)
+void retire_reclaim(struct node *node, uint32_t slot, uint64_t known)
 {
     struct origin *origin = &node->origin[slot], *mine = &node->origin[node->my_slot];
-    uint64_t known = origin_most_known(node, slot);
     assert(origin->mine && slot != node->my_slot);
     tell_gathered(node);
     for (struct list *at = mine->log.next; at != &mine->log; at = at->next)
@@ -142,7 +141,7 @@ void retire_stable(struct node *node)
         struct origin *origin = &node->origin[slot];
         if (!origin->uid)
             continue;
-        if (slot != node->my_slot)
+        if (slot != node->my_slot && (!origin->mine || node->takeover.settles))
             forget_log_up_to(node, origin, known_everywhere(node, slot), false);
         if (slot != node->my_slot && origin_is_ghost(node, origin) && ghost_is_done(node, slot) &&
             (!origin->mine || list_empty(&origin->log))) {

@@ -16,7 +16,7 @@ struct node;
  * batches that no peer is known to have become batches of the present incarnation, and are told by
  * it.
  */
-void retire_reclaim(struct node *node, uint32_t slot);
+void retire_reclaim(struct node *node, uint32_t slot, uint64_t known);
 /* Frees batches that all members have, and retires ghosts. */
 void retire_stable(struct node *node);
 /*

@@ -257,5 +257,7 @@ void settle_acknowledged(struct node *node)
             everywhere = member->acknowledged;
     }
     node->log.everywhere = everywhere;
+    if (!node->takeover.settles)
+        return; /* without its right, nothing settles without the word of who is gone */
     settle_up_to(node, &node->origin[node->my_slot], everywhere, false);
 }

@@ -43,7 +43,24 @@ enum {
 #define INCARNATION_MAX (UINT64_MAX / 2)
 
 /* Flags of a member on the wire. A newer peer may set more flags. */
-enum { MEMBER_RESERVED = 1, MEMBER_FORGOTTEN = 2, MEMBER_STORED = 4, MEMBER_REFUSES = 8, MEMBER_GRANTS = 16 };
+enum {
+    MEMBER_RESERVED = 1,
+    MEMBER_FORGOTTEN = 2,
+    MEMBER_STORED = 4,
+    MEMBER_REFUSES = 8,
+    MEMBER_GRANTS = 16,
+    /* of rights that end by themselves (members/takeover.h). About another member: */
+    MEMBER_RENEWED = 32,  /* the sender renews its right */
+    MEMBER_DISOWNED = 64, /* the sender has not heard of it for long */
+    MEMBER_RECORDED = 128,
+    MEMBER_OWED = 256, /* the sender's allowance is lowered for what it may have spent */
+    MEMBER_TAKEN = 512,
+    /* and about the sender itself: */
+    MEMBER_ACTED = 1024,
+    MEMBER_STUCK = 2048,
+    MEMBER_FIGURES = 4096,
+    MEMBER_RIGHTS = 8192 - 32, /* all of these */
+};
 
 struct member_record {
     struct bytes name, region, gossip_address, snapshot_address;
@@ -72,6 +89,7 @@ struct member_record {
      * nothing is said.
      */
     uint64_t clock_ns, wall_ms;
+    uint32_t rights; /* of MEMBER_RIGHTS */
 };
 
 struct origin_record {

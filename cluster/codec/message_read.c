@@ -58,6 +58,7 @@ static bool read_member(const msgpack_object *object, const struct envelope *env
     member->stored = (flags & MEMBER_STORED) != 0;
     member->refuses = (flags & MEMBER_REFUSES) != 0;
     member->grants = (flags & MEMBER_GRANTS) != 0;
+    member->rights = (uint32_t)(flags & MEMBER_RIGHTS);
     return true;
 }
 

@@ -12,6 +12,8 @@
 #include "cluster/log/tell.h"
 #include "cluster/members/rest.h"
 #include "cluster/members/stores.h"
+#include "cluster/members/takeover.h"
+#include "cluster/members/takeover_node.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 
@@ -90,6 +92,7 @@ static void put_member(const struct node *node, struct message *header, const st
         .stored = member->self ? node->stores.had_some : member_store_is_known(member),
         .clock_ns = member->self ? node->clocks.raw_ns : 0,
         .wall_ms = member->self ? node->clocks.wall_ms : 0,
+        .rights = takeover_node_flags(node, (uint32_t)(member - node->member)),
     };
 }
 
@@ -169,6 +172,7 @@ void header_begin_slots(struct node *node, enum message_kind kind, uint32_t *slo
                                                           inbox_holds(node, origin->uid)};
     }
     header->origin_count = count;
+    takeover_said(&node->takeover);
     put_rows(node, header, record_of, slots);
 }
 

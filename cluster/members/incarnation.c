@@ -17,6 +17,8 @@
 #include "cluster/log/origins.h"
 #include "cluster/log/tell.h"
 #include "cluster/members/stores.h"
+#include "cluster/members/takeover.h"
+#include "cluster/members/takeover_node.h"
 #include "cluster/spend/voucher.h"
 #include "cluster/state/node_state.h"
 
@@ -61,6 +63,7 @@ static bool begin_anew(struct node *node, uint64_t incarnation, const char *why,
         node->member[m].knows_me = false;
     }
     stores_join_again(node);
+    takeover_begin_anew(&node->takeover);
     node->life.state = PEER_JOINING;
     node->life.started_ns = node->now_ns;
     node->awake.started_ns = awake_ns(node);
@@ -75,7 +78,8 @@ void incarnation_heard(struct node *node, const struct member_record *record, st
 {
     if (record->incarnation < node->life.incarnation || node->life.superseded || node->life.stopping)
         return;
-    bool newer = record->incarnation > node->life.incarnation, over = record->state == PEER_LEFT;
+    bool newer = record->incarnation > node->life.incarnation;
+    bool over = record->state == PEER_LEFT || takeover_node_is_recorded(node, record);
     bool outbid = node->life.state != PEER_JOINING || node->life.changes >= INCARNATION_CHANGES_MAX;
     if (newer && outbid && !over) {
         node->life.superseded = true;
@@ -89,6 +93,12 @@ void incarnation_heard(struct node *node, const struct member_record *record, st
     } else if (newer || over) {
         (void)begin_anew(node, record->incarnation + 1, "was declared gone by its peers and joins again", effects);
     }
+}
+
+void incarnation_join_again(struct node *node, const char *why, struct effects *effects)
+{
+    if (!node->life.superseded && !node->life.stopping)
+        (void)begin_anew(node, node->life.incarnation + 1, why, effects);
 }
 
 static uint64_t number_of(const struct message *message, uint32_t record)

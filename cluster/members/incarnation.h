@@ -25,6 +25,8 @@ bool incarnation_is_plausible(struct node *node, const struct member_record *rec
  * ended.
  */
 void incarnation_heard(struct node *node, const struct member_record *record, struct effects *effects);
+/* This node joins again under a larger incarnation. */
+void incarnation_join_again(struct node *node, const char *why, struct effects *effects);
 /* The same for a superseded node: watches whether the node that took its name is still there. */
 void incarnation_watch(struct node *node, const struct message *message, struct effects *effects);
 

@@ -12,6 +12,8 @@
 #include "cluster/members/incarnation.h"
 #include "cluster/members/shares.h"
 #include "cluster/members/stores.h"
+#include "cluster/members/takeover.h"
+#include "cluster/members/takeover_node.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/share.h"
@@ -113,6 +115,7 @@ void membership_init(struct node *node, struct effects *effects)
     assert(slot >= 0);
     node->my_slot = (uint32_t)slot;
     node->origin[slot].mine = true;
+    takeover_node_init(node);
 }
 
 /*
@@ -140,8 +143,9 @@ static void adopt_incarnation(struct node *node, uint32_t index, const struct me
         shares_divide(node, index);
     stores_start_anew(node, index, record->incarnation);
     if (was_left)
-        member->reserved = member->configured && !member->forgotten;
+        member->reserved = member->configured && (!member->forgotten || node->takeover.peer[index].owed);
     member->forgotten = false;
+    takeover_node_started(node, index, record->incarnation);
     member->incarnation = record->incarnation;
     member->state = PEER_JOINING;
     member->share_freed = member->knows_me = member->refuses = member->grants = false;
@@ -172,8 +176,10 @@ static void adopt_incarnation(struct node *node, uint32_t index, const struct me
 void membership_left(struct node *node, uint32_t index, bool forgotten, struct effects *effects, const char *why)
 {
     struct member *member = &node->member[index];
-    bool newly_forgotten = forgotten && !member->forgotten;
+    bool newly_forgotten = forgotten && !member->forgotten, is_taken = node->takeover.peer[index].taken;
     member->forgotten |= forgotten;
+    if (!is_taken)
+        takeover_is_away(&node->takeover, index, forgotten);
     if (member->state == PEER_LEFT) {
         if (newly_forgotten)
             effects_notice(effects, NOTICE_INFO, "%s %s", member->name, why);
@@ -220,6 +226,9 @@ static void merge_record(struct node *node, const struct member_record *record, 
     if (record->incarnation > member->incarnation && (record->state == PEER_LEFT || meant) &&
         member->state == PEER_LEFT) {
         /* it came and went without a message to this node */
+        takeover_node_started(node, index, record->incarnation);
+        if (!takeover_node_decides(node, record))
+            takeover_is_away(&node->takeover, index, false);
         member->incarnation = record->incarnation;
         (void)origin_obtain(node, index, record->incarnation);
     } else if (record->incarnation > member->incarnation) {
@@ -231,8 +240,11 @@ static void merge_record(struct node *node, const struct member_record *record, 
         return;
     if (record->config != 0)
         member->config = record->config;
-    if (record->state == PEER_LEFT)
+    if (record->state == PEER_LEFT && !takeover_node_decides(node, record)) {
+        if (record->forgotten) /* an operator knows more than those who took it over */
+            takeover_is_away(&node->takeover, index, true);
         membership_left(node, index, record->forgotten, effects, record->forgotten ? "is forgotten" : "has left");
+    }
     if (record->state == PEER_ACTIVE && member->state == PEER_JOINING) {
         member->state = PEER_ACTIVE;
         member->reserved = true;

@@ -22,7 +22,7 @@ static void refresh_freed(struct node *node)
 {
     for (uint32_t i = 0; i < node->member_end; i++) {
         struct member *member = &node->member[i];
-        if (!member->used || member->state != PEER_LEFT || member->share_freed ||
+        if (!member->used || member->state != PEER_LEFT || member->share_freed || node->takeover.peer[i].owed ||
             (member->configured && !member->forgotten))
             continue;
         bool complete = true;
@@ -49,9 +49,13 @@ static void refresh_budgets(struct node *node)
         node->life.state == PEER_ACTIVE && node->accord.decides ? member_share(node, &node->member[node->me]) : 0;
     if (alone && node->life.state == PEER_ACTIVE && node->accord.decides)
         share = SHARE_ONE;
-    if (node->sharing.share == share && node->sharing.alone == alone && node->sharing.peer_count == peers_before)
+    const struct takeover *takeover = &node->takeover;
+    if (node->sharing.share == share && node->sharing.alone == alone && node->sharing.peer_count == peers_before &&
+        node->sharing.stops == takeover->stops && node->sharing.owed_weight == takeover->owed_weight)
         return;
     node->sharing.share = share;
+    node->sharing.stops = takeover->stops;
+    node->sharing.owed_weight = takeover->owed_weight;
     node->sharing.alone = alone;
     table_set_share_min(node->table, share);
     deferred_carefully(node);

@@ -16,7 +16,9 @@
 
 uint64_t request_time(const struct node *node, uint64_t now_ns)
 {
-    return now_ns > node->now_ns ? now_ns : node->now_ns;
+    now_ns = now_ns > node->now_ns ? now_ns : node->now_ns;
+    /* after the end of this node's right no refill pays off what is unsettled, and a step may come late */
+    return now_ns < node->takeover.right_ends_ns ? now_ns : node->takeover.right_ends_ns;
 }
 
 uint64_t node_stepped_ns(const struct node *node)

@@ -88,7 +88,13 @@ const struct limit *node_limit(const struct node *node, uint16_t index)
 void limits_refresh_budget(struct node *node, uint32_t index)
 {
     const struct limit *limit = &node->limits.limit[index];
-    budget_init(&node->by_limit.budget[index], limit, node->sharing.share, node->sharing.alone);
-    node->by_limit.soon_units[index] = soon_paid_units(node, limit, node->sharing.share);
+    struct budget *budget = &node->by_limit.budget[index];
+    const struct takeover *takeover = &node->takeover;
+    budget_init(budget, limit, node->sharing.share, node->sharing.alone);
+    if (takeover->owed_weight > 0)
+        budget_lower(budget, limit, takeover->owed_weight);
+    if (takeover->stops)
+        budget_stop(budget, limit);
+    node->by_limit.soon_units[index] = takeover->stops ? -1 : soon_paid_units(node, limit, node->sharing.share);
     deferred_note_limit(node, index);
 }

@@ -55,6 +55,9 @@ struct sharing {
     uint64_t share;
     bool alone;          /* no other peer exists */
     uint32_t peer_count; /* members that have not left, this node included */
+    /* of struct takeover, as budgets are */
+    bool stops;
+    uint64_t owed_weight;
     bool withholds;      /* some member is withheld: see shares_divide */
     uint64_t divided_ns; /* when the last such member was heard */
 };

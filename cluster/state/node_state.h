@@ -28,6 +28,7 @@
 #include "cluster/state/snapshot_state.h"
 #include "cluster/state/spend_state.h"
 #include "cluster/state/step_state.h"
+#include "cluster/state/takeover_state.h"
 #include "cluster/state/thread_state.h"
 #include "limit/table.h"
 
@@ -54,6 +55,7 @@ struct node {
     struct clocks clocks;
     struct accord accord;
     struct sharing sharing;
+    struct takeover takeover;
     struct stores stores;
     struct notices notices;
 

@@ -226,10 +226,11 @@ static void print_peer(struct output *output, const struct peer_report *peer)
 {
     output_print(output,
                  "peer_%s:region=%s,address=%s,state=%s,heard_ms=%" PRId64 ",lag=%" PRIu64 ",log=%" PRIu64
-                 ",share=%.6f,config=%s",
+                 ",share=%.6f,config=%s,right=%s",
                  peer->name, peer->region, peer->gossip_address, peer_state_name(peer->state),
                  peer->self ? 0 : call_ms(peer->heard_ago_ns), peer->lag_batches, peer->log_batches,
-                 (double)peer->share / (double)SHARE_ONE, peer->config_differs ? "differs" : "same");
+                 (double)peer->share / (double)SHARE_ONE, peer->config_differs ? "differs" : "same",
+                 right_state_name(peer->right));
     if (peer->clock_known)
         output_print(output, ",clock_rate=%.4f", 1 + (double)peer->clock_ppm / 1e6);
     if (peer->wall_known)
@@ -254,6 +255,8 @@ static void print_cluster(const struct report *report)
                  hash_key_fingerprint(&call->commands->hash_key));
     field_text(output, "config_differs", status.config_differs ? "yes" : "no");
     field_text(output, "config_state", config_state_name(status.config_state));
+    field_text(output, "right", right_state_name(status.right));
+    output_print(output, "gone_share:%.6f\r\n", (double)status.gone_share / (double)SHARE_ONE);
     for (size_t i = 0; i < count; i++)
         print_peer(output, &peers[i]);
 }

@@ -47,6 +47,20 @@ void budget_init(struct budget *budget, const struct limit *limit, uint64_t shar
         split(budget, limit, share);
 }
 
+void budget_lower(struct budget *budget, const struct limit *limit, uint64_t gone_share)
+{
+    if ((limit->flags & LIMIT_SPLIT) != 0 || budget->alone)
+        return;
+    const int64_t unheard_units = units_times(limit->capacity_units + limit->overshoot_units, gone_share) + 1;
+    budget->slack_units -= units_times(unheard_units, budget->share) + 1;
+}
+
+void budget_stop(struct budget *budget, const struct limit *limit)
+{
+    if ((limit->flags & LIMIT_SPLIT) == 0)
+        budget->share = 0;
+}
+
 void bucket_fill(struct bucket *bucket, const struct limit *limit, uint64_t now_ns, uint64_t expires_ns)
 {
     *bucket = (struct bucket){.settled = limit->capacity_units};

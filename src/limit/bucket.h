@@ -48,6 +48,14 @@ struct budget {
  */
 void budget_init(struct budget *budget, const struct limit *limit, uint64_t share, bool alone);
 
+/*
+ * Others of these shares together are gone, and may each have spent all that they may unheard: w (C + E). The
+ * allowance of every key is lowered by this peer's part of that. Nothing changes for LIMIT_SPLIT, or alone.
+ */
+void budget_lower(struct budget *budget, const struct limit *limit, uint64_t gone_share);
+/* From now on no refill pays off what is unsettled. Nothing changes for LIMIT_SPLIT, which tells nobody anyway. */
+void budget_stop(struct budget *budget, const struct limit *limit);
+
 /* A key that nobody has spent from. `expires_ns`: CELL only. */
 void bucket_fill(struct bucket *bucket, const struct limit *limit, uint64_t now_ns, uint64_t expires_ns);
 

@@ -15,7 +15,7 @@ use Time::HiRes qw(time);
 # Blocks of each document that are not run. A further one is to be run, or to be counted here.
 my %not_run = (
     'README.md' => 3,
-    'docs/accounting.md' => 5,
+    'docs/accounting.md' => 7,
     'docs/architecture.md' => 2,
     'docs/central.md' => 1,
     'docs/envoy.md' => 1,

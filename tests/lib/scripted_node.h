@@ -180,6 +180,11 @@ const char *peer_state_name(enum peer_state state)
     return state == PEER_ACTIVE ? "active" : "other";
 }
 
+const char *right_state_name(enum right_state state)
+{
+    return state == RIGHT_UNLIMITED ? "unlimited" : "held";
+}
+
 const char *config_state_name(enum config_state state)
 {
     return state == CONFIG_SAME ? "same" : "other";

@@ -110,8 +110,10 @@ static void begin_anew(struct world *w, unsigned p)
     a->incarnation++;
     a->state = JOINING;
     a->lapsed = a->has_table = false;
-    for (unsigned q = 0; q < PEERS; q++)
+    for (unsigned q = 0; q < PEERS; q++) {
         a->of[q].lease = a->of[q].unchanged = false;
+        a->of[q].gone &= a->of[q].agreed; /* a record that is not agreed is its former incarnation's alone */
+    }
 }
 
 static bool may_begin(const struct rules *rules, const struct world *w, unsigned p)
@@ -120,6 +122,12 @@ static bool may_begin(const struct rules *rules, const struct world *w, unsigned
     for (unsigned q = 0; q < PEERS; q++)
         starts += w->peer[q].incarnation - 1;
     return w->peer[p].incarnation < rules->incarnation_max && starts < rules->starts_max;
+}
+
+/* p has renewed that incarnation of q, and q may count on it. */
+static bool still_renews(const struct world *w, unsigned p, unsigned q, unsigned incarnation)
+{
+    return w->peer[q].incarnation == incarnation && w->peer[q].of[p].lease;
 }
 
 /* p hears a message that q makes now. False: nothing can come of it here. */
@@ -131,9 +139,10 @@ static bool hear(const struct rules *rules, struct world *w, unsigned p, unsigne
     if (a->state == DOWN || b->state == DOWN || (a->of[q].gone && a->of[q].incarnation == b->incarnation))
         return false;
     know(rules, w, p, q, b->incarnation, false);
+    const bool told = of_third->gone && ((a->state == ACTIVE && b->state == ACTIVE) || of_third->agreed);
     know(rules, w, p, third(p, q), of_third->incarnation,
-         of_third->gone && ((a->state == ACTIVE && b->state == ACTIVE) || of_third->agreed));
-    if (of_third->agreed && a->of[third(p, q)].incarnation == of_third->incarnation)
+         told && !still_renews(w, p, third(p, q), of_third->incarnation));
+    if (of_third->agreed && a->of[third(p, q)].gone && a->of[third(p, q)].incarnation == of_third->incarnation)
         a->of[third(p, q)].agreed = true;
     bool knows_us = us->incarnation == a->incarnation;
     if (knows_us && us->gone) {

@@ -27,6 +27,15 @@ void ask_follow_up_in(struct sim *sim, const struct ask_held *held, uint64_t in_
                                                      .life = held->life});
 }
 
+/* A request is decided as of the end of the node's right, at the latest, until the node has seen that it is over. */
+static uint64_t decided_ns(const struct sim *sim, unsigned i)
+{
+    struct node_status status;
+    const uint64_t now_ns = world_local_ns(sim, i);
+    node_status(sim->node[i].node, &status);
+    return now_ns < status.right_ends_ns ? now_ns : status.right_ends_ns;
+}
+
 /* When a reservation ends. A spend of a log ends after its period, and a reservation holds it no longer. */
 static uint64_t end_ns(const struct sim *sim, const struct ask_held *held, uint64_t ttl_ns)
 {
@@ -35,7 +44,7 @@ static uint64_t end_ns(const struct sim *sim, const struct ask_held *held, uint6
         bool counts = terms->kind == LIMIT_LOG && held->part[c].passed;
         ttl_ns = counts && terms->period_ns < ttl_ns ? terms->period_ns : ttl_ns;
     }
-    return world_local_ns(sim, held->node) + ttl_ns;
+    return decided_ns(sim, held->node) + ttl_ns;
 }
 
 void ask_hold(struct sim *sim, struct ask_held *held, uint64_t ttl_ns)

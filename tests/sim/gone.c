@@ -1,8 +1,8 @@
 /*
- * One of three even regions is gone for good: what the two others admit while they wait for its word, and once they do
- * not (docs/operations.md, "Forgetting"). Nobody takes its share in either case. While it is waited for nothing
- * settles, and each lives on its own share; when it is forgotten the two settle among themselves, and may use the
- * whole limit.
+ * One of three even regions is gone for good: what the two others admit while they wait for its word, once it is
+ * forgotten (docs/operations.md, "Forgetting"), and once it is taken over. Nobody takes its share in any case. While it
+ * is waited for nothing settles, and each lives on its own share; without it the two settle among themselves, and may
+ * use the whole limit, less, after a takeover, what it may have spent unheard.
  */
 #include "tests/sim/sim.h"
 
@@ -15,9 +15,11 @@
 #define SECOND UINT64_C(1000000000)
 
 enum { NODES = 3, CAPACITY = 100, RATE = 100, ARRIVALS_MAX = 16384, LOADS = 2, OVERSHOOTS = 2 };
+enum remedy { WAITED_FOR, FORGOTTEN, TAKEN_OVER };
 
-/* The first two regions are there; the third one never starts. */
-static const uint64_t begin_ns = 8 * SECOND, load_ns = 20 * SECOND, forgotten_ns = 3 * SECOND;
+/* The first two regions are there; the third one never starts, or is out of reach before the load begins. */
+static const uint64_t begin_ns = 8 * SECOND, load_ns = 20 * SECOND, forgotten_ns = 3 * SECOND,
+                      taken_ns = 2 * SECOND, away_ns = 4 * SECOND;
 static const double demand = 2, utilisation_least = 0.95, waited_for_most = 0.75;
 static const char *const load_names[LOADS] = {"even load", "one region only"};
 static const uint64_t overshoots[OVERSHOOTS] = {0, 20};
@@ -46,7 +48,7 @@ static void draw(struct load_list *list, unsigned load, uint64_t seed)
     }
 }
 
-static void plan_world(struct sim *sim, uint64_t overshoot, uint64_t seed, bool forgotten)
+static void plan_world(struct sim *sim, uint64_t overshoot, uint64_t seed, enum remedy remedy)
 {
     struct plan *plan = &sim->plan;
     sim_clear(sim);
@@ -61,12 +63,17 @@ static void plan_world(struct sim *sim, uint64_t overshoot, uint64_t seed, bool 
         for (unsigned j = 0; j < NODES; j++)
             plan->latency_ns[i][j] = 40 * MS;
     }
-    plan->node[NODES - 1].start_ns = begin_ns + 2 * load_ns;
+    for (unsigned i = 0; i + 1 < NODES && remedy == TAKEN_OVER; i++)
+        sim->link[i][NODES - 1] = sim->link[NODES - 1][i] =
+            (struct link){.cut_from_ns = away_ns, .cut_until_ns = UINT64_MAX};
+    if (remedy != TAKEN_OVER)
+        plan->node[NODES - 1].start_ns = begin_ns + 2 * load_ns;
     plan->latency_max_ns = 40 * MS;
     plan->jitter = 32768;
     plan->interval_ns = 100 * MS;
     plan->silent_after_ns = plan->join_timeout_ns = plan->leave_timeout_ns = SECOND;
-    plan->forget_after_ns = forgotten ? forgotten_ns : 0;
+    plan->forget_after_ns = remedy == FORGOTTEN ? forgotten_ns : 0;
+    plan->takeover_after_ns = remedy == TAKEN_OVER ? taken_ns : 0;
     plan->table_keys = 1024;
     plan->log_keys_max = 65536;
     plan->message_max_bytes = 1 << 20;
@@ -76,12 +83,12 @@ static void plan_world(struct sim *sim, uint64_t overshoot, uint64_t seed, bool 
 
 /* The part of what one bucket would admit. HUGE_VAL: more was spent than is declared. */
 static double measure(struct sim *sim, struct load_list *list, unsigned load, uint64_t overshoot, unsigned seeds,
-                      bool forgotten)
+                      enum remedy remedy)
 {
     double utilisation = 0;
     for (unsigned seed = 1; seed <= seeds; seed++) {
         draw(list, load, seed);
-        plan_world(sim, overshoot, seed, forgotten);
+        plan_world(sim, overshoot, seed, remedy);
         sim->arrivals = list->arrival;
         sim->arrival_count = list->count;
         bool ran = sim_run(sim);
@@ -101,12 +108,15 @@ int gone_run(struct sim *sim, unsigned seeds, bool tap)
         return EXIT_FAILURE;
     for (unsigned load = 0; load < LOADS; load++)
         for (unsigned e = 0; e < OVERSHOOTS; e++) {
-            double waited_for = measure(sim, list, load, overshoots[e], seeds, false);
-            double forgotten = measure(sim, list, load, overshoots[e], seeds, true);
-            bool holds = waited_for <= waited_for_most && forgotten >= utilisation_least && forgotten < 2;
+            double waited_for = measure(sim, list, load, overshoots[e], seeds, WAITED_FOR);
+            double forgotten = measure(sim, list, load, overshoots[e], seeds, FORGOTTEN);
+            double taken_over = measure(sim, list, load, overshoots[e], seeds, TAKEN_OVER);
+            bool holds = waited_for <= waited_for_most && forgotten >= utilisation_least && forgotten < 2 &&
+                         taken_over >= utilisation_least && taken_over < 2;
             broken += !holds;
-            printf("# %s at %.0f times the limit, declared %" PRIu64 ": waited for %.3f, forgotten %.3f\n",
-                   load_names[load], demand, overshoots[e], waited_for, forgotten);
+            printf("# %s at %.0f times the limit, declared %" PRIu64 ": waited for %.3f, forgotten %.3f, taken "
+                   "over %.3f\n",
+                   load_names[load], demand, overshoots[e], waited_for, forgotten, taken_over);
             if (tap)
                 printf("%sok %u - %s, declared %" PRIu64 ": without the region that is gone they use the limit\n",
                        holds ? "" : "not ", ++tests, load_names[load], overshoots[e]);

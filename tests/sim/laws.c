@@ -156,6 +156,7 @@ static void check_work(struct sim *sim, unsigned i, const struct step_figures *b
     uint64_t ended = before->reservations - now->reservations, slice = sim->plan.step_keys;
     uint64_t most =
         STEP_SLICES_MAX * slice + untold + ended * (1 + ASK_CHARGES_MAX) + (before->serves ? UNEVEN_KEYS : 0);
+    most += sim->plan.takeover_after_ns > 0 ? before->log_keys : 0; /* who comes back settles its former spends */
     if (slice == 0)
         return;
     if (now->step_keys_max > before->step_keys_max && now->step_keys_max > most)
@@ -175,6 +176,8 @@ static void check_log(struct sim *sim, unsigned i, const struct step_figures *be
 {
     const struct sim_node *n = &sim->node[i];
     uint64_t limit = sim->plan.log_keys_max, then = before->log_keys - before->ghost_keys;
+    if (sim->plan.takeover_after_ns > 0) /* who comes back tells spends of its former start anew */
+        then = before->log_keys;
     uint64_t keys = now->log_keys - now->ghost_keys;
     if (keys > (then > limit ? then : limit) + untold)
         sim_fail(sim,
@@ -281,6 +284,7 @@ void laws_after_step(struct sim *sim, unsigned i)
         check_reach(sim, (unsigned)(sim->steps % sim->plan.keys));
     ask_laws_after_step(sim, i);
     rights_after_step(sim, i);
+    takeover_after_step(sim);
     check_step(sim, i);
 }
 

@@ -12,6 +12,7 @@
  *       --edits          operators change rules meanwhile, in several places
  *       --odd            one node of three or more has another config, and must not decide
  *       --fast           some clocks run fast or slow: see clocks.c
+ *       --takeover       rights end by themselves, and who is gone is not waited for: see takeover.c
  *       --newer          some nodes say more than this release knows; --disks: all start anew, some from disks
  *   sim --scenarios SEEDS [--grants] | --healing SEEDS   the model's scenarios; who is refused after a healed cut
  *   sim --gone SEEDS                              what two regions admit while the third one is gone
@@ -43,7 +44,8 @@ struct arguments {
     uint64_t from, count;
     double seconds;
     unsigned jobs;
-    bool one, verbose, trace, hash, tap, keep_going, edits, disks, odd, newer, fast, early, woven, grants, mild;
+    bool one, verbose, trace, hash, tap, keep_going, edits, disks, odd, newer, fast, early, woven, grants, mild,
+        takeover;
     unsigned scenario_seeds, demand_seeds, healing_seeds, gone_seeds, clock_seeds, pair_seeds;
     struct search_options search;
 };
@@ -85,6 +87,8 @@ static bool run_seed(const struct arguments *arguments, uint64_t seed)
         clocks_draw(&sim->plan);
     if (arguments->odd)
         plan_draw_odd(&sim->plan);
+    if (arguments->takeover)
+        takeover_draw(&sim->plan);
     sim->verbose = arguments->verbose || arguments->trace;
     sim->trace = arguments->trace;
     return arguments->newer ? newer_run(sim) : sim_run(sim);
@@ -95,12 +99,13 @@ static void print_failure(const struct arguments *arguments, uint64_t seed, cons
     printf("%sseed %" PRIu64 ": %s    (%s%s%s%s%s --seed %" PRIu64 " --verbose)\n", arguments->tap ? "# " : "",
            seed, what, arguments->program, arguments->early ? " --early" : "", arguments->grants ? " --grants" : "",
            arguments->mild ? " --mild" : "",
-           arguments->edits   ? " --edits"
-           : arguments->disks ? " --disks"
-           : arguments->odd   ? " --odd"
-           : arguments->newer ? " --newer"
-           : arguments->fast  ? " --fast"
-                              : "",
+           arguments->edits      ? " --edits"
+           : arguments->disks    ? " --disks"
+           : arguments->odd      ? " --odd"
+           : arguments->newer    ? " --newer"
+           : arguments->fast     ? " --fast"
+           : arguments->takeover ? " --takeover"
+                                 : "",
            seed);
     (void)fflush(stdout);
 }
@@ -309,7 +314,7 @@ static int usage(const char *program)
         "usage: %s --seed N [--verbose] [--trace] [--hash]\n"
         "       %s (--seeds COUNT | --seconds S) [--from N] [--jobs J] [--known FILE] [--keep-going] [--tap]\n"
         "          [--only LETTERS of bfslc, or -] [--early] [--grants [--mild]] [--edits | --disks | --odd | "
-        "--newer | --fast]\n"
+        "--newer | --fast | --takeover]\n"
         "       %s (--scenarios | --demand | --healing | --gone | --clocks) SEEDS [--tap] [--grants]; %s --woven "
         "[--tap]\n"
         "       %s (--search TRIALS | --search-seconds S) [--refill] [--from N] [--tap]\n",
@@ -336,6 +341,7 @@ static bool flag(struct arguments *arguments, const char *word)
         {"--early", &arguments->early},
         {"--grants", &arguments->grants},
         {"--mild", &arguments->mild},
+        {"--takeover", &arguments->takeover},
         {"--woven", &arguments->woven},
         {"--refill", &arguments->search.refill},
     };

@@ -84,8 +84,9 @@ struct plan {
          */
         tell_pace;
     uint32_t untold_max;
-    bool grants;      /* nodes ask each other for rights of keys: see rights.c */
-    uint32_t threads; /* threads of requests at each node, which take turns in the simulator */
+    uint64_t takeover_after_ns; /* 0: no rights end */
+    bool grants;                /* nodes ask each other for rights of keys: see rights.c */
+    uint32_t threads;           /* threads of requests at each node, which take turns in the simulator */
     /*
      * the longest time between a step that left work and the next step: messages of others come
      * between

@@ -267,6 +267,15 @@ uint64_t rights_sleepless_ns(void);
 void rights_node_starts(struct sim *sim, unsigned i);
 void rights_after_step(struct sim *sim, unsigned i);
 
+/* ---- takeover.c ---- */
+/* Rights end by themselves; cuts, pauses and crashes are longer than that. */
+void takeover_draw(struct plan *plan);
+void takeover_after_step(struct sim *sim);
+/* How long it takes until all act again once faults are over. */
+uint64_t takeover_agree_ns(const struct sim *sim);
+/* All act, and nobody is thought to be gone. False: `text` says what is missing. */
+bool takeover_is_over(struct sim *sim, unsigned i, char *text, size_t room);
+
 /* ---- laws_agree.c ---- */
 /*
  * Everything is healed and no message is under way: every node must know everything. `lateness_ns`:

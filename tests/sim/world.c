@@ -115,7 +115,8 @@ static void fill_options(struct node_options *options, const struct sim *sim, un
     for (unsigned j = 0; j < plan->nodes; j++)
         if (j != i && operator_names(sim, i, j))
             add_peer(options, sim, j);
-    options->unlisted_max = SIM_NODES_MAX;
+    options->unlisted_max = plan->takeover_after_ns > 0 ? 0 : SIM_NODES_MAX;
+    options->takeover_after_ns = plan->takeover_after_ns;
     options->interval_ns = plan->interval_ns;
     options->silent_after_ns = plan->silent_after_ns;
     /* Going on alone is only for those whose share everybody reserves. */

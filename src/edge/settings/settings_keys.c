@@ -97,6 +97,7 @@ const struct settings_key settings_keys[] = {
     {"join_timeout", DURATION(node.join_timeout_ns, 0, DAY)},
     {"leave_timeout", DURATION(node.leave_timeout_ns, 0, DAY)},
     {"forget_after", OR_OFF(node.forget_after_ns, 0, 0)},
+    {"takeover_after", OR_OFF(node.takeover_after_ns, 0, 0)},
     {"table", MAP},
     {"table.keys", COUNT(node.table_keys, 1, TABLE_KEYS_MOST)},
     {"table.listed_spends", COUNT(node.events_max, 1, LISTED_SPENDS_MOST)},

@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "edge/settings/settings_http.h"
 #include "edge/settings/settings_keys.h"
+#include "edge/settings/settings_takeover.h"
 #include "edge/settings/settings_users.h"
 
 #include <assert.h>
@@ -313,6 +314,7 @@ uint64_t settings_digest(const struct settings *settings)
                         (unsigned long long)region->weight);
         sum += hash_64(key, line, (size_t)size);
     }
+    sum += settings_takeover_digest(settings);
     for (uint32_t i = 0; i < settings->limits.count; i++) {
         const struct named_limit *named = &settings->limits.limit[i];
         struct limit limit;
