@@ -152,23 +152,28 @@ static uint64_t return_to_bucket(struct node *node, struct entry *entry, const s
  * Takes the tokens off those that this node may give back. A return that no peer is told settles
  * nowhere: see refundable.h.
  */
-static void note_returned(struct node *node, const struct entry *entry, uint64_t tokens, uint64_t now_ns)
+static void note_returned(struct node *node, struct key_id id, const struct limit *limit, uint64_t tokens,
+                          uint64_t now_ns)
 {
-    const struct limit *limit = &node->limits.limit[entry->limit];
     if (kind_lists(limit->kind))
         return;
     if (is_told_under(node, limit))
-        refundable_return(&node->refundable, entry->id, tokens, now_ns);
+        refundable_return(&node->refundable, id, tokens, now_ns);
     else
-        refundable_return_untold(&node->refundable, entry->id, tokens, now_ns);
+        refundable_return_untold(&node->refundable, id, tokens, now_ns);
 }
 
 static uint64_t return_to(struct node *node, const struct charge *charge, uint64_t tokens, enum giver giver,
                           uint64_t now_ns)
 {
     struct entry *entry = table_find(node->table, charge->id);
-    if (!entry || tokens == 0)
+    if (tokens == 0)
         return 0;
+    if (!entry) { /* full, and forgotten: what a reservation held is nobody's to give back, once it settles */
+        if (giver == GIVER_RESERVATION)
+            note_returned(node, charge->id, &node->limits.limit[charge->limit], tokens, now_ns);
+        return 0;
+    }
     if (!can_record(node, entry)) {
         own_thread(node)->push_wanted = true;
         return 0;
@@ -184,7 +189,7 @@ static uint64_t return_to(struct node *node, const struct charge *charge, uint64
     uint64_t until_ns = heeded_until_ns(node, limit, spent_ns);
     uint64_t given = return_to_bucket(node, entry, charge, tokens, giver, now_ns, &credit);
     /* Refill may have made good some tokens of a reservation: they are not given back once more. */
-    note_returned(node, entry, giver == GIVER_RESERVATION ? tokens : given, now_ns);
+    note_returned(node, entry->id, limit, giver == GIVER_RESERVATION ? tokens : given, now_ns);
     note_open(own_thread(node), now_ns);
     record_return(node, entry, until_ns > now_ns ? given : 0, credit, until_ns);
     own_thread(node)->returned_tokens += given;
