@@ -172,8 +172,8 @@ void header_begin_slots(struct node *node, enum message_kind kind, uint32_t *slo
                                                           inbox_holds(node, origin->uid)};
     }
     header->origin_count = count;
-    takeover_said(&node->takeover);
     put_rows(node, header, record_of, slots);
+    takeover_said(&node->takeover);
 }
 
 void header_begin(struct node *node, enum message_kind kind)

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
@@ -37,18 +38,25 @@ bool handed_open(struct handed *handed, struct error *error)
 
 /* ---- addresses ---- */
 
+static struct sockaddr_in v4_of(const struct sockaddr *address)
+{
+    struct sockaddr_in v4;
+    memcpy(&v4, address, sizeof v4);
+    return v4;
+}
+
 static uint16_t port_of(const struct sockaddr *address)
 {
-    if (address->sa_family == AF_INET6)
-        return ntohs(((const struct sockaddr_in6 *)(const void *)address)->sin6_port);
-    return ntohs(((const struct sockaddr_in *)(const void *)address)->sin_port);
+    _Static_assert(offsetof(struct sockaddr_in, sin_port) == offsetof(struct sockaddr_in6, sin6_port),
+                   "at one place");
+    return ntohs(v4_of(address).sin_port);
 }
 
 static bool is_any(const struct sockaddr *address)
 {
     if (address->sa_family == AF_INET6)
         return IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
-    return ((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr == INADDR_ANY;
+    return v4_of(address).sin_addr.s_addr == INADDR_ANY;
 }
 
 static bool same_host(const struct sockaddr *a, const struct sockaddr *b)
@@ -60,8 +68,7 @@ static bool same_host(const struct sockaddr *a, const struct sockaddr *b)
     if (a->sa_family == AF_INET6)
         return IN6_ARE_ADDR_EQUAL(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr,
                                   &((const struct sockaddr_in6 *)(const void *)b)->sin6_addr);
-    return ((const struct sockaddr_in *)(const void *)a)->sin_addr.s_addr ==
-           ((const struct sockaddr_in *)(const void *)b)->sin_addr.s_addr;
+    return v4_of(a).sin_addr.s_addr == v4_of(b).sin_addr.s_addr;
 }
 
 static bool name_of(int fd, struct sockaddr_storage *address)

@@ -18,6 +18,16 @@ function ask(path, message, options) {
         (error, answer) => resolve(error ? error.code : answer)));
 }
 
+// The first message; then it has heard enough.
+function watch() {
+    const call = client.makeServerStreamRequest('/grpc.health.v1.Health/Watch', same, same, Buffer.alloc(0));
+    return new Promise((resolve, reject) => {
+        call.on('data', (answer) => { resolve(answer); call.cancel(); });
+        call.on('error', reject);
+        call.on('end', () => reject(new Error('Watch has ended')));
+    });
+}
+
 async function main() {
     const codes = [];
     for (let i = 0; i < 4; i++) // overall_code is the first field
@@ -26,7 +36,8 @@ async function main() {
     const many = await Promise.all(Array.from({length: 200}, () => ask(rateLimit, asked('many'), {})));
     assert.strictEqual(many.filter((answer) => answer[1] === 1).length, 3);
     assert.deepStrictEqual([...await ask('/grpc.health.v1.Health/Check', Buffer.alloc(0), {})], [8, 1]);
-    assert.strictEqual(await ask('/grpc.health.v1.Health/Watch', Buffer.alloc(0), {}), grpc.status.UNIMPLEMENTED);
+    assert.deepStrictEqual([...await watch()], [8, 1]);
+    assert.strictEqual(await ask('/grpc.health.v1.Health/Other', Buffer.alloc(0), {}), grpc.status.UNIMPLEMENTED);
     assert.strictEqual(await ask(rateLimit, Buffer.from([255]), {}), grpc.status.INVALID_ARGUMENT);
     client.close();
     console.log('fine');
