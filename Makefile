@@ -432,6 +432,8 @@ TSAN := $(patsubst %.c,build/tsan/%,$(wildcard tests/unit/base/gate.c tests/unit
 # The end-to-end tests again, with daemons under ASan and UBSan; not those that measure speed or
 # compile, nor what runs with TSan.
 E2E_ASAN := $(patsubst %,build/asan/%,$(filter-out %/dashboard.t %/docs.t %/failover.t %/floods.t %/integrations.t %/kubernetes.t %/library.t %/load.t %/threads.t %/up.t %/upgrade_former.t %/wan.t,$(wildcard tests/e2e/*.t)))
+# What takes long, and is about neither speed nor the sandbox, runs with sanitizers only.
+E2E_RELEASE := $(filter-out $(patsubst %,tests/e2e/%.t,live resets silence store_rules strangers),$(wildcard tests/e2e/*.t))
 # And with TSan what makes several threads of a daemon work.
 E2E_TSAN := build/tsan/tests/e2e/threads.t
 build/asan/tests/e2e/%.t build/tsan/tests/e2e/%.t: tests/e2e/%.t
@@ -459,7 +461,7 @@ check: deps
 	@HARNESS_RULESFILE=tests/order.yml prove -j3 \
 	    $(filter-out $(TSAN:build/tsan/%=build/release/%),$(UNIT_SOURCES:%.c=build/release/%)) \
 	    $(patsubst %.c,build/asan/%,$(UNIT_SOURCES) $(wildcard tests/fuzz/fuzz_*.c)) \
-	    $(TSAN) $(wildcard tests/sim/*.t tests/model/*.t tests/tidy/*.t tests/e2e/*.t) $(E2E_ASAN) $(E2E_TSAN)
+	    $(TSAN) $(wildcard tests/sim/*.t tests/model/*.t tests/tidy/*.t) $(E2E_RELEASE) $(E2E_ASAN) $(E2E_TSAN)
 
 # ---- a cluster to look at --------------------------------------------------------------------------
 
