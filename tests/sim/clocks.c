@@ -3,7 +3,7 @@
  * time of a fast clock held to the median (docs/accounting.md, "Time"). Demand is above the limit all the time, so what
  * is admitted is what refills. The first part of each run, in which clocks are not measured yet, does not count.
  */
-#include "tests/sim/sim.h"
+#include "tests/sim/one_key.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -13,7 +13,7 @@
 #define MS UINT64_C(1000000)
 #define SECOND UINT64_C(1000000000)
 
-enum { NODES_MAX = 5, CAPACITY = 100, RATE = 100, ARRIVALS_MAX = 65536 };
+enum { NODES_MAX = 5, CAPACITY = 100, RATE = 100 };
 
 static const uint64_t begin_ns = 3 * SECOND, measured_from_ns = 40 * SECOND, measured_until_ns = 80 * SECOND;
 static const double demand = 3;
@@ -37,11 +37,6 @@ static const struct {
 
 enum { CASES = sizeof cases / sizeof cases[0] };
 
-struct load_list {
-    struct arrival arrival[ARRIVALS_MAX];
-    size_t count;
-};
-
 /* One clock or two run 2% to 20% fast, or slow, for long enough that all are measured while faults come. */
 void clocks_draw(struct plan *plan)
 {
@@ -62,7 +57,7 @@ static void draw(struct load_list *list, unsigned which, uint64_t seed)
     random_seed(&random, seed);
     list->count = 0;
     while ((at -= log(1 - random_unit(&random)) / (demand * RATE)) * 1e9 < (double)(measured_until_ns - begin_ns) &&
-           list->count < ARRIVALS_MAX) {
+           list->count < ONE_KEY_ARRIVALS_MAX) {
         uint8_t node = cases[which].one_region ? 0 : (uint8_t)random_below(&random, cases[which].nodes);
         list->arrival[list->count++] = (struct arrival){begin_ns + (uint64_t)(at * 1e9), node};
     }
@@ -71,30 +66,15 @@ static void draw(struct load_list *list, unsigned which, uint64_t seed)
 static void plan_world(struct sim *sim, unsigned which, uint64_t seed, uint64_t until_ns)
 {
     struct plan *plan = &sim->plan;
-    sim_clear(sim);
-    plan->seed = seed;
-    plan->nodes = plan->regions = cases[which].nodes;
-    plan->keys = 1;
-    plan->key[0].id = (struct key_id){0x1234, 0x5678};
-    (void)limits_add(&plan->limits, "clocks", CAPACITY, RATE, SECOND, CAPACITY / 5);
-    for (unsigned i = 0; i < plan->nodes; i++) {
-        plan->weight[i] = SHARE_ONE / plan->nodes;
-        plan->node[i] = (struct plan_node){.region = (uint8_t)i,
-                                           .clock_ns = SECOND * i,
-                                           .start_ns = 7 * MS * i,
-                                           .drift_ppm = cases[which].drift_ppm[i]};
-        for (unsigned j = 0; j < plan->nodes; j++)
-            plan->latency_ns[i][j] = 40 * MS;
-    }
-    plan->latency_max_ns = 40 * MS;
-    plan->jitter = 32768;
-    plan->interval_ns = 100 * MS;
-    plan->silent_after_ns = plan->join_timeout_ns = plan->leave_timeout_ns = SECOND;
-    plan->table_keys = 1024;
-    plan->log_keys_max = 65536;
-    plan->message_max_bytes = 1 << 20;
+    const struct limit_terms terms = {.capacity = CAPACITY,
+                                      .rate = RATE,
+                                      .period_ns = SECOND,
+                                      .overshoot = CAPACITY / 5};
+    one_key_plan(sim, cases[which].nodes, &terms, 0, seed);
+    plan->silent_after_ns = SECOND;
     plan->safety_ns = until_ns;
-    sim->quiet_laws = true;
+    for (unsigned i = 0; i < plan->nodes; i++)
+        plan->node[i].drift_ppm = cases[which].drift_ppm[i];
 }
 
 static double admitted(struct sim *sim, const struct load_list *list, unsigned which, uint64_t seed,

@@ -4,7 +4,7 @@
  * is waited for nothing settles, and each lives on its own share; without it the two settle among themselves, and may
  * use the whole limit, less, after a takeover, what it may have spent unheard.
  */
-#include "tests/sim/sim.h"
+#include "tests/sim/one_key.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -24,13 +24,13 @@ static const double demand = 2, utilisation_least = 0.95, waited_for_most = 0.75
 static const char *const load_names[LOADS] = {"even load", "one region only"};
 static const uint64_t overshoots[OVERSHOOTS] = {0, 20};
 
-struct load_list {
+struct arrivals {
     struct arrival arrival[ARRIVALS_MAX];
     size_t count;
     double ideal; /* what one bucket would admit */
 };
 
-static void draw(struct load_list *list, unsigned load, uint64_t seed)
+static void draw(struct arrivals *list, unsigned load, uint64_t seed)
 {
     struct random random;
     double at = 0, before = 0, tokens = CAPACITY;
@@ -51,38 +51,24 @@ static void draw(struct load_list *list, unsigned load, uint64_t seed)
 static void plan_world(struct sim *sim, uint64_t overshoot, uint64_t seed, enum remedy remedy)
 {
     struct plan *plan = &sim->plan;
-    sim_clear(sim);
-    plan->seed = seed;
-    plan->nodes = plan->regions = NODES;
-    plan->keys = 1;
-    plan->key[0].id = (struct key_id){0x1234, 0x5678};
-    (void)limits_add(&plan->limits, "gone", CAPACITY, RATE, SECOND, overshoot);
-    for (unsigned i = 0; i < NODES; i++) {
-        plan->weight[i] = SHARE_ONE / NODES;
-        plan->node[i] = (struct plan_node){.region = (uint8_t)i, .clock_ns = SECOND * i, .start_ns = 7 * MS * i};
-        for (unsigned j = 0; j < NODES; j++)
-            plan->latency_ns[i][j] = 40 * MS;
-    }
+    const struct limit_terms terms = {.capacity = CAPACITY,
+                                      .rate = RATE,
+                                      .period_ns = SECOND,
+                                      .overshoot = overshoot};
+    one_key_plan(sim, NODES, &terms, 0, seed);
+    plan->silent_after_ns = SECOND;
+    plan->safety_ns = begin_ns + load_ns;
     for (unsigned i = 0; i + 1 < NODES && remedy == TAKEN_OVER; i++)
         sim->link[i][NODES - 1] = sim->link[NODES - 1][i] =
             (struct link){.cut_from_ns = away_ns, .cut_until_ns = UINT64_MAX};
     if (remedy != TAKEN_OVER)
         plan->node[NODES - 1].start_ns = begin_ns + 2 * load_ns;
-    plan->latency_max_ns = 40 * MS;
-    plan->jitter = 32768;
-    plan->interval_ns = 100 * MS;
-    plan->silent_after_ns = plan->join_timeout_ns = plan->leave_timeout_ns = SECOND;
     plan->forget_after_ns = remedy == FORGOTTEN ? forgotten_ns : 0;
     plan->takeover_after_ns = remedy == TAKEN_OVER ? taken_ns : 0;
-    plan->table_keys = 1024;
-    plan->log_keys_max = 65536;
-    plan->message_max_bytes = 1 << 20;
-    plan->safety_ns = begin_ns + load_ns;
-    sim->quiet_laws = true;
 }
 
 /* The part of what one bucket would admit. HUGE_VAL: more was spent than is declared. */
-static double measure(struct sim *sim, struct load_list *list, unsigned load, uint64_t overshoot, unsigned seeds,
+static double measure(struct sim *sim, struct arrivals *list, unsigned load, uint64_t overshoot, unsigned seeds,
                       enum remedy remedy)
 {
     double utilisation = 0;
@@ -102,7 +88,7 @@ static double measure(struct sim *sim, struct load_list *list, unsigned load, ui
 
 int gone_run(struct sim *sim, unsigned seeds, bool tap)
 {
-    struct load_list *list = calloc(1, sizeof *list);
+    struct arrivals *list = calloc(1, sizeof *list);
     unsigned broken = 0, tests = 0;
     if (list == NULL)
         return EXIT_FAILURE;

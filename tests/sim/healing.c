@@ -6,7 +6,7 @@
  * Counted is who is refused in the first 1, 10 and 30 s after healing, though one bucket would have admitted him; and
  * beside it, in the same arrivals, without any cut.
  */
-#include "tests/sim/sim.h"
+#include "tests/sim/one_key.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -73,33 +73,16 @@ static void draw(struct arrivals *list, unsigned limit, uint64_t seed)
 static void plan_world(struct sim *sim, unsigned limit, uint64_t overshoot, uint64_t seed, bool cut)
 {
     struct plan *plan = &sim->plan;
-    sim_clear(sim);
-    plan->seed = seed;
-    plan->nodes = plan->regions = NODES;
-    plan->keys = 1;
-    plan->key[0].id = (struct key_id){0x1234, 0x5678};
-    (void)limits_add(&plan->limits, "healing", limits[limit].capacity, limits[limit].rate, limits[limit].period_ns,
-                     overshoot);
-    for (unsigned i = 0; i < NODES; i++) {
-        plan->weight[i] = SHARE_ONE / NODES;
-        plan->node[i] = (struct plan_node){.region = (uint8_t)i, .clock_ns = SECOND * i, .start_ns = 7 * MS * i};
-        for (unsigned j = 0; j < NODES; j++) {
-            plan->latency_ns[i][j] = 40 * MS;
-            if (!cut || (i == 0) == (j == 0))
-                continue;
-            sim->link[i][j].cut_from_ns = begin_ns + cut_ns;
-            sim->link[i][j].cut_until_ns = begin_ns + cut_ns + cut_for_ns;
-        }
-    }
-    plan->latency_max_ns = 40 * MS;
-    plan->jitter = 32768;
-    plan->interval_ns = 100 * MS;
-    plan->silent_after_ns = plan->join_timeout_ns = plan->leave_timeout_ns = SECOND;
-    plan->table_keys = 1024;
-    plan->log_keys_max = 65536;
-    plan->message_max_bytes = 1 << 20;
+    const struct limit_terms terms = {.capacity = limits[limit].capacity,
+                                      .rate = limits[limit].rate,
+                                      .period_ns = limits[limit].period_ns,
+                                      .overshoot = overshoot};
+    one_key_plan(sim, NODES, &terms, 0, seed);
+    plan->silent_after_ns = SECOND;
     plan->safety_ns = begin_ns + cut_ns + cut_for_ns + after_ns;
-    sim->quiet_laws = true;
+    for (unsigned i = 1; cut && i < NODES; i++)
+        sim->link[0][i] = sim->link[i][0] =
+            (struct link){.cut_from_ns = begin_ns + cut_ns, .cut_until_ns = begin_ns + cut_ns + cut_for_ns};
 }
 
 void healing_note(struct sim *sim, bool allowed)
