@@ -98,6 +98,15 @@ static const struct {
     {"peer_sent_bytes_total", "their bytes", 1, peer_sent_bytes, true},
 };
 
+/* Begins a line about that peer, with two labels. */
+static void begin_line(struct metrics_page *page, const char *name, const struct peer_report *peer)
+{
+    page_begin(page);
+    page_name(page, name);
+    page_label(page, 0, "peer", bytes_of(peer->name));
+    page_label(page, 1, "region", bytes_of(peer->region));
+}
+
 /* Of all members but this daemon, and but those that have left: nothing is to be expected of these. */
 static void put_peers(struct metrics_page *page, const struct peer_report *peers, size_t count)
 {
@@ -107,10 +116,7 @@ static void put_peers(struct metrics_page *page, const struct peer_report *peers
             const uint64_t value = peer_metrics[i].value(&peers[k]);
             if (peers[k].self || peers[k].state == PEER_LEFT || value == UINT64_MAX)
                 continue;
-            page_begin(page);
-            page_name(page, peer_metrics[i].name);
-            page_label(page, 0, "peer", bytes_of(peers[k].name));
-            page_label(page, 1, "region", bytes_of(peers[k].region));
+            begin_line(page, peer_metrics[i].name, &peers[k]);
             page_value(page, 2, value, peer_metrics[i].divisor);
             (void)page_end(page);
         }
@@ -124,10 +130,7 @@ static void put_offsets(struct metrics_page *page, const struct peer_report *pee
     for (size_t i = 0; i < count; i++) {
         if (!peers[i].wall_known || peers[i].state == PEER_LEFT)
             continue;
-        page_begin(page);
-        page_name(page, name);
-        page_label(page, 0, "peer", bytes_of(peers[i].name));
-        page_label(page, 1, "region", bytes_of(peers[i].region));
+        begin_line(page, name, &peers[i]);
         page_signed_value(page, 2, peers[i].wall_ahead_ms, 1000);
         (void)page_end(page);
     }
