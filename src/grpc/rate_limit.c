@@ -71,7 +71,7 @@ static bool read_hits(struct asking *asking, size_t index, struct asked *asked)
     asked->gives_back = descriptor->is_negative_hits;
     asked->query.cost = asked->hits;
     for (uint32_t i = 0; asked->hits == 0 && i < asked->query.cost_count; i++)
-        asked->query.named_cost[i].tokens = 0; /* what only looks takes nothing of anything */
+        asked->query.named_cost[i].tokens = 0; /* a look is never over */
     if (asked->hits <= COMMAND_COST_MAX)
         return true;
     grpc_refuse(asking->call, GRPC_INVALID_ARGUMENT, "descriptor %zu: hits_addend is %llu: expected at most %llu",

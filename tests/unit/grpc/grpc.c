@@ -211,6 +211,8 @@ static void test_costs(void)
     OK_STRING(ask_hits("user=lea", 0, false), "OK: OK per-user 60/2 4 in 1000", "which takes no hit either");
     OK_STRING(ask_hits("user=lea cost.bytes=400", 0, false), "OK: OK per-user 60/2 4 in 1000", "a look is allowed");
     OK_STRING(ask("edge", "user=lea cost.bytes=401"), "OVER: OVER volume 1000/2 400 in 60", "and takes nothing");
+    OK_STRING(ask_hits("user=lea cost.bytes=999", 0, false), "OK: OK per-user 60/2 4 in 1000",
+              "nor is it ever over");
     OK_STRING(ask_hits("user=lea cost.bytes=600", 1, true), "OK: OK per-user 60/2 5 in 0", "all comes back");
     OK_STRING(ask("edge", "user=lea cost.bytes=9e99"), "OVER: OVER volume 1000/2 1000 in 0",
               "nonsense is too much");
