@@ -40,6 +40,10 @@ enum right_state {
 };
 const char *right_state_name(enum right_state state);
 
+/* What this node says of a clock: good is within 1% of the median of all clocks. */
+enum clock_state { CLOCK_UNMEASURED, CLOCK_GOOD, CLOCK_FAST, CLOCK_SLOW };
+const char *clock_state_name(enum clock_state state);
+
 struct peer_report {
     char name[NODE_NAME_BYTES];
     char region[NODE_NAME_BYTES];
@@ -48,9 +52,10 @@ struct peer_report {
     bool self;
     bool config_differs; /* from ours; own: from the config in use, so we refuse */
     bool decides;        /* as last heard */
-    bool clock_known;    /* the clock was measured */
     bool wall_known;     /* its wall clock was heard of; never known of this node itself */
-    int32_t clock_ppm;   /* how much faster than the median of all clocks it runs */
+    enum clock_state clock;
+    int32_t clock_ppm;    /* how much faster than the median of all clocks it runs; 0: unmeasured */
+    uint32_t clock_jumps; /* of its clock, since it is known here */
     enum right_state right;
     uint64_t incarnation;   /* 0: never heard */
     uint64_t share;         /* in 1/SHARE_ONE, as this node sees it; 0: none yet */

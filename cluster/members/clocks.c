@@ -203,9 +203,10 @@ static bool jump_is_due(uint64_t *told_ns, uint64_t now_ns)
 }
 
 static void tell_jump(struct node *node, struct effects *effects, const char *name, int64_t jumped_ns,
-                      uint64_t *told_ns)
+                      uint64_t *told_ns, uint32_t *jumps)
 {
     node->stats.clock_jumps++;
+    ++*jumps;
     if (jump_is_due(told_ns, node->clocks.raw_ns))
         effects_notice(effects, NOTICE_WARNING, "the clock of %s has jumped %.1f s %s", name,
                        (double)llabs(jumped_ns) / 1e9,
@@ -242,11 +243,12 @@ static void tell_jumps(struct node *node, struct effects *effects)
     }
     const bool own = own_has_jumped(node, &own_ns);
     if (own)
-        tell_jump(node, effects, "this daemon", own_ns, &node->clocks.told_jump_ns);
+        tell_jump(node, effects, "this daemon", own_ns, &node->clocks.told_jump_ns, &node->clocks.jumps);
     for (uint32_t i = 0; i < node->member_end; i++) {
         struct member *member = &node->member[i];
         if (member->clock.jumped_ns != 0 && !own)
-            tell_jump(node, effects, member->name, member->clock.jumped_ns, &member->clock.told_jump_ns);
+            tell_jump(node, effects, member->name, member->clock.jumped_ns, &member->clock.told_jump_ns,
+                      &member->clock.jumps);
         member->clock.jumped_ns = 0;
     }
 }
@@ -266,13 +268,22 @@ void clocks_refresh(struct node *node, struct effects *effects)
     tell_jumps(node, effects);
 }
 
+const char *clock_state_name(enum clock_state state)
+{
+    static const char *const names[] = {"unmeasured", "good", "fast", "slow"};
+    return names[state];
+}
+
 void clocks_report(const struct node *node, const struct member *member, struct peer_report *report)
 {
     const struct peer_clock *clock = &member->clock;
-    report->clock_known = member->self ? node->clocks.known : is_measured(node, member);
-    if (report->clock_known)
+    const int32_t off = member->self ? node->clocks.off_ppm : clock->off_ppm;
+    report->clock_jumps = member->self ? node->clocks.jumps : clock->jumps;
+    if (member->self ? node->clocks.known : is_measured(node, member)) {
+        report->clock = off > 0 ? CLOCK_FAST : off < 0 ? CLOCK_SLOW : CLOCK_GOOD;
         report->clock_ppm =
             member->self ? node->clocks.rate_ppm : faster_ppm(clock->rate_ppm, node->clocks.median_ppm);
+    }
     report->wall_known = !member->self && clock->wall_known;
     report->wall_ahead_ms = report->wall_known ? clock->wall_ms : 0;
 }

@@ -38,6 +38,7 @@ struct peer_clock {
         told_jump_ns; /* when it jumped first since a notice, and when a notice last said so; 0: never */
     int32_t told_ppm; /* off by so much as of the last notice; 0: as it should be */
     int32_t off_ppm;  /* against the median; 0: within a percent */
+    uint32_t jumps;   /* those that were told, by a notice or only by being counted */
 };
 
 struct clocks {
@@ -51,6 +52,7 @@ struct clocks {
     int32_t rate_ppm;   /* the same without a threshold */
     int32_t told_ppm;
     uint64_t told_jump_ns;
+    uint32_t jumps;    /* of the own clock */
     uint32_t held_ppm; /* by how much this node's time is to be slowed */
 };
 

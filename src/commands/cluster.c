@@ -27,6 +27,24 @@ static void answer_traffic(struct answer *answer, const struct peer_traffic *tra
     answer_integer(answer, (int64_t)traffic->sent_bytes);
 }
 
+static void answer_clock(struct answer *answer, const struct peer_report *peer)
+{
+    answer_text(answer, "clock");
+    answer_text(answer, clock_state_name(peer->clock));
+    answer_text(answer, "clock_rate");
+    if (peer->clock != CLOCK_UNMEASURED)
+        answer_double(answer, 1 + (double)peer->clock_ppm / 1e6);
+    else
+        answer_null(answer);
+    answer_text(answer, "clock_jumps");
+    answer_integer(answer, peer->clock_jumps);
+    answer_text(answer, "clock_offset_ms");
+    if (peer->wall_known)
+        answer_integer(answer, peer->wall_ahead_ms);
+    else
+        answer_null(answer);
+}
+
 void call_nodes(struct call *call)
 {
     struct answer *answer = &call->answer;
@@ -35,7 +53,7 @@ void call_nodes(struct call *call)
     answer_array(answer, count);
     for (size_t i = 0; i < count; i++) {
         const struct peer_report *peer = &peers[i];
-        answer_map(answer, 17);
+        answer_map(answer, 21);
         answer_text(answer, "node");
         answer_text(answer, peer->name);
         answer_text(answer, "region");
@@ -63,6 +81,7 @@ void call_nodes(struct call *call)
         answer_text(answer, "incarnation");
         answer_integer(answer, (int64_t)peer->incarnation);
         answer_traffic(answer, &peer->traffic);
+        answer_clock(answer, peer);
     }
 }
 
@@ -78,12 +97,14 @@ void call_cluster(struct call *call)
     for (size_t i = 0; i < count; i++) {
         const struct peer_report *peer = &peers[i];
         output_print(call->answer.output,
-                     "%s %s %s %s%s heard_ms=%lld round_trip_us=%llu lag=%llu log=%llu share=%.4f%s\n", peer->name,
-                     peer->region, peer->gossip_address, peer->self ? "self," : "", peer_state_name(peer->state),
-                     (long long)(peer->self ? 0 : call_ms(peer->heard_ago_ns)),
+                     "%s %s %s %s%s heard_ms=%lld round_trip_us=%llu lag=%llu log=%llu share=%.4f%s%s%s\n",
+                     peer->name, peer->region, peer->gossip_address, peer->self ? "self," : "",
+                     peer_state_name(peer->state), (long long)(peer->self ? 0 : call_ms(peer->heard_ago_ns)),
                      (unsigned long long)peer->round_trip_ns / 1000, (unsigned long long)peer->lag_batches,
                      (unsigned long long)peer->log_batches, share_of(peer),
-                     peer->config_differs ? " config=differs" : "");
+                     peer->config_differs ? " config=differs" : "",
+                     peer->clock == CLOCK_FAST || peer->clock == CLOCK_SLOW ? " clock=" : "",
+                     peer->clock == CLOCK_FAST || peer->clock == CLOCK_SLOW ? clock_state_name(peer->clock) : "");
     }
     answer_bulk_end(&call->answer, begun);
 }

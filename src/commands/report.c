@@ -231,8 +231,10 @@ static void print_peer(struct output *output, const struct peer_report *peer)
                  peer->self ? 0 : call_ms(peer->heard_ago_ns), peer->lag_batches, peer->log_batches,
                  (double)peer->share / (double)SHARE_ONE, peer->config_differs ? "differs" : "same",
                  right_state_name(peer->right));
-    if (peer->clock_known)
+    if (peer->clock != CLOCK_UNMEASURED)
         output_print(output, ",clock_rate=%.4f", 1 + (double)peer->clock_ppm / 1e6);
+    if (peer->clock_jumps > 0)
+        output_print(output, ",clock_jumps=%" PRIu32, peer->clock_jumps);
     if (peer->wall_known)
         output_print(output, ",clock_offset_ms=%" PRId64, peer->wall_ahead_ms);
     output_print(output, "\r\n");

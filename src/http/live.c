@@ -171,6 +171,9 @@ static void put_peer(struct output *output, const struct peer_report *peer)
     member_number(output, "unacknowledged_batches", peer->lag_batches);
     member_number(output, "log_batches", peer->log_batches);
     member_flag(output, "config_differs", peer->config_differs);
+    member_text(output, "clock", bytes_of(clock_state_name(peer->clock)));
+    member_number(output, "clock_rate_millionths", (uint64_t)(1000000 + peer->clock_ppm));
+    member_number(output, "clock_jumps", peer->clock_jumps);
     end(output, "},");
 }
 

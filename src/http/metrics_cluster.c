@@ -70,7 +70,7 @@ static uint64_t peer_sent_bytes(const struct peer_report *peer)
 
 static uint64_t peer_clock_rate(const struct peer_report *peer)
 {
-    return peer->clock_known ? (uint64_t)(MILLION + peer->clock_ppm) : UINT64_MAX;
+    return peer->clock != CLOCK_UNMEASURED ? (uint64_t)(MILLION + peer->clock_ppm) : UINT64_MAX;
 }
 
 static const struct {
@@ -141,7 +141,7 @@ static void put_own_clock(struct metrics_page *page, const struct peer_report *p
 {
     uint64_t rate = MILLION;
     for (size_t i = 0; i < count; i++)
-        if (peers[i].self && peers[i].clock_known)
+        if (peers[i].self && peers[i].clock != CLOCK_UNMEASURED)
             rate = peer_clock_rate(&peers[i]);
     page_gauge(page, "clock_rate", "how fast the clock of this daemon runs, the median of all clocks being 1", rate,
                MILLION);

@@ -22,6 +22,23 @@ static void put_share(struct output *output, uint64_t share)
     put_real(output, (double)share / (double)SHARE_ONE, 6);
 }
 
+static void put_clock(struct output *output, const struct peer_report *peer)
+{
+    put_word(output, ",\"clock\":", clock_state_name(peer->clock));
+    put_text(output, ",\"clock_rate\":");
+    if (peer->clock != CLOCK_UNMEASURED)
+        put_real(output, 1 + (double)peer->clock_ppm / 1e6, 6);
+    else
+        put_text(output, "null");
+    put_count(output, ",\"clock_jumps\":", peer->clock_jumps);
+    const int64_t ahead_ms = peer->wall_ahead_ms;
+    if (peer->wall_known)
+        put_count(output, ahead_ms < 0 ? ",\"clock_offset_ms\":-" : ",\"clock_offset_ms\":",
+                  (uint64_t)(ahead_ms < 0 ? -ahead_ms : ahead_ms));
+    else
+        put_text(output, ",\"clock_offset_ms\":null");
+}
+
 static void put_peer(struct output *output, const struct peer_report *peer)
 {
     put_word(output, "{\"node\":", peer->name);
@@ -41,6 +58,7 @@ static void put_peer(struct output *output, const struct peer_report *peer)
     put_count(output, ",\"received_bytes\":", peer->traffic.received_bytes);
     put_count(output, ",\"sent_messages\":", peer->traffic.sent_messages);
     put_count(output, ",\"sent_bytes\":", peer->traffic.sent_bytes);
+    put_clock(output, peer);
     put_text(output, "}");
 }
 

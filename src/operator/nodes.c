@@ -13,7 +13,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NODES_COLUMNS = 9, NODES_CELL_BYTES = 64 };
+enum { NODES_COLUMNS = 10, NODES_CELL_BYTES = 64 };
+
+/* "good", "3.1% fast", "1 jump", or both; "-": not measured, or the daemon is older than that. */
+static void fill_clock(const struct headgate_reply *node, char cell[NODES_CELL_BYTES])
+{
+    const char *clock = command_member_text(node, "clock");
+    const double off = strtod(command_member_text(node, "clock_rate"), NULL) - 1;
+    const int64_t jumps = command_member_integer(node, "clock_jumps");
+    const bool is_off = strcmp(clock, "fast") == 0 || strcmp(clock, "slow") == 0;
+    const bool is_known = is_off || strcmp(clock, "good") == 0;
+    char percent[16] = "", jumped[32] = "";
+    if (is_off)
+        (void)snprintf(percent, sizeof percent, "%.1f%% ", (off < 0 ? -off : off) * 100);
+    if (jumps > 0)
+        (void)snprintf(jumped, sizeof jumped, "%s%" PRId64 " jump%s", is_known ? ", " : "", jumps,
+                       jumps == 1 ? "" : "s");
+    (void)snprintf(cell, NODES_CELL_BYTES, "%s%s%s", percent, is_known ? clock : jumps > 0 ? "" : "-", jumped);
+}
 
 static void fill_row(const struct headgate_reply *node, char cell[NODES_COLUMNS][NODES_CELL_BYTES])
 {
@@ -34,7 +51,8 @@ static void fill_row(const struct headgate_reply *node, char cell[NODES_COLUMNS]
                    round_trip_ns ? units_format_duration_short(text, sizeof text, round_trip_ns) : "-");
     (void)snprintf(cell[6], NODES_CELL_BYTES, "%" PRId64, command_member_integer(node, "lag_batches"));
     (void)snprintf(cell[7], NODES_CELL_BYTES, "%" PRId64, command_member_integer(node, "log_batches"));
-    (void)snprintf(cell[8], NODES_CELL_BYTES, "%s",
+    fill_clock(node, cell[8]);
+    (void)snprintf(cell[9], NODES_CELL_BYTES, "%s",
                    command_member_integer(node, "config_differs") ? "DIFFERS" : "same");
 }
 
@@ -42,7 +60,7 @@ static void print_nodes_table(const struct headgate_reply *nodes)
 {
     enum { ROWS_MAX = 65 };
     static char cell[ROWS_MAX][NODES_COLUMNS][NODES_CELL_BYTES] = {
-        {"NODE", "REGION", "STATE", "SHARE", "HEARD", "ROUND TRIP", "LAG", "LOG", "CONFIG"}};
+        {"NODE", "REGION", "STATE", "SHARE", "HEARD", "ROUND TRIP", "LAG", "LOG", "CLOCK", "CONFIG"}};
     static const bool right[NODES_COLUMNS] = {[3] = true, [4] = true, [5] = true, [6] = true, [7] = true};
     int width[NODES_COLUMNS] = {0};
     uint32_t rows = nodes->count < ROWS_MAX - 1 ? nodes->count + 1 : ROWS_MAX;
@@ -79,7 +97,10 @@ static void print_nodes(const struct invocation *invocation, const struct headga
                 json_bool(&json, key->text, value->integer != 0);
             else if (value->kind == HEADGATE_REPLY_INTEGER)
                 json_integer(&json, key->text, value->integer);
-            else if (value->kind == HEADGATE_REPLY_TEXT && strcmp(key->text, "share") == 0)
+            else if (value->kind == HEADGATE_REPLY_NIL)
+                json_null(&json, key->text);
+            else if (value->kind == HEADGATE_REPLY_TEXT &&
+                     (strcmp(key->text, "share") == 0 || strcmp(key->text, "clock_rate") == 0))
                 json_number(&json, key->text, strtod(value->text, NULL));
             else if (value->kind == HEADGATE_REPLY_TEXT)
                 json_text(&json, key->text, value->text, value->size);

@@ -110,11 +110,11 @@ sub load_row {
     return abs($got[4] - $expected[4]) <= 20 && abs($got[5] - $expected[5]) <= 20;
 }
 
-# HEARD, ROUND TRIP, LAG and LOG of `headgate nodes`; the width of its columns follows from them.
+# HEARD, ROUND TRIP, LAG, LOG and CLOCK of `headgate nodes`; the width of its columns follows from them.
 sub links_row {
     my @rows = map { s/\s+/ /gr } @_[0, 1];
     my $time = qr/(?:-|\d+(?:\.\d+)? (?:us|ms|s)(?: ago)?)/;
-    my @fixed = map { /^(\S+(?: \*)? \S+ \S+ \S+%) $time $time \d+ \d+ (\S+)$/ ? "$1 $2" : $_ } @rows;
+    my @fixed = map { /^(\S+(?: \*)? \S+ \S+ \S+%) $time $time \d+ \d+ (?:-|good) (\S+)$/ ? "$1 $2" : $_ } @rows;
     return $fixed[0] eq $fixed[1];
 }
 

@@ -95,9 +95,36 @@ like(json('explain', 'alice')->{rules}[0]{settled}, qr/tokens/, 'explain for pro
 ($status, $out) = headgate('nodes');
 my @lines = split /\n/, $out;
 is(@lines, 4, 'nodes: a title and three rows');
-like($lines[0], qr/^NODE +REGION +STATE +SHARE +HEARD +ROUND TRIP +LAG +LOG +CONFIG$/, 'its title');
-like($lines[1], qr/^us-east \* +us-east +active +33\.\d+% +- /, 'this node first, with a star');
+like($lines[0], qr/^NODE +REGION +STATE +SHARE +HEARD +ROUND TRIP +LAG +LOG +CLOCK +CONFIG$/, 'its title');
+like($lines[1], qr/^us-east \* +us-east +active +33\.\d+% +- +- +0 +\d+ +(?:-|good) +same$/,
+     'this node first, with a star');
 is(scalar(grep { /^\S.* same$/ && index($_, 'active') == index($lines[1], 'active') } @lines[1 .. 3]), 3, 'aligned');
+{
+    # A daemon whose peers have bad clocks: what it says to NODES.
+    my $listener = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1') or die "listen: $!";
+    my $pid = fork // die "fork: $!";
+    if ($pid == 0) {
+        my $bulk = sub { return map { sprintf "\$%d\r\n%s\r\n", length, $_ } @_ };
+        my @rows = (['fast', '1.0312', 0], ['slow', '0.98', 1], ['good', '1.0001', 2], ['unmeasured', undef, 1]);
+        my $answer = "*4\r\n" . join '', map {
+            join '', "*6\r\n", $bulk->('clock', $_->[0], 'clock_rate'),
+                defined $_->[1] ? $bulk->($_->[1]) : "\$-1\r\n", $bulk->('clock_jumps'), ":$_->[2]\r\n"
+        } @rows;
+        for (1 .. 2) {
+            my $socket = $listener->accept or last;
+            while (sysread $socket, my $bytes, 4096) {
+                syswrite $socket, $answer if $bytes =~ /NODES/;
+            }
+        }
+        POSIX::_exit(0);
+    }
+    my @at = ('--at', '127.0.0.1:' . $listener->sockport);
+    my @clocks = map { / \d+ +\d+  (\S.*?)  +same$/ ? $1 : () } split /\n/, (headgate('nodes', @at))[1];
+    is(join('; ', @clocks), '3.1% fast; 2.0% slow, 1 jump; good, 2 jumps; 1 jump', 'clocks that are off, or jump');
+    my @rates = map { $_->{clock_rate} } @{decode_json((headgate('nodes', '--json', @at))[1])};
+    is_deeply(\@rates, [1.0312, 0.98, 1.0001, undef], 'for programs');
+    waitpid $pid, 0;
+}
 my $nodes = json('nodes');
 is(join(',', sort map { $_->{node} } @$nodes), 'ap-south,eu-west,us-east', 'nodes for programs');
 my $share = 0;

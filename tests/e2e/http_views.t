@@ -30,6 +30,7 @@ subtest 'nodes' => sub {
                   [map { "$told{$name}{$_}" } qw(region address state incarnation)], "$name is as NODES has it");
         cmp_ok(abs($peers{$name}{share} - $told{$name}{share}), '<', 0.000002, 'with its share');
         is($peers{$name}{decides}, 1, 'and decides');
+        like($peers{$name}{clock}, qr/^(?:unmeasured|good)$/, 'and what is known of its clock');
     }
     is($resp->command('DEBUG', 'DROP', $_->{name}, 'both'), 'OK', 'a link breaks') for @others;
     my $reachable = sub { return $client->get('/v1/nodes')->{json}{reachable_peers} };

@@ -185,6 +185,12 @@ const char *right_state_name(enum right_state state)
     return state == RIGHT_UNLIMITED ? "unlimited" : "held";
 }
 
+const char *clock_state_name(enum clock_state state)
+{
+    static const char *const names[] = {"unmeasured", "good", "fast", "slow"};
+    return names[state];
+}
+
 const char *config_state_name(enum config_state state)
 {
     return state == CONFIG_SAME ? "same" : "other";

@@ -193,11 +193,14 @@
   function tellNews(state) {
     const away = state.peers.filter(isAway).map((peer) => fullName(peer));
     const differs = state.peers.filter((peer) => peer.config_differs && !peer.self).map((peer) => peer.name);
+    const clocks = state.peers.filter(isOff).map((peer) => `${fullName(peer)} runs ${clockOf(peer)}`);
     const parts = [];
     if (away.length > 0)
       parts.push(`Not heard by this daemon: ${away.join(', ')}. Its share of every limit is kept for it.`);
     if (differs.length > 0)
       parts.push(`Another config: ${differs.join(', ')}.`);
+    if (clocks.length > 0)
+      parts.push(`A clock is off: ${clocks.join(', ')}.`);
     const news = byId('news'), text = parts.join(' ');
     news.hidden = text === '';
     if (news.textContent !== text)
@@ -262,6 +265,16 @@
 
   const MARKS = {active: '●', joining: '◐', silent: '✕', left: '○'};
 
+  const isOff = (peer) => peer.clock === 'fast' || peer.clock === 'slow';
+
+  // As `headgate nodes` says it.
+  function clockOf(peer) {
+    const off = fine.format(Math.abs(peer.clock_rate_millionths / 1e6 - 1) * 100) + ' % ';
+    const rate = peer.clock === 'unmeasured' ? '' : isOff(peer) ? off + peer.clock : peer.clock;
+    const jumps = peer.clock_jumps > 0 ? peer.clock_jumps + (peer.clock_jumps === 1 ? ' jump' : ' jumps') : '';
+    return [rate, jumps].filter((text) => text !== '').join(', ');
+  }
+
   function listPeers(state) {
     fill(byId('peers').tBodies[0], state.peers.map((peer) => element('tr',
       {'data-peer': peer.name, 'data-state': peer.state},
@@ -271,7 +284,8 @@
       cell(percent(peer.share), true),
       cell(peer.self ? '' : peer.heard_ms === null ? 'never' : ms(peer.heard_ms), true),
       cell(peer.self ? '' : ms(peer.round_trip_ms), true),
-      cell(peer.self ? '' : whole.format(peer.unacknowledged_batches), true))));
+      cell(peer.self ? '' : whole.format(peer.unacknowledged_batches), true),
+      element('td', {class: isOff(peer) ? 'mark no' : 'mark'}, clockOf(peer)))));
   }
 
   // ---- requests ----

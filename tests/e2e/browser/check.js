@@ -24,6 +24,7 @@ async function checkPage(browser) {
   const drawn = await page.$$eval('#map [data-peer]', (peers) => peers.map((peer) => peer.dataset.peer).sort());
   ok(drawn.join() === 'ap-south,eu-west,us-east', 'and drawn', drawn);
   ok(await page.textContent('#peers tr:first-child') !== '', 'with figures');
+  ok(/^(|good)$/.test(await page.textContent('#peers tbody tr:first-child td:last-child')), 'and its clock');
   ok(await until(() => page.$eval('#requests path.refused', (path) => path.getAttribute('d').includes('L'))),
     'requests are drawn over time');
   const shows = (selector, text) => until(async () => (await page.textContent(selector)).includes(text));

@@ -63,7 +63,8 @@ static void agree(void)
     runs(BOB, 4000);
     world_run(60000);
     EXPECT("a clock that is 0.4% fast is named by nobody", "");
-    OK(peer_of(ANN, BOB).clock_known && peer_of(ANN, BOB).clock_ppm > 3900 && peer_of(ANN, BOB).clock_ppm < 4100,
+    OK(peer_of(ANN, BOB).clock == CLOCK_GOOD && peer_of(ANN, BOB).clock_ppm > 3900 &&
+           peer_of(ANN, BOB).clock_ppm < 4100,
        "but its rate is known: %d ppm", (int)peer_of(ANN, BOB).clock_ppm);
     OK(peer_of(ANN, BOB).wall_known && peer_of(ANN, BOB).wall_ahead_ms > 5000 &&
            peer_of(ANN, BOB).wall_ahead_ms < 5500,
@@ -87,6 +88,9 @@ static void fast(void)
        held_ppm(BOB));
     OK_U64(world_stats(BOB).clock_held_ppm, held_ppm(BOB), "which its figures say");
     OK(held_ppm(ANN) == 0 && held_ppm(CAT) == 0, "no other time is held");
+    OK(peer_of(ANN, BOB).clock == CLOCK_FAST && peer_of(BOB, BOB).clock == CLOCK_FAST &&
+           peer_of(BOB, ANN).clock == CLOCK_GOOD,
+       "reports say whose clock is fast");
     OK(peer_of(BOB, BOB).clock_ppm > 99000 && peer_of(BOB, ANN).clock_ppm < 1000 &&
            peer_of(BOB, ANN).clock_ppm > -1000,
        "to bob he is the fast one, and not ann the slow one");
@@ -117,6 +121,7 @@ static void slow(void)
            "bob: the clock of cat runs 3.0% slow against the median of all\n"
            "cat: the clock of this daemon runs 3.0% slow against the median of all, and its limits refill as "
            "slowly\n");
+    OK(peer_of(ANN, CAT).clock == CLOCK_SLOW && peer_of(CAT, CAT).clock == CLOCK_SLOW, "reports say so");
     OK(held_ppm(ANN) + held_ppm(BOB) + held_ppm(CAT) == 0, "nobody's time is held");
     world_close();
 }
@@ -152,6 +157,9 @@ static void jumped(void)
     world_run(5000);
     EXPECT("a clock that jumps all the time has a line a minute", "");
     OK_U64(world_stats(ANN).clock_jumps, 2, "but all its jumps count");
+    OK(peer_of(ANN, BOB).clock_jumps == 2 && peer_of(ANN, CAT).clock_jumps == 0 &&
+           peer_of(BOB, BOB).clock_jumps == 2 && peer_of(ANN, BOB).clock == CLOCK_UNMEASURED,
+       "as jumps of bob, whose clock is measured anew");
     world_run(60000);
     clocks[ANN].ahead_ns = -30000 * (int64_t)MS;
     world_run(40000);
@@ -171,7 +179,8 @@ static void started_anew(void)
     world_start(BOB);
     world_run(10000);
     skip_text();
-    OK_U64(world_stats(ANN).clock_jumps, 0, "a daemon that starts anew with another clock has not jumped");
+    OK_U64(peer_of(ANN, BOB).clock_jumps + world_stats(ANN).clock_jumps, 0,
+           "a daemon that starts anew with another clock has not jumped");
     world_close();
 }
 

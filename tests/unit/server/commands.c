@@ -383,15 +383,28 @@ static void test_cluster(void)
            has("eu-west eu-west 127.0.0.1:7071 active heard_ms=2 "),
        "CLUSTER NODES");
     (void)ask("NODES\n");
-    OK(begins("*2\r\n*34\r\n$4\r\nnode\r\n$7\r\nus-east\r\n") && has("$5\r\nshare\r\n$4\r\n0.25\r\n"),
+    OK(begins("*2\r\n*42\r\n$4\r\nnode\r\n$7\r\nus-east\r\n") && has("$5\r\nshare\r\n$4\r\n0.25\r\n"),
        "NODES, version 2");
     node.peers[0].share = ((uint64_t)340000000 << 32) / 1000000000;
     (void)ask("NODES\n");
     OK(has("$5\r\nshare\r\n$4\r\n0.34\r\n"),
        "NODES, a share that binary fractions cannot say: 0.34, as in the config");
     node.peers[0].share = SHARE_ONE / 4;
+    OK(has("$5\r\nclock\r\n$10\r\nunmeasured\r\n$10\r\nclock_rate\r\n$-1\r\n$11\r\nclock_jumps\r\n:0\r\n"
+           "$15\r\nclock_offset_ms\r\n$-1\r\n"),
+       "NODES, clocks that nobody has measured");
+    node.peers[1].clock = CLOCK_SLOW;
+    node.peers[1].clock_ppm = -31250;
+    node.peers[1].clock_jumps = 2;
+    node.peers[1].wall_known = true;
+    node.peers[1].wall_ahead_ms = -40;
+    (void)ask("NODES\nCLUSTER NODES\n");
+    OK(has("$4\r\nslow\r\n$10\r\nclock_rate\r\n$7\r\n0.96875\r\n$11\r\nclock_jumps\r\n:2\r\n"
+           "$15\r\nclock_offset_ms\r\n:-40\r\n"),
+       "NODES, a clock that is slow");
+    OK(has(" clock=slow\n"), "CLUSTER NODES names it as well");
     (void)ask("HELLO 3\nNODES\n");
-    OK(has("*2\r\n%17\r\n$4\r\nnode\r\n") && has("$5\r\nshare\r\n,0.25\r\n") && has("$4\r\nself\r\n#t\r\n"),
+    OK(has("*2\r\n%21\r\n$4\r\nnode\r\n") && has("$5\r\nshare\r\n,0.25\r\n") && has("$4\r\nself\r\n#t\r\n"),
        "NODES, version 3");
     (void)ask("INFO\n");
     OK(has("# Server\r\n") && has("\r\n# Cluster\r\n") && has("limit_slow:capacity=5,rate=1/m,overshoot=0\r\n"),
