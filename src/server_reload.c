@@ -58,10 +58,11 @@ static bool read_again(struct server *server, struct settings *next, struct tran
 }
 
 /* Connections of peers are made anew, so it is done only if there is something new to show. */
-static void take_peers_tls(struct server *server, struct transport_tls *next)
+static void take_peers_tls(struct server *server, struct transport_tls *next, struct settings_changes *changes)
 {
     if (next == NULL || transport_tls_same(server->peers_tls, next))
         return;
+    settings_note_renewed(changes, "peers_tls");
     transport_tls_release(&server->peers_tls);
     server->peers_tls = transport_tls_hold(next);
     transport_renew(server->transport, next);
@@ -99,10 +100,15 @@ static void take(struct server *server, const struct settings *next)
 static void tell(struct server *server, const char *why, const struct settings_changes *changes)
 {
     char paths[SETTINGS_CHANGES_BYTES];
-    log_write(&server->log, LOG_LEVEL_INFO, "%s: %s is read again, changed: %s", why, server->config_path,
-              changes->taken_count == 0
-                  ? "nothing"
-                  : settings_print_paths(changes->taken, changes->taken_count, paths, sizeof paths));
+    if (changes->taken_count > 0)
+        log_write(&server->log, LOG_LEVEL_INFO, "%s: %s is read again, changed: %s", why, server->config_path,
+                  settings_print_paths(changes->taken, changes->taken_count, paths, sizeof paths));
+    else
+        log_write(&server->log, LOG_LEVEL_INFO,
+                  "%s: %s is read again: no change of what a running daemon takes over", why, server->config_path);
+    if (changes->renewed_count > 0)
+        log_write(&server->log, LOG_LEVEL_INFO, "%s: the files are new, and in use: %s", why,
+                  settings_print_paths(changes->renewed, changes->renewed_count, paths, sizeof paths));
     if (changes->restart_count > 0)
         log_write(&server->log, LOG_LEVEL_WARNING, "%s: changed, but needs a restart: %s", why,
                   settings_print_paths(changes->restart, changes->restart_count, paths, sizeof paths));
@@ -126,13 +132,16 @@ bool server_reload(struct server *server, const char *why, struct reload_report 
         return error_set(error, EX_TEMPFAIL, "the daemon is leaving");
     struct settings *next = calloc(1, sizeof *next);
     struct transport_tls *peers_tls = NULL;
+    const uint64_t renewals = server->tls != NULL ? tls_renewals(server->tls) : 0;
     supervisor_reloads(true);
     bool good = next != NULL ? read_again(server, next, &peers_tls, error)
                              : error_set(error, EX_OSERR, "not enough memory to read the config");
     if (good) {
         settings_compare(server->settings, next, &report->changes);
         take(server, next);
-        take_peers_tls(server, peers_tls);
+        if (server->tls != NULL && tls_renewals(server->tls) != renewals)
+            settings_note_renewed(&report->changes, "tls.certificate");
+        take_peers_tls(server, peers_tls, &report->changes);
         report->certificate_ends_s = server->tls != NULL ? tls_ends_s(server->tls) : 0;
         tell(server, why, &report->changes);
     } else {

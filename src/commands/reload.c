@@ -21,7 +21,7 @@ void call_reload(struct call *call)
         return;
     }
     const struct settings_changes *changes = &report.changes;
-    answer_map(answer, 3);
+    answer_map(answer, 4);
     answer_paths(answer, "changed", changes->taken, changes->taken_count);
     answer_paths(answer, "needs_restart", changes->restart, changes->restart_count);
     answer_text(answer, "certificate_ends");
@@ -29,4 +29,5 @@ void call_reload(struct call *call)
         answer_integer(answer, (int64_t)report.certificate_ends_s);
     else
         answer_null(answer);
+    answer_paths(answer, "renewed", changes->renewed, changes->renewed_count);
 }

@@ -33,5 +33,6 @@ void http_reload(struct http_call *call)
         put_number(&call->body, report.certificate_ends_s);
     else
         put_text(&call->body, "null");
-    put_text(&call->body, "}\n");
+    put_paths(&call->body, ",\"renewed\":[", changes->renewed, changes->renewed_count);
+    put_text(&call->body, "]}\n");
 }

@@ -81,9 +81,10 @@ static const struct subcommand {
      command_forget, "Only for a daemon that will not come back: if it still runs, the limit no longer holds.\n"},
     {"reload", "", "makes the daemon read its config again, with the files that it names", 0, 0, false, false,
      command_reload,
-     "It says which settings are in force now, and which wait for a restart of the daemon. A mistake in the "
-     "config\n"
-     "changes nothing, and is told (exit status 65). It needs the role admin, where the daemon has users.\n"},
+     "It says what has changed and is in force now, and what has changed and waits for a restart of the daemon. A\n"
+     "mistake in the config changes nothing, and is told (exit status 65). It needs the role admin, where the "
+     "daemon "
+     "has\nusers.\n"},
     {"hash-password", "", "reads a password, and prints its hash for the config of a daemon", 0, 0, false, false,
      command_hash_password,
      "The password is the first line of the standard input; a terminal does not show it. The hash is for "

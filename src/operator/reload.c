@@ -20,12 +20,35 @@ static uint32_t count_of(const struct headgate_reply *paths)
     return paths != NULL && paths->kind == HEADGATE_REPLY_ARRAY ? paths->count : 0;
 }
 
-static void print_paths(const char *title, const struct headgate_reply *paths)
+/* A line with all of them; nothing if there are none. */
+static void print_paths(const char *before, const struct headgate_reply *paths)
 {
-    printf("%s", title);
+    if (count_of(paths) == 0)
+        return;
+    printf("%s", before);
     for (uint32_t i = 0; i < count_of(paths); i++)
         printf("%s%s", i > 0 ? ", " : "", path_at(paths, i));
-    printf("%s\n", count_of(paths) == 0 ? "nothing" : "");
+    printf("\n");
+}
+
+static void print_text(const struct headgate_reply *reply)
+{
+    const struct headgate_reply *changed = command_member(reply, "changed");
+    const struct headgate_reply *renewed = command_member(reply, "renewed");
+    const struct headgate_reply *needs_restart = command_member(reply, "needs_restart");
+    const time_t ends = (time_t)command_member_integer(reply, "certificate_ends");
+    char day[16];
+    struct tm utc;
+    printf("the daemon has read its config again\n");
+    print_paths("changed, and in force now: ", changed);
+    print_paths("the same setting, but the file is new, and in use now: ", renewed);
+    print_paths("changed, but not in force until the daemon is restarted: ", needs_restart);
+    if (count_of(changed) + count_of(renewed) + count_of(needs_restart) == 0)
+        printf("nothing has changed: all settings of the config are in force already\n");
+    else
+        printf("all other settings are in force as before\n");
+    if (ends > 0 && gmtime_r(&ends, &utc) != NULL && strftime(day, sizeof day, "%Y-%m-%d", &utc) > 0)
+        printf("the certificate for clients ends: %s\n", day);
 }
 
 static void print_paths_json(struct json *json, const char *name, const struct headgate_reply *paths)
@@ -38,29 +61,21 @@ static void print_paths_json(struct json *json, const char *name, const struct h
 
 static void print_reload(const struct invocation *invocation, const struct headgate_reply *reply)
 {
-    const struct headgate_reply *changed = command_member(reply, "changed");
-    const struct headgate_reply *needs_restart = command_member(reply, "needs_restart");
     const int64_t ends_s = command_member_integer(reply, "certificate_ends");
     if (!invocation->json) {
-        char day[16];
-        const time_t ends = (time_t)ends_s;
-        struct tm utc;
-        print_paths("in force now: ", changed);
-        if (count_of(needs_restart) > 0)
-            print_paths("needs a restart: ", needs_restart);
-        if (ends_s > 0 && gmtime_r(&ends, &utc) != NULL && strftime(day, sizeof day, "%Y-%m-%d", &utc) > 0)
-            printf("the certificate for clients ends: %s\n", day);
+        print_text(reply);
         return;
     }
     struct json json;
     json_init(&json, stdout);
     json_open(&json, NULL, '{');
-    print_paths_json(&json, "changed", changed);
-    print_paths_json(&json, "needs_restart", needs_restart);
+    print_paths_json(&json, "changed", command_member(reply, "changed"));
+    print_paths_json(&json, "needs_restart", command_member(reply, "needs_restart"));
     if (ends_s > 0)
         json_integer(&json, "certificate_ends", ends_s);
     else
         json_null(&json, "certificate_ends");
+    print_paths_json(&json, "renewed", command_member(reply, "renewed"));
     json_close(&json, '}');
 }
 

@@ -71,13 +71,19 @@ is($allowed, 20, 'twenty checks of a full bucket');
 like((headgate('check', '--', '--odd--'))[1], qr/^allowed  --odd--/, 'an id that looks like an option, after --');
 
 # ---- reload ----
-is((headgate('reload'))[1], "in force now: nothing\n", 'reload: nothing is new');
+is((headgate('reload'))[1], "the daemon has read its config again\n" .
+   "nothing has changed: all settings of the config are in force already\n", 'reload: nothing is new');
 $one->{settings}{log_level} = 'debug';
 $one->{settings}{interval} = '90ms';
 $one->write_config;
 ($status, $out, $err) = headgate('reload');
 is("$status$err", 0, 'reload is 0');
-is($out, "in force now: log_level\nneeds a restart: interval\n", 'and says what came of it');
+is($out, <<'END', 'and says what came of it');
+the daemon has read its config again
+changed, and in force now: log_level
+changed, but not in force until the daemon is restarted: interval
+all other settings are in force as before
+END
 delete $one->{settings}{interval};
 $one->{settings}{log_level} = 'loud';
 $one->write_config;

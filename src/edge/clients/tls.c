@@ -15,7 +15,7 @@ struct tls {
     BIO_METHOD *transport;
     uv_mutex_t mutex; /* covers the rest */
     SSL_CTX *context;
-    uint64_t ends_s;
+    uint64_t ends_s, renewals;
 };
 
 /* ---- files ---- */
@@ -115,6 +115,11 @@ void tls_destroy(struct tls **tls)
     *tls = NULL;
 }
 
+static bool shows_another(const SSL_CTX *a, const SSL_CTX *b)
+{
+    return a != NULL && X509_cmp(SSL_CTX_get0_certificate(a), SSL_CTX_get0_certificate(b)) != 0;
+}
+
 bool tls_reload(struct tls *tls, const struct tls_files *files, struct tls_fault *fault)
 {
     SSL_CTX *context = make_context(files, fault), *old;
@@ -124,9 +129,18 @@ bool tls_reload(struct tls *tls, const struct tls_files *files, struct tls_fault
     old = tls->context;
     tls->context = context;
     tls->ends_s = tls_files_ends_s(context);
+    tls->renewals += shows_another(old, context);
     uv_mutex_unlock(&tls->mutex);
     SSL_CTX_free(old);
     return true;
+}
+
+uint64_t tls_renewals(struct tls *tls)
+{
+    uv_mutex_lock(&tls->mutex);
+    const uint64_t renewals = tls->renewals;
+    uv_mutex_unlock(&tls->mutex);
+    return renewals;
 }
 
 uint64_t tls_ends_s(struct tls *tls)

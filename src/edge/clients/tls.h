@@ -33,6 +33,9 @@ void tls_destroy(struct tls **tls);
 /* Reads the files anew. False: nothing has changed, and `fault` says which file is wrong. Any thread may call this. */
 bool tls_reload(struct tls *tls, const struct tls_files *files, struct tls_fault *fault);
 
+/* How often tls_reload has found another certificate than before. Any thread may call this. */
+uint64_t tls_renewals(struct tls *tls);
+
 /* When the certificate of the daemon ends, in seconds since 1970. Any thread may call this. */
 uint64_t tls_ends_s(struct tls *tls);
 

@@ -146,7 +146,7 @@ static bool may_take(const char *path, const struct settings *now, const struct 
 
 void settings_compare(const struct settings *now, const struct settings *next, struct settings_changes *changes)
 {
-    changes->taken_count = changes->restart_count = 0;
+    changes->taken_count = changes->restart_count = changes->renewed_count = 0;
     for (const struct settings_key *key = settings_keys; key->path; key++) {
         if (!differs(key, now, next))
             continue;
@@ -156,6 +156,15 @@ void settings_compare(const struct settings *now, const struct settings *next, s
         else
             changes->restart[changes->restart_count++] = key->path;
     }
+}
+
+void settings_note_renewed(struct settings_changes *changes, const char *path)
+{
+    for (uint32_t i = 0; i < changes->taken_count; i++)
+        if (strncmp(changes->taken[i], path, strlen(path)) == 0)
+            return;
+    assert(changes->renewed_count < SETTINGS_RENEWED_MAX);
+    changes->renewed[changes->renewed_count++] = path;
 }
 
 void settings_take(struct settings *now, const struct settings *next)

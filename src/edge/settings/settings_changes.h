@@ -13,6 +13,7 @@
 enum {
     SETTINGS_CHANGES_MAX = 128, /* more than there are keys */
     SETTINGS_CHANGES_BYTES = 512,
+    SETTINGS_RENEWED_MAX = 2,
 };
 
 /* Paths of keys, as "clients.idle_timeout", in the order of the table. */
@@ -20,6 +21,8 @@ struct settings_changes {
     uint32_t taken_count, restart_count;
     const char *taken[SETTINGS_CHANGES_MAX];   /* settings_take takes them over */
     const char *restart[SETTINGS_CHANGES_MAX]; /* without effect until the daemon is restarted */
+    uint32_t renewed_count;
+    const char *renewed[SETTINGS_RENEWED_MAX]; /* name the same file as before, which has something new */
 };
 
 /* What came of reading the config again. */
@@ -30,6 +33,8 @@ struct reload_report {
 
 /* `next` must have its secrets. What stands in files that the config only names is not compared, but for secrets. */
 void settings_compare(const struct settings *now, const struct settings *next, struct settings_changes *changes);
+/* Notes that the files of `path` have something new, unless a key that begins with `path` has changed itself. */
+void settings_note_renewed(struct settings_changes *changes, const char *path);
 /* Copies the values of `next` that a running daemon takes over. */
 void settings_take(struct settings *now, const struct settings *next);
 /* Writes the paths between commas, cut to the room (at least 1). Returns `text`. */

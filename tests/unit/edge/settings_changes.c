@@ -99,6 +99,11 @@ static void test_keys(void)
     next->limits.limit[0].terms.overshoot++;
     settings_compare(now, next, &found);
     OK(found.restart_count == 2 && strcmp(found.restart[0], "limits") == 0, "limits are compared by their terms");
+    found.taken[found.taken_count++] = "peers_tls.ca";
+    settings_note_renewed(&found, "tls.certificate");
+    settings_note_renewed(&found, "peers_tls");
+    OK(found.renewed_count == 1 && strcmp(found.renewed[0], "tls.certificate") == 0,
+       "files that are new are named unless their key is");
 }
 
 /* What is taken over differs no more, and nothing else has become another. */

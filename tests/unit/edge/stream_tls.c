@@ -84,7 +84,10 @@ static void test_files(void)
     OK(!tls_reload(tls, &good, &fault) && strstr(fault.expected, "(it has 604)") != NULL,
        "a key that others can read: %s", fault.expected);
     (void)chmod(path_of("node.key"), 0600);
-    OK(tls_reload(tls, &good, &fault), "after all of that it is read again");
+    OK(tls_reload(tls, &good, &fault) && tls_renewals(tls) == 0, "after all of that it is read again, as before");
+    struct tls_files authority = files_of("ca.pem", "ca.key", "");
+    OK(tls_reload(tls, &authority, &fault) && tls_renewals(tls) == 1,
+       "another certificate is told from the former");
     tls_destroy(&tls);
     OK(tls == NULL, "and ends");
 
