@@ -3,6 +3,7 @@
 #include "base/host_port.h"
 #include "edge/central/central_sentinel.h"
 #include "edge/central/central_socket.h"
+#include "edge/central/central_told.h"
 #include "edge/library/client_tls.h"
 #include "edge/process/clock.h"
 
@@ -28,32 +29,49 @@ struct central_link {
     uint32_t attempts;        /* which address of a host is next */
     uint32_t sentinels_asked; /* which sentinel is next */
     bool asks_sentinel;
+    char at[NI_MAXHOST + NI_MAXSERV];    /* what is connected to, as it is configured or was found */
     char host[NI_MAXHOST];               /* that is connected to, as its address says */
     char found[NI_MAXHOST + NI_MAXSERV]; /* "host:port" of the store, as a sentinel says; "": none has said it */
     redisAsyncContext *redis;
     uint64_t begun_ns; /* of the connection, or of resolving */
     bool resolving, greeted, closing;
     bool refuses; /* some call was answered with an error since the store was up */
-    bool told_up, told_down;
+    bool told_up;
+    struct central_told told; /* since the store was up */
     char sha[SHA_BYTES];
     struct central_words words;       /* of the call that is being made */
     char place[CENTRAL_ASKS_MAX + 2]; /* hiredis keeps the address of a ticket's place, and no number */
 };
 
+/* Why there is no connection. Where sentinels are asked, the reason says who has failed: one of them, or the store. */
+static void note_error(struct central_link *link, const char *why)
+{
+    char text[CENTRAL_ERROR_BYTES];
+    if (link->options.sentinels[0] == '\0') {
+        central_set_error(link->central, why);
+        return;
+    }
+    (void)snprintf(text, sizeof text, "the %s at %.60s: %s", link->asks_sentinel ? "sentinel" : "store", link->at,
+                   why);
+    central_set_error(link->central, text);
+}
+
 static void report(struct central_link *link)
 {
     struct log *log = link->options.log;
-    const bool up = central_is_up(link->central);
-    if (log == NULL || link->closing || (up ? link->told_up : link->told_down))
+    const char *name = link->options.name;
+    const bool up = central_is_up(link->central), first = link->told.count == 0;
+    if (log == NULL || link->closing)
         return;
-    if (up)
-        log_write(log, LOG_LEVEL_INFO, "the central store at %s answers", link->options.name);
-    else
+    if (up && !link->told_up)
+        log_write(log, LOG_LEVEL_INFO, "the central store at %s answers", name);
+    else if (!up && central_told_note(&link->told, central_error(link->central)))
         log_write(log, LOG_LEVEL_WARNING,
-                  "the central store at %s is down: %s; rules with sync: central go by their when_down",
-                  link->options.name, central_error(link->central));
+                  "the central store at %s is %sdown: %s; rules with sync: central go by their when_down", name,
+                  first ? "" : "still ", central_error(link->central));
     link->told_up = up;
-    link->told_down = !up;
+    if (up)
+        link->told.count = 0;
 }
 
 static void on_news(void *context)
@@ -92,7 +110,7 @@ static void on_lost(const redisAsyncContext *redis, int status)
 {
     struct central_link *link = redis->data;
     if (link->redis == redis && status != REDIS_OK)
-        central_set_error(link->central, redis->errstr[0] != '\0' ? redis->errstr : "the connection was lost");
+        note_error(link, redis->errstr[0] != '\0' ? redis->errstr : "the connection was lost");
     lose(link, redis);
 }
 
@@ -154,8 +172,7 @@ static void on_master(redisAsyncContext *redis, void *context, void *ignored)
         (void)snprintf(link->found, sizeof link->found, "%s%s%s:%s", is_v6 ? "[" : "", host, is_v6 ? "]" : "",
                        port);
     } else {
-        central_set_error(link->central,
-                          reply->type == REDIS_REPLY_ERROR ? reply->str : "the sentinel knows no such master");
+        note_error(link, reply->type == REDIS_REPLY_ERROR ? reply->str : "it knows no such master");
     }
     drop(link);
     if (known)
@@ -184,7 +201,7 @@ static void on_connected(const redisAsyncContext *redis, int status)
     if (link->redis != redis)
         return;
     if (status != REDIS_OK) {
-        central_set_error(link->central, redis->errstr);
+        note_error(link, redis->errstr);
         lose(link, redis);
         return;
     }
@@ -206,7 +223,7 @@ static void on_broken(redisAsyncContext *redis, const char *why)
     struct central_link *link = redis->data;
     if (link->redis != redis)
         return;
-    central_set_error(link->central, why);
+    note_error(link, why);
     drop(link);
 }
 
@@ -222,7 +239,7 @@ static void connect_to(struct central_link *link, const struct addrinfo *address
                                            .greeted = on_greeted,
                                            .broken = on_broken};
     if (redis == NULL || redis->err != 0 || !central_socket_watch(link->loop, redis, &tls)) {
-        central_set_error(link->central, redis != NULL && redis->err != 0 ? redis->errstr : "not enough memory");
+        note_error(link, redis != NULL && redis->err != 0 ? redis->errstr : "not enough memory");
         if (redis != NULL)
             redisAsyncFree(redis);
         return;
@@ -242,7 +259,7 @@ static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *
     for (const struct addrinfo *at = addresses; at != NULL; at = at->ai_next)
         count++;
     if (status != 0 || count == 0) {
-        central_set_error(link->central, status != 0 ? uv_strerror(status) : "the host has no address");
+        note_error(link, status != 0 ? uv_strerror(status) : "the host has no address");
     } else if (!link->closing) {
         const struct addrinfo *at = addresses;
         for (uint32_t skip = link->attempts++ % count; skip > 0; skip--)
@@ -267,13 +284,13 @@ static bool choose(struct central_link *link, char *address, size_t room)
 
 static void begin(struct central_link *link)
 {
-    char address[sizeof link->found], host[NI_MAXHOST], port[PORT_TEXT_BYTES];
+    char host[NI_MAXHOST], port[PORT_TEXT_BYTES];
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     if (link->resolving || link->redis != NULL)
         return;
-    if (!choose(link, address, sizeof address))
+    if (!choose(link, link->at, sizeof link->at))
         return;
-    if (!host_port_split(address, host, sizeof host, port)) {
+    if (!host_port_split(link->at, host, sizeof host, port)) {
         central_set_error(link->central, "a sentinel says an address that is none");
         return;
     }
@@ -291,7 +308,7 @@ static void on_health(uv_timer_t *timer)
     report(link);
     central_sweep(link->central, now_ns);
     if (link->redis != NULL && !link->greeted && now_ns - link->begun_ns >= CONNECT_MAX_MS * MILLISECOND_NS) {
-        central_set_error(link->central, "it does not answer");
+        note_error(link, "it does not answer");
         drop(link);
     } else if (link->greeted && link->refuses && !central_is_up(link->central)) {
         drop(link); /* another store may have its address by now */
