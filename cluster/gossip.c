@@ -76,6 +76,20 @@ static void measure_round_trip(struct node *node, struct member *member, uint64_
     }
 }
 
+/*
+ * A sender of an older release passes on another member's digest, but not that the digest names uncharged spends. So
+ * it may name some, unless the member itself said that it knows nothing of that.
+ */
+static void take_uncharged(struct member *member, const struct member_record *record, bool direct)
+{
+    if (record->heeds_uncharged || direct) {
+        member->heeds_uncharged = record->heeds_uncharged;
+        member->uncharged = record->uncharged;
+    } else {
+        member->uncharged |= member->heeds_uncharged;
+    }
+}
+
 static void take_row(struct node *node, const struct message *message, const struct digest_row *row,
                      const int *member_map, const int *origin_map, bool direct)
 {
@@ -99,6 +113,7 @@ static void take_row(struct node *node, const struct message *message, const str
     member->number = row->number;
     member->refuses = message->members[row->member].refuses;
     member->grants = message->members[row->member].grants;
+    take_uncharged(member, &message->members[row->member], direct);
     member->heard_ns = node->now_ns;
     member->heard_awake_ns = awake_ns(node);
     takeover_node_heard(node, (uint32_t)index);

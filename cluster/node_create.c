@@ -4,6 +4,7 @@
  * figures in the store are old. It starts nothing: EVENT_START does.
  */
 #include "cluster/apply/retire.h"
+#include "cluster/apply/uncharged.h"
 #include "cluster/codec/batch.h"
 #include "cluster/codec/message.h"
 #include "cluster/log/aside.h"
@@ -169,6 +170,7 @@ void node_destroy(struct node **node)
     outbox_destroy(dying);
     thread_states_destroy(dying);
     aside_close(dying);
+    uncharged_close(dying);
     free(dying->snapshot.page);
     free(dying);
     *node = NULL;

@@ -128,6 +128,7 @@ void node_stats(const struct node *node, struct node_stats *stats)
 {
     *stats = node->stats;
     stats->batches_waiting = node->inbox.count;
+    stats->uncharged_keys = node->uncharged.count;
     stats->log_keys = node->log.keys;
     stats->open_keys = outbox_count(node);
     stats->open_reservations = node->reserving.pool ? reservations_count(node->reserving.pool) : 0;

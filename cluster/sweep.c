@@ -5,6 +5,7 @@
  */
 #include "cluster/sweep.h"
 
+#include "cluster/apply/uncharged.h"
 #include "cluster/log/tell.h"
 #include "cluster/spend/outbox.h"
 #include "cluster/state/node_state.h"
@@ -66,6 +67,7 @@ void sweep_limits(struct node *node)
     if (!usage)
         return;
     tell_gathered(node);
+    uncharged_charge(node);
     node->by_limit.swept_ns = node->now_ns;
     node->by_limit.added_count = 0;
     for (uint32_t i = 0; i < node->by_limit.config_count; i++)

@@ -5,6 +5,7 @@
  */
 #include "cluster/view.h"
 
+#include "cluster/apply/uncharged.h"
 #include "cluster/members/accord.h"
 #include "cluster/members/clocks.h"
 #include "cluster/members/shares.h"
@@ -23,6 +24,7 @@ void view_refresh(struct node *node, struct effects *effects)
     voucher_look_around(node);
     accord_refresh(node, effects);
     takeover_node_step(node, effects);
+    uncharged_refresh(node);
     shares_refresh(node);
     if (node->sharing.alone && !alone)
         voucher_forget(node);

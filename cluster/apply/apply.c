@@ -9,6 +9,7 @@
 
 #include "cluster/apply/inbox.h"
 #include "cluster/apply/pages.h"
+#include "cluster/apply/uncharged.h"
 #include "cluster/codec/batch.h"
 #include "cluster/log/aside.h"
 #include "cluster/log/compact.h"
@@ -224,7 +225,8 @@ static void apply_spends(struct node *node, uint32_t count)
             outbox_urge(node, entry);
         if (!entry || contained || (fresh.tokens == 0 && fresh.returned == 0))
             continue;
-        apply_spend(node, entry, origin->member, batch, &fresh);
+        if (!is_new || has_pages || !uncharged_takes(node, entry, origin->member, batch, &fresh))
+            apply_spend(node, entry, origin->member, batch, &fresh);
         entry->last_spender = (origin->member + 1) & 0x7f;
         counters_mark_dirty(node, entry);
         tokens += fresh.tokens;

@@ -9,6 +9,7 @@
 #include "cluster/apply/inbox.h"
 #include "cluster/apply/pages.h"
 #include "cluster/apply/settle.h"
+#include "cluster/apply/uncharged.h"
 #include "cluster/log/compact.h"
 #include "cluster/log/origins.h"
 #include "cluster/log/tell.h"
@@ -129,13 +130,22 @@ void retire_reclaim(struct node *node, uint32_t slot, uint64_t known)
     }
 }
 
+/* Who has not charged what its digest names may lose the figures in a crash, and then needs the batches again. */
+static bool somebody_has_uncharged(const struct node *node)
+{
+    for (uint32_t m = 0; m < node->member_end; m++)
+        if (member_needed(&node->member[m]) && node->member[m].heard_ns > 0 && node->member[m].uncharged)
+            return true;
+    return uncharged_are_some(node);
+}
+
 /*
  * A snapshot part on its way may be older than the log and is corrected by it, so the log is kept.
  */
 void retire_stable(struct node *node)
 {
     bool retired = false;
-    if (node->snapshot.running)
+    if (node->snapshot.running || somebody_has_uncharged(node))
         return;
     for (uint32_t slot = 0; slot < node->origin_end; slot++) {
         struct origin *origin = &node->origin[slot];

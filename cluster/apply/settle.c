@@ -9,6 +9,7 @@
 
 #include "base/number.h"
 #include "cluster/apply/apply.h"
+#include "cluster/apply/uncharged.h"
 #include "cluster/codec/batch.h"
 #include "cluster/log/aside.h"
 #include "cluster/log/origins.h"
@@ -246,18 +247,23 @@ void settle_up_to(struct node *node, struct origin *mine, uint64_t everywhere, b
 void settle_acknowledged(struct node *node)
 {
     uint64_t everywhere = UINT64_MAX;
+    const bool charged = !uncharged_are_some(node);
     for (uint32_t i = 0; i < node->member_end; i++) {
         struct member *member = &node->member[i];
         if (!member_needed(member))
             continue;
-        /* An acknowledgement must not overtake earlier spends of its sender. */
-        if (member->known[node->my_slot] > member->acknowledged && origins_cover_spends(node, i))
+        /*
+         * An acknowledgement must not overtake earlier spends of its sender: those must be charged here. And what it
+         * acknowledges must be charged there.
+         */
+        if (charged && !member->uncharged && member->known[node->my_slot] > member->acknowledged &&
+            origins_cover_spends(node, i))
             member->acknowledged = member->known[node->my_slot];
         if (member->acknowledged < everywhere)
             everywhere = member->acknowledged;
     }
     node->log.everywhere = everywhere;
-    if (!node->takeover.settles)
+    if (!node->takeover.settles || !charged)
         return; /* without its right, nothing settles without the word of who is gone */
     settle_up_to(node, &node->origin[node->my_slot], everywhere, false);
 }

@@ -60,6 +60,9 @@ enum {
     MEMBER_STUCK = 2048,
     MEMBER_FIGURES = 4096,
     MEMBER_RIGHTS = 8192 - 32, /* all of these */
+    /* of charges that wait (apply/uncharged.h), as of the message whose number stands in its digest row: */
+    MEMBER_HEEDS_UNCHARGED = 8192, /* it settles nothing by a digest that names uncharged spends */
+    MEMBER_UNCHARGED = 16384,      /* its own digest names spends that it has not charged */
 };
 
 struct member_record {
@@ -84,6 +87,7 @@ struct member_record {
     bool stored;
     /* the member answers asks, and tells in its batches whom its grants are for; as of that message, too */
     bool grants;
+    bool heeds_uncharged, uncharged; /* see MEMBER_HEEDS_UNCHARGED */
     /*
      * What the sender's raw and wall clocks showed when it made the message; 0: not said. Of other members
      * nothing is said.

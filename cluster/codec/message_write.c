@@ -45,7 +45,9 @@ static void pack_members(msgpack_packer *packer, const struct message *header)
                                         (member->forgotten ? MEMBER_FORGOTTEN : 0u) |
                                         (member->stored ? MEMBER_STORED : 0u) |
                                         (member->refuses ? MEMBER_REFUSES : 0u) |
-                                        (member->grants ? MEMBER_GRANTS : 0u) | member->rights);
+                                        (member->grants ? MEMBER_GRANTS : 0u) |
+                                        (member->heeds_uncharged ? MEMBER_HEEDS_UNCHARGED : 0u) |
+                                        (member->uncharged ? MEMBER_UNCHARGED : 0u) | member->rights);
         msgpack_pack_uint64(packer, member->config);
         if (!has_clock)
             continue;

@@ -260,21 +260,31 @@ void aside_note(struct node *node, const struct entry *entry)
         (void)obtain(node, entry, settled_now(node, limit, entry->bucket));
 }
 
-void aside_spare(struct node *node, struct entry *entry, const struct bucket *before, uint32_t member,
-                 uint64_t tokens, uint64_t at_ns)
+/* NULL: the debt has no place. */
+static struct aside_key *owe_of(struct node *node, const struct entry *entry, int64_t settled, uint32_t member,
+                                uint64_t tokens, uint64_t at_ns)
 {
     struct aside *aside = &node->aside;
     const struct limit *limit = &node->limits.limit[entry->limit];
-    if (!is_on(node) || !kind_refills(limit->kind))
-        return;
-    int64_t settled = settled_now(node, limit, *before), least = limit->capacity_units;
-    struct aside_key *key = obtain(node, entry, settled);
+    struct aside_key *key = is_on(node) && kind_refills(limit->kind) ? obtain(node, entry, settled) : NULL;
     if (!key)
-        return;
+        return NULL;
     if (node->now_ns - at_ns > late_after_ns(node))
         aside->late_ns = node->now_ns;
     owe(aside, limit, key, stream_of(key, member), units_of_tokens(limit, tokens), at_ns);
-    least -= owed_by_all(aside, limit, key, node->now_ns);
+    return key;
+}
+
+bool aside_owe(struct node *node, const struct entry *entry, uint32_t member, uint64_t tokens, uint64_t at_ns)
+{
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    return owe_of(node, entry, settled_now(node, limit, entry->bucket), member, tokens, at_ns) != NULL;
+}
+
+static void raise_to_least(struct node *node, struct entry *entry, const struct aside_key *key, int64_t settled)
+{
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    int64_t least = limit->capacity_units - owed_by_all(&node->aside, limit, key, node->now_ns);
     least = least < settled ? least : settled;
     int64_t charged = settled_now(node, limit, entry->bucket);
     if (least <= charged)
@@ -282,6 +292,30 @@ void aside_spare(struct node *node, struct entry *entry, const struct bucket *be
     node->stats.spared_tokens += (uint64_t)((least - charged) / limit->units_per_token);
     bucket_refill(&entry->bucket, limit, &node->by_limit.budget[entry->limit], node->now_ns);
     entry->bucket.settled = least;
+}
+
+void aside_raise(struct node *node, struct entry *entry, const struct bucket *before)
+{
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    if (!is_on(node) || !kind_refills(limit->kind))
+        return;
+    const struct aside_key *key = slot_of(&node->aside, entry->id);
+    if (key->epoch == node->aside.epoch && key->limit == entry->limit)
+        raise_to_least(node, entry, key, settled_now(node, limit, *before));
+}
+
+void aside_spare(struct node *node, struct entry *entry, const struct bucket *before, uint32_t member,
+                 uint64_t tokens, uint64_t at_ns)
+{
+    int64_t settled = settled_now(node, &node->limits.limit[entry->limit], *before);
+    const struct aside_key *key = owe_of(node, entry, settled, member, tokens, at_ns);
+    if (key)
+        raise_to_least(node, entry, key, settled);
+}
+
+uint32_t aside_epoch(const struct node *node)
+{
+    return node->aside.epoch;
 }
 
 int64_t aside_lowers(const struct node *node, const struct entry *entry, const struct spend *own, uint32_t count)

@@ -35,6 +35,18 @@ void aside_note(struct node *node, const struct entry *entry);
 void aside_spare(struct node *node, struct entry *entry, const struct bucket *before, uint32_t member,
                  uint64_t tokens, uint64_t at_ns);
 /*
+ * The first half of that: notes the debt, and charges nothing. The tokens must be charged later, with aside_raise after
+ * that. False: the debt has no place, so the tokens must be charged now.
+ */
+bool aside_owe(struct node *node, const struct entry *entry, uint32_t member, uint64_t tokens, uint64_t at_ns);
+/*
+ * The second half: the entry's bucket, `before` until now, was charged with tokens whose debts are noted. They are not
+ * noted any more if aside_epoch has changed since: then nothing may be raised.
+ */
+void aside_raise(struct node *node, struct entry *entry, const struct bucket *before);
+/* Changes when all debts are forgotten. */
+uint32_t aside_epoch(const struct node *node);
+/*
  * The units by which settling these own spends of the entry's key would lower its bucket;
  * INT64_MAX: not known. The spends must stand in order; `expires_ns` of each says by when it was
  * made.

@@ -7,6 +7,7 @@
 #include "cluster/members/header.h"
 
 #include "cluster/apply/inbox.h"
+#include "cluster/apply/uncharged.h"
 #include "cluster/codec/effects.h"
 #include "cluster/codec/message.h"
 #include "cluster/log/tell.h"
@@ -89,6 +90,8 @@ static void put_member(const struct node *node, struct message *header, const st
         .config = member->self ? node->options.config_digest : member->config,
         .refuses = member->self ? !node->accord.decides : member->refuses,
         .grants = member->self ? node->options.grants : member->grants,
+        .heeds_uncharged = member->self || member->heeds_uncharged,
+        .uncharged = member->self ? uncharged_are_some(node) : member->uncharged,
         .stored = member->self ? node->stores.had_some : member_store_is_known(member),
         .clock_ns = member->self ? node->clocks.raw_ns : 0,
         .wall_ms = member->self ? node->clocks.wall_ms : 0,

@@ -10,6 +10,7 @@
 #include "cluster/apply/apply.h"
 #include "cluster/apply/pages.h"
 #include "cluster/apply/receive.h"
+#include "cluster/apply/uncharged.h"
 #include "cluster/codec/batch.h"
 #include "cluster/codec/message.h"
 #include "cluster/log/aside.h"
@@ -316,6 +317,7 @@ bool snapshot_merge(struct node *node, const struct message *reply, const int *m
     struct page page = {.prefix = reply->page_prefix, .bits = reply->page_bits};
     uint32_t room = (uint32_t)(node->options.message_max_bytes / sizeof(struct key_id)) + 1;
     struct stage stage = {.staged = calloc(room, sizeof *stage.staged)};
+    uncharged_charge(node);
     if (!stage.staged || !pages_have_room(snapshot) || !snapshot_page_digest(node, reply, member_map, &page) ||
         !snapshot_page_can_be_merged(node, &page, &stage.adds)) {
         free(stage.staged);

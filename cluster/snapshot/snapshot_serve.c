@@ -8,6 +8,7 @@
 
 #include "cluster/apply/apply.h"
 #include "cluster/apply/pages.h"
+#include "cluster/apply/uncharged.h"
 #include "cluster/codec/batch.h"
 #include "cluster/codec/message.h"
 #include "cluster/log/aside.h"
@@ -241,6 +242,7 @@ static void serve_page(struct node *node, uint64_t prefix, uint32_t bits, struct
 {
     struct message_writer writer;
     apply_begun(node);
+    uncharged_charge(node);
     if (!is_too_large(node, bits)) /* a part that is too large is not given */
         /* so that the part and the digest in the header have the same spends */
         urge_part(node, prefix, bits);

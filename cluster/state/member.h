@@ -36,6 +36,8 @@ struct member {
     bool config_differs;
     bool refuses;          /* by its newest message it decides nothing: see accord.c */
     bool grants;           /* by its newest message it answers asks */
+    bool heeds_uncharged;  /* by its newest message it settles nothing by digests that name uncharged spends */
+    bool uncharged;        /* its newest digest names spends that it has not charged, or may name some */
     uint64_t config;       /* digest of that incarnation's config; 0: unknown */
     bool forgotten;        /* left by an operator's word or forget_after */
     bool share_freed;      /* left for good, and all its spends are applied here */

@@ -30,6 +30,7 @@
 #include "cluster/state/step_state.h"
 #include "cluster/state/takeover_state.h"
 #include "cluster/state/thread_state.h"
+#include "cluster/state/uncharged_state.h"
 #include "limit/table.h"
 
 enum {
@@ -87,6 +88,7 @@ struct node {
     struct merger merger;
     struct unsettled_index unsettled_index;
     struct aside aside;
+    struct uncharged uncharged;
     struct inbox inbox;
 
     struct snapshot snapshot; /* snapshot/, and pages.c */

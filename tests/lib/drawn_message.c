@@ -46,6 +46,8 @@ static void draw_header(struct random *random, struct message *header)
         member->reserved = random_below(random, 2) != 0;
         member->refuses = random_below(random, 2) != 0;
         member->grants = random_below(random, 2) != 0;
+        member->heeds_uncharged = random_below(random, 2) != 0;
+        member->uncharged = random_below(random, 2) != 0;
         member->config = draw_u64(random);
     }
     if (random_below(random, 2) != 0) {

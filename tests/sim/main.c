@@ -13,6 +13,7 @@
  *       --odd            one node of three or more has another config, and must not decide
  *       --fast           some clocks run fast or slow: see clocks.c
  *       --takeover       rights end by themselves, and who is gone is not waited for: see takeover.c
+ *       --lonely         links are cut for long, and who is left is asked for all there is: see takeover.c
  *       --newer          some nodes say more than this release knows; --disks: all start anew, some from disks
  *   sim --scenarios SEEDS [--grants] | --healing SEEDS   the model's scenarios; who is refused after a healed cut
  *   sim --gone SEEDS                              what two regions admit while the third one is gone
@@ -45,7 +46,7 @@ struct arguments {
     double seconds;
     unsigned jobs;
     bool one, verbose, trace, hash, tap, keep_going, edits, disks, odd, newer, fast, early, woven, grants, mild,
-        takeover;
+        takeover, lonely;
     unsigned scenario_seeds, demand_seeds, healing_seeds, gone_seeds, clock_seeds, pair_seeds;
     struct search_options search;
 };
@@ -89,6 +90,8 @@ static bool run_seed(const struct arguments *arguments, uint64_t seed)
         plan_draw_odd(&sim->plan);
     if (arguments->takeover)
         takeover_draw(&sim->plan);
+    if (arguments->lonely)
+        lonely_draw(&sim->plan);
     sim->verbose = arguments->verbose || arguments->trace;
     sim->trace = arguments->trace;
     return arguments->newer ? newer_run(sim) : sim_run(sim);
@@ -105,6 +108,7 @@ static void print_failure(const struct arguments *arguments, uint64_t seed, cons
            : arguments->newer    ? " --newer"
            : arguments->fast     ? " --fast"
            : arguments->takeover ? " --takeover"
+           : arguments->lonely   ? " --lonely"
                                  : "",
            seed);
     (void)fflush(stdout);
@@ -314,7 +318,7 @@ static int usage(const char *program)
         "usage: %s --seed N [--verbose] [--trace] [--hash]\n"
         "       %s (--seeds COUNT | --seconds S) [--from N] [--jobs J] [--known FILE] [--keep-going] [--tap]\n"
         "          [--only LETTERS of bfslc, or -] [--early] [--grants [--mild]] [--edits | --disks | --odd | "
-        "--newer | --fast | --takeover]\n"
+        "--newer | --fast | --takeover | --lonely]\n"
         "       %s (--scenarios | --demand | --healing | --gone | --clocks) SEEDS [--tap] [--grants]; %s --woven "
         "[--tap]\n"
         "       %s (--search TRIALS | --search-seconds S) [--refill] [--from N] [--tap]\n",
@@ -342,6 +346,7 @@ static bool flag(struct arguments *arguments, const char *word)
         {"--grants", &arguments->grants},
         {"--mild", &arguments->mild},
         {"--takeover", &arguments->takeover},
+        {"--lonely", &arguments->lonely},
         {"--woven", &arguments->woven},
         {"--refill", &arguments->search.refill},
     };

@@ -270,6 +270,8 @@ void rights_after_step(struct sim *sim, unsigned i);
 /* ---- takeover.c ---- */
 /* Rights end by themselves; cuts, pauses and crashes are longer than that. */
 void takeover_draw(struct plan *plan);
+/* Similar worlds without takeover: members are silent for long, and charges wait (cluster/apply/uncharged.h). */
+void lonely_draw(struct plan *plan);
 void takeover_after_step(struct sim *sim);
 /* How long it takes until all act again once faults are over. */
 uint64_t takeover_agree_ns(const struct sim *sim);

@@ -51,6 +51,18 @@ static void draw_load(struct plan *plan, struct random *random)
         plan->asks.rules = 0;
 }
 
+/* Links are cut for as long as `long_ns`, and some times as long. */
+static void draw_cuts(struct plan *plan, struct random *random, uint64_t long_ns)
+{
+    plan->faults &= (1u << FAULT_CUT_ONE_WAY | 1u << FAULT_CUT_BOTH | 1u << FAULT_PARTITION |
+                     1u << FAULT_SLOW_LINK | 1u << FAULT_PAUSE | 1u << FAULT_CRASH);
+    plan->faults |= 1u << (draw_one_in(random, 3) ? FAULT_CUT_BOTH : FAULT_PARTITION);
+    plan->fault_min_ns = plan->interval_ns;
+    plan->fault_max_ns = draw_between(random, 2, LONG_TIMES) * long_ns;
+    plan->fault_gap_ns = long_ns / draw_between(random, 1, 3);
+    plan->safety_ns += (2 + LIVES) * long_ns;
+}
+
 void takeover_draw(struct plan *plan)
 {
     struct random random;
@@ -60,13 +72,17 @@ void takeover_draw(struct plan *plan)
     if (draw_one_in(&random, 2))
         plan->join_timeout_ns = 0; /* nobody begins without having heard the others */
     plan->takeover_after_ns = plan->interval_ns * draw_between(&random, 16, 40) + 8 * plan->latency_max_ns;
-    plan->faults &= (1u << FAULT_CUT_ONE_WAY | 1u << FAULT_CUT_BOTH | 1u << FAULT_PARTITION |
-                     1u << FAULT_SLOW_LINK | 1u << FAULT_PAUSE | 1u << FAULT_CRASH);
-    plan->faults |= 1u << (draw_one_in(&random, 3) ? FAULT_CUT_BOTH : FAULT_PARTITION);
-    plan->fault_min_ns = plan->interval_ns;
-    plan->fault_max_ns = draw_between(&random, 2, LONG_TIMES) * plan->takeover_after_ns;
-    plan->fault_gap_ns = plan->takeover_after_ns / draw_between(&random, 1, 3);
-    plan->safety_ns += (2 + LIVES) * plan->takeover_after_ns;
+    draw_cuts(plan, &random, plan->takeover_after_ns);
+}
+
+void lonely_draw(struct plan *plan)
+{
+    struct random random;
+    random_seed(&random, plan->seed * 13 + 5);
+    draw_members(plan, &random);
+    draw_load(plan, &random);
+    plan->silent_after_ns = plan->interval_ns * draw_between(&random, 8, 20) + 4 * plan->latency_max_ns;
+    draw_cuts(plan, &random, 2 * plan->silent_after_ns);
 }
 
 uint64_t takeover_agree_ns(const struct sim *sim)

@@ -18,6 +18,7 @@ static bool same_members(const struct message *a, const struct message *b)
                bytes_equal(x->snapshot_address, y->snapshot_address) && x->incarnation == y->incarnation &&
                x->retired_incarnation == y->retired_incarnation && x->state == y->state &&
                x->reserved == y->reserved && x->refuses == y->refuses && x->grants == y->grants &&
+               x->heeds_uncharged == y->heeds_uncharged && x->uncharged == y->uncharged &&
                x->config == y->config && x->clock_ns == y->clock_ns && x->wall_ms == y->wall_ms;
     }
     return same;
