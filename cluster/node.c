@@ -40,9 +40,6 @@
 
 enum {
     PUSH_GAP_NS = 1000000,     /* at most one early push in this time */
-    ANSWERS_PER_INTERVAL = 32, /* acknowledgements wait for each other this part of an interval */
-    /* in clusters of no more peers than this: see answer_ns */
-    ANSWERS_PEERS = 5,
     FAREWELL_WAKE_NS = 20000000,
     DEMAND_SMOOTHING = 8,
     MERGE_PART = 4,
@@ -61,6 +58,7 @@ static void start(struct node *node, struct effects *effects)
     node->life.hello_ns = node->now_ns;
     node->publishing.tick_ns = node->now_ns + random_below(&node->random, node->options.interval_ns);
     membership_init(node, effects);
+    node->publishing.gap_ns = publish_gap_ns(node);
 }
 
 static void forget(struct node *node, const char *name, struct effects *effects)
@@ -138,17 +136,9 @@ static void ensure_reply(struct effects *effects)
     effects_emit(effects, EFFECT_REPLY, effects->arena_size);
 }
 
-/*
- * A message has a digest of every member and goes to all members. So acknowledgements wait for each
- * other longer with the square of the number of members. Then the digests that each member sends
- * and reads grow no faster than that number.
- */
 static uint64_t answer_ns(const struct node *node)
 {
-    uint64_t gap_ns = node->options.interval_ns / ANSWERS_PER_INTERVAL, longest_ns = node->options.interval_ns / 2;
-    if (node->sharing.peer_count > ANSWERS_PEERS)
-        gap_ns = gap_ns * node->sharing.peer_count * node->sharing.peer_count / (ANSWERS_PEERS * ANSWERS_PEERS);
-    return node->publishing.published_ns + (gap_ns < longest_ns ? gap_ns : longest_ns);
+    return node->publishing.published_ns + node->publishing.gap_ns;
 }
 
 static bool publishing_is_due(const struct node *node)
@@ -178,6 +168,7 @@ static void average_demand(struct node *node)
 static void tick(struct node *node, struct effects *effects)
 {
     average_demand(node);
+    node->publishing.gap_ns = publish_gap_ns(node);
     (void)counters_emit(node, effects);
     voucher_give_back_idle(node);
     voucher_sweep(node);

@@ -20,6 +20,10 @@
 #include <string.h>
 
 enum {
+    ANSWERS_PER_INTERVAL = 32, /* acknowledgements wait for each other this part of an interval */
+    /* in clusters of no more peers than this: see publish_gap_ns */
+    ANSWERS_PEERS = 5,
+    ANSWERS_PER_TRIP = 4, /* or this part of a round trip, if that is longer */
     RESEND_BACKOFF_MAX = 5, /* doublings */
     RELAY_FALLBACK = 4,     /* after so many resend times every peer may pass a batch on */
     SPARE_BATCH_BYTES = 64, /* the size of a batch without its keys, about */
@@ -298,4 +302,32 @@ void publish_message(struct node *node, struct effects *effects)
     todo_drop(&node->todo, DO_PUSH_LATER);
     todo_drop(&node->todo, DO_HURRY);
     todo_drop(&node->todo, DO_HURRY_LATER);
+}
+
+/* 0: nobody's is known. */
+static uint64_t least_round_trip_ns(const struct node *node)
+{
+    uint64_t least_ns = 0;
+    for (uint32_t i = 0; i < node->member_end; i++) {
+        const struct member *member = &node->member[i];
+        if (member_needed(member) && !member->silent && (least_ns == 0 || member->round_trip_ns < least_ns))
+            least_ns = member->round_trip_ns;
+    }
+    return least_ns;
+}
+
+/*
+ * A message has a digest of every member and goes to all members. So acknowledgements wait for each
+ * other longer with the square of the number of members. Then the digests that each member sends
+ * and reads grow no faster than that number. Where even the nearest peer is far away, more messages
+ * do not make an answer much faster: they only meet more losses, and what follows a lost packet waits for it.
+ */
+uint64_t publish_gap_ns(const struct node *node)
+{
+    uint64_t gap_ns = node->options.interval_ns / ANSWERS_PER_INTERVAL, longest_ns = node->options.interval_ns / 2;
+    const uint64_t trip_ns = least_round_trip_ns(node) / ANSWERS_PER_TRIP;
+    if (node->sharing.peer_count > ANSWERS_PEERS)
+        gap_ns = gap_ns * node->sharing.peer_count * node->sharing.peer_count / (ANSWERS_PEERS * ANSWERS_PEERS);
+    gap_ns = gap_ns > trip_ns ? gap_ns : trip_ns;
+    return gap_ns < longest_ns ? gap_ns : longest_ns;
 }

@@ -8,9 +8,13 @@
 #ifndef HEADGATE_CLUSTER_PUBLISH_H
 #define HEADGATE_CLUSTER_PUBLISH_H
 
+#include <stdint.h>
+
 struct effects;
 struct node;
 
 void publish_message(struct node *node, struct effects *effects);
+/* The least time between two messages of which the second only answers, or asks. */
+uint64_t publish_gap_ns(const struct node *node);
 
 #endif

@@ -1,3 +1,5 @@
+#include "cluster/publish.h"
+#include "cluster/state/node_state.h"
 #include "tests/lib/cluster_harness.h"
 
 enum { KEYS = 12000, STEP_KEYS = 256, WINDOW_BATCHES = 8, LONGEST_WAIT_MS = 3200 };
@@ -65,9 +67,35 @@ static void rides_along(void)
     world_close();
 }
 
+/* Bob is ann's only peer. */
+static uint64_t gap_ms(uint64_t round_trip_ms)
+{
+    struct node *node = world.host[ANN].node;
+    for (uint32_t i = 0; i < node->member_end; i++)
+        node->member[i].round_trip_ns = round_trip_ms * MS;
+    return publish_gap_ns(node) / MS;
+}
+
+static void paced(void)
+{
+    world_init_steps(1024, 2048);
+    world_start_all();
+    world_run(1000);
+    skip_text();
+    OK_U64(gap_ms(0), 3, "answers wait for each other for a thirty-second of an interval");
+    OK_U64(gap_ms(8), 3, "also if the nearest peer is near");
+    OK_U64(gap_ms(80), 20, "and if it is far, for a quarter of the round trip");
+    OK_U64(gap_ms(400), 50, "but for half an interval at most");
+    world_link(BOB, ANN, LINK_CUT);
+    world_run(5000);
+    OK_U64(gap_ms(400), 3, "a peer that is silent is not waited for");
+    world_close();
+}
+
 int main(void)
 {
     unanswered();
     rides_along();
+    paced();
     return tap_done();
 }
