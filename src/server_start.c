@@ -21,7 +21,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-enum { REQUEST_TIMEOUT_MS = 2000 };
+enum { REQUEST_TIMEOUT_MS = 2000, LOOK_INTERVALS = 10, LOOK_LEAST_MS = 100, LOOK_MOST_MS = 5000 };
 
 /* Restores rules and counters from the store before the node asks or tells any peer. */
 static bool open_store(struct server *server, struct error *error)
@@ -85,6 +85,15 @@ static bool open_listeners(struct server *server, struct error *error)
     return good && all_taken;
 }
 
+/* Ten intervals: a peer with something to say has said it some times. */
+static uint64_t look_each_ms(uint64_t interval_ns)
+{
+    const uint64_t ms = LOOK_INTERVALS * interval_ns / MILLISECOND_NS;
+    if (ms < LOOK_LEAST_MS)
+        return LOOK_LEAST_MS;
+    return ms < LOOK_MOST_MS ? ms : LOOK_MOST_MS;
+}
+
 static bool open_transport(struct server *server, struct error *error)
 {
     const struct settings *settings = server->settings;
@@ -95,6 +104,8 @@ static bool open_transport(struct server *server, struct error *error)
         .message_max_bytes = settings->node.message_max_bytes,
         .request_timeout_ms = REQUEST_TIMEOUT_MS,
         .redial_after_ms = (settings->node.silent_after_ns + MILLISECOND_NS - 1) / MILLISECOND_NS,
+        .look_each_ms = look_each_ms(settings->node.interval_ns),
+        .hash_key = settings->node.hash_key,
         .tls = server->peers_tls,
         .receiver = {.context = server,
                      .message = server_on_message,

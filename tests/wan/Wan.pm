@@ -167,8 +167,12 @@ sub ask_end {
     my %judged = $said =~ /^(asked|admitted|one_bucket|excess) (\S+)$/mg;
     $judged{region} = {map { $self->{names}[$_->[0]] => {asked => $_->[1], admitted => $_->[2]} }
                        map { [split] } $said =~ /^region (.*)$/mg};
-    $judged{second} = [map { {asked => $_->[0], admitted => $_->[1], one_bucket => $_->[2]} }
-                       map { [split] } $said =~ /^second \d+ (.*)$/mg];
+    for (map { [split] } $said =~ /^second \d+ (.*)$/mg) {
+        my ($asked, $admitted, $one_bucket, @of) = @$_;
+        my %region = map { $self->{names}[$_] => $of[$_] } 0 .. $#of;
+        push @{$judged{second}},
+            {asked => $asked, admitted => $admitted, one_bucket => $one_bucket, region => \%region};
+    }
     my %early = $said =~ /^early (\d+) (\d+)$/mg;
     $judged{early} = \%early;
     return \%judged;

@@ -12,7 +12,8 @@
  *
  * It prints "asked N", "admitted N", "one_bucket N" (what one bucket would have admitted of the same requests),
  * "excess X" (by how much the worst interval was above the limit; negative: below it), "region I ASKED ADMITTED", for
- * each second "second I ASKED ADMITTED ONE_BUCKET", and for the beginning "early MS ADMITTED", of what was sent before.
+ * each second "second I ASKED ADMITTED ONE_BUCKET" and what each region has admitted, and for the beginning
+ * "early MS ADMITTED", of what was sent before.
  */
 #include <assert.h>
 #include <fcntl.h>
@@ -235,16 +236,22 @@ static void print_early(void)
 static void print_seconds(uint32_t seconds)
 {
     static uint32_t asked[SECONDS_MAX], admitted[SECONDS_MAX], by_one[SECONDS_MAX];
+    static uint32_t of_region[SECONDS_MAX][REGIONS_MAX];
     for (uint32_t i = 0; i < request_count; i++) {
         const uint32_t second = (uint32_t)(requests[i].sent_ns / NS_PER_S);
         if (second >= SECONDS_MAX)
             continue;
         asked[second]++;
         admitted[second] += requests[i].allowed;
+        of_region[second][requests[i].region] += requests[i].allowed;
         by_one[second] += requests[i].by_one_bucket;
     }
-    for (uint32_t i = 0; i < seconds; i++)
-        (void)printf("second %u %u %u %u\n", i, asked[i], admitted[i], by_one[i]);
+    for (uint32_t i = 0; i < seconds; i++) {
+        (void)printf("second %u %u %u %u", i, asked[i], admitted[i], by_one[i]);
+        for (uint32_t k = 0; k < region_count; k++)
+            (void)printf(" %u", of_region[i][k]);
+        (void)putchar('\n');
+    }
 }
 
 static void print_all(double capacity, double rate, double seconds)

@@ -1,6 +1,8 @@
 #include "edge/peers/endpoint.h"
 
+#include <linux/tcp.h> /* netinet/tcp.h lacks the newer counters */
 #include <netinet/in.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -72,6 +74,17 @@ bool endpoint_same_address(const struct endpoint *a, const struct endpoint *b)
 bool endpoint_same(const struct endpoint *a, const struct endpoint *b)
 {
     return a->port == b->port && endpoint_same_address(a, b);
+}
+
+bool endpoint_arrivals(int fd, struct arrivals *arrivals)
+{
+    struct tcp_info info = {0};
+    socklen_t size = sizeof info;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 ||
+        size < offsetof(struct tcp_info, tcpi_rcv_ooopack) + sizeof info.tcpi_rcv_ooopack)
+        return false;
+    *arrivals = (struct arrivals){.segments = info.tcpi_data_segs_in, .disordered = info.tcpi_rcv_ooopack};
+    return true;
 }
 
 ino_t endpoint_inode(int fd)

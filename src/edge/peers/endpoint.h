@@ -33,6 +33,14 @@ struct endpoint endpoint_remote(int fd);
 bool endpoint_same(const struct endpoint *a, const struct endpoint *b);
 bool endpoint_same_address(const struct endpoint *a, const struct endpoint *b);
 
+/* What the kernel counts of a connection; both counters wrap. */
+struct arrivals {
+    uint32_t segments;   /* with data, that have come */
+    uint32_t disordered; /* of these, those before which one was missing */
+};
+/* False: the descriptor is none of TCP, or the kernel does not count these. */
+bool endpoint_arrivals(int fd, struct arrivals *arrivals);
+
 /*
  * The inode of the descriptor's socket: no other open socket has the same number. 0: the descriptor
  * has no socket.

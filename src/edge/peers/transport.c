@@ -193,6 +193,7 @@ static void on_due(uv_timer_t *timer)
     transport->wake_ns = UINT64_MAX;
     request_sockets_expire(transport, now_ns, late);
     links_tell(transport);
+    lanes_look(transport, now_ns);
     links_redial(transport, now_ns, late);
 }
 
@@ -273,6 +274,8 @@ struct transport *transport_create(const struct transport_options *options, stru
     transport->message_max_bytes = options->message_max_bytes;
     transport->request_timeout_ns = options->request_timeout_ms * 1000000;
     transport->redial_after_ns = options->redial_after_ms * 1000000;
+    transport->look_each_ns = options->look_each_ms * 1000000;
+    transport->hash_key = options->hash_key;
     for (size_t i = 0; i < TRANSPORT_REQUESTS_MAX; i++)
         transport->request_sockets[i].transport = transport;
     (void)uv_timer_init(transport->loop, &transport->timer);
@@ -365,6 +368,9 @@ struct transport_stats transport_stats(const struct transport *transport)
         .requests_received = metric_get(&counts->requests_received),
         .send_failures = metric_get(&counts->send_failures),
         .links = metric_get(&counts->links),
+        .spare_connections = metric_get(&counts->spare_connections),
+        .spares_opened = metric_get(&counts->spares_opened),
+        .copies = metric_get(&counts->copies),
         .redials = metric_get(&counts->redials),
         .connections = pipes.open,
         .connections_stuck = pipes.stuck,

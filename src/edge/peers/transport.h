@@ -13,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/hash.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,6 +23,11 @@
 enum {
     /* addresses that this daemon subscribes to */
     TRANSPORT_LINKS_MAX = 64,
+    /*
+     * connections to one of them while its link loses packets: each message comes over each, and TCP
+     * makes the messages behind a lost packet wait on one of them only
+     */
+    TRANSPORT_LANES = 3,
     /* requests that wait for their replies at the same time */
     TRANSPORT_REQUESTS_MAX = 64,
     /*
@@ -38,6 +44,8 @@ enum {
      * known to have, and at most TRANSPORT_STRANGER_MAX from one such address.
      */
     TRANSPORT_SUBSCRIBERS_MAX = 96,
+    /* Connections that this daemon makes to listen; a peer has no more places for all of its cluster. */
+    TRANSPORT_LANES_MAX = TRANSPORT_SUBSCRIBERS_MAX,
     TRANSPORT_ASKERS_MAX = 192,
     TRANSPORT_STRANGERS_MAX = 32,
     TRANSPORT_STRANGER_MAX = 16,
@@ -49,7 +57,7 @@ enum {
      * The most descriptors: one for each connection above, those of the requests, and 20 for
      * sockets, ports and libraries.
      */
-    TRANSPORT_FILES_MAX = TRANSPORT_LINKS_MAX + TRANSPORT_REQUEST_FILES * TRANSPORT_REQUESTS_MAX +
+    TRANSPORT_FILES_MAX = TRANSPORT_LANES_MAX + TRANSPORT_REQUEST_FILES * TRANSPORT_REQUESTS_MAX +
                           TRANSPORT_SUBSCRIBERS_MAX + TRANSPORT_ASKERS_MAX + TRANSPORT_GREETING_MAX + 20,
 };
 
@@ -99,6 +107,10 @@ struct transport_options {
      * value
      */
     uint64_t redial_after_ms;
+    /* how often each link is looked at for lost packets; 0: never, and it has one connection */
+    uint64_t look_each_ms;
+    /* of messages, to know copies; any secret will do */
+    struct hash_key hash_key;
     /* what peers are shown, and demanded, over TLS (transport_tls.h); the transport holds it. NULL: in clear */
     struct transport_tls *tls;
     struct transport_receiver receiver;
@@ -114,6 +126,9 @@ struct transport_options {
     X(requests_received, "requests answered")                                                                      \
     X(send_failures, "messages that could not be sent at once or were too large")                                  \
     X(links, "addresses listened to (now)")                                                                        \
+    X(spare_connections, "connections beyond the first to addresses whose links lose packets (now)")               \
+    X(spares_opened, "times that a link that loses packets was given another connection")                          \
+    X(copies, "messages that had come over another connection of their link, and were not read again")             \
     X(redials, "connections dialled anew because they were silent")                                                \
     X(connections, "connections to and from peers, whoever made them (now)")                                       \
     X(connections_stuck, "connections that have ended, and that nng does not let go of (now)")                     \

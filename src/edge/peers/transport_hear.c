@@ -40,9 +40,15 @@ static bool hear_published(struct transport *transport)
     nng_msg *message = receive_now(transport, transport->subscriber);
     if (!message)
         return false;
-    const char *from = links_hear(transport, dialer_of(transport, message), clock_monotonic_ns());
+    const struct bytes bytes = {nng_msg_body(message), nng_msg_len(message)};
+    struct link *link = links_hear(transport, dialer_of(transport, message), clock_monotonic_ns());
     metric_add(&transport->stats.received_messages, 1);
-    transport_deliver(transport, transport->receiver.message, from, message);
+    if (link && lanes_have_brought(transport, link, bytes)) {
+        metric_add(&transport->stats.copies, 1);
+        nng_msg_free(message);
+        return true;
+    }
+    transport_deliver(transport, transport->receiver.message, link ? link->name : "", message);
     return true;
 }
 

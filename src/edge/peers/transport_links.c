@@ -1,6 +1,7 @@
 /*
- * transport_links keeps a connection to each address that this daemon subscribes to. A link without
- * a message for a while is dialled anew, and each time the patience doubles. A pause of this
+ * transport_links keeps a connection to each address that this daemon subscribes to, and further
+ * lanes where transport_lanes.c has dialled them. A lane without a message for a while is dialled
+ * anew, and each time the patience doubles. A pause of this
  * process is no silence of the peer. Why a link has no connection nng does not tell, so that is found out.
  */
 #include "base/metric.h"
@@ -12,31 +13,31 @@
 enum { REDIAL_DOUBLINGS = 2 };
 #define CONTACT_LOOK_NS ((uint64_t)200 * 1000000)
 
-static uint64_t patience_ns(const struct transport *transport, const struct link *link)
+static uint64_t patience_ns(const struct transport *transport, const struct lane *lane)
 {
-    return transport->redial_after_ns << link->doublings;
+    return transport->redial_after_ns << lane->doublings;
 }
 
 /*
  * Wakes at half of the patience as well: a pause is noticed soon after it, and never taken for
  * silence.
  */
-static void look_again(struct transport *transport, const struct link *link, uint64_t now_ns)
+static void look_again(struct transport *transport, const struct lane *lane, uint64_t now_ns)
 {
-    uint64_t patience = patience_ns(transport, link), half_ns = link->quiet_since_ns + patience / 2;
-    transport_wake_by(transport, now_ns < half_ns ? half_ns : link->quiet_since_ns + patience);
+    uint64_t patience = patience_ns(transport, lane), half_ns = lane->quiet_since_ns + patience / 2;
+    transport_wake_by(transport, now_ns < half_ns ? half_ns : lane->quiet_since_ns + patience);
 }
 
-static void be_patient(struct transport *transport, struct link *link, uint64_t now_ns)
+static void be_patient(struct transport *transport, struct lane *lane, uint64_t now_ns)
 {
-    link->quiet_since_ns = now_ns;
-    look_again(transport, link, now_ns);
+    lane->quiet_since_ns = now_ns;
+    look_again(transport, lane, now_ns);
 }
 
-static bool dial(struct transport *transport, struct link *link)
+bool links_dial(struct transport *transport, struct link *link, struct lane *lane)
 {
-    be_patient(transport, link, clock_monotonic_ns());
-    return transport_dial(transport, transport->subscriber, link->name, link->address, &link->dialer) == 0;
+    be_patient(transport, lane, clock_monotonic_ns());
+    return transport_dial(transport, transport->subscriber, link->name, link->address, &lane->dialer) == 0;
 }
 
 /* In clear nobody proves a name, so an address has one link. Over TLS no other member takes the place of one. */
@@ -60,7 +61,7 @@ static struct link *free_link(struct transport *transport)
 
 static void drop_link(struct transport *transport, struct link *link)
 {
-    pipes_close_dialer(transport->pipes, transport->subscriber, link->dialer);
+    lanes_drop(transport, link, 0);
     memset(link, 0, sizeof *link);
     metric_set(&transport->stats.links, transport->stats.links - 1);
 }
@@ -74,17 +75,16 @@ bool transport_connect(struct transport *transport, const char *name, const char
     struct link *link = free_link(transport);
     if (!link)
         return false;
+    memset(link, 0, sizeof *link);
     memcpy(link->name, name, strlen(name) + 1);
     memcpy(link->address, address, strlen(address) + 1);
-    link->doublings = 0;
-    link->spared = false;
-    link->is_unexplained = false;
     link->found = CONTACT_NOTHING;
-    if (!dial(transport, link)) {
+    if (!links_dial(transport, link, &link->lane[0])) {
         link->address[0] = '\0';
         return false;
     }
     metric_add(&transport->stats.links, 1);
+    lanes_look(transport, clock_monotonic_ns());
     return true;
 }
 
@@ -96,10 +96,10 @@ void transport_disconnect(struct transport *transport, const char *name, const c
 }
 
 /* A dial fails at once only for want of memory or descriptors: the next round dials again. */
-static void dial_anew(struct transport *transport, struct link *link)
+static void dial_anew(struct transport *transport, struct link *link, struct lane *lane)
 {
-    pipes_close_dialer(transport->pipes, transport->subscriber, link->dialer);
-    (void)dial(transport, link);
+    pipes_close_dialer(transport->pipes, transport->subscriber, lane->dialer);
+    (void)links_dial(transport, link, lane);
 }
 
 /* ---- why there is no connection ---- */
@@ -153,38 +153,40 @@ void links_tell(struct transport *transport)
 }
 
 /*
- * If the link has a connection, the connection is ended and nng dials anew. Otherwise the dialer is
+ * If the lane has a connection, the connection is ended and nng dials anew. Otherwise the dialer is
  * closed and a new one dials.
  */
-static void redial(struct transport *transport, struct link *link, uint64_t now_ns)
+static void redial(struct transport *transport, struct link *link, struct lane *lane, uint64_t now_ns)
 {
-    if (pipes_restart(transport->pipes, link->dialer)) {
-        be_patient(transport, link, now_ns);
+    if (pipes_restart(transport->pipes, lane->dialer)) {
+        be_patient(transport, lane, now_ns);
     } else {
-        dial_anew(transport, link);
-        explain(transport, link);
+        dial_anew(transport, link, lane);
+        if (lane == &link->lane[0])
+            explain(transport, link);
         ask_next(transport);
     }
-    if (link->doublings < REDIAL_DOUBLINGS)
-        link->doublings++;
-    link->spared = false;
+    if (lane->doublings < REDIAL_DOUBLINGS)
+        lane->doublings++;
+    lane->spared = false;
     metric_add(&transport->stats.redials, 1);
 }
 
 /*
- * A link that looks quiet after a pause may have many messages waiting. Only a whole patience in
- * which this process ran, and had no message to hear, proves silence. A link is spared once only:
+ * A lane that looks quiet after a pause may have many messages waiting. Only a whole patience in
+ * which this process ran, and had no message to hear, proves silence. A lane is spared once only:
  * on a machine where every timer is late, silence must still end.
  */
-static void look_after(struct transport *transport, struct link *link, uint64_t now_ns, bool may_be_unheard)
+static void look_after(struct transport *transport, struct link *link, struct lane *lane, uint64_t now_ns,
+                       bool may_be_unheard)
 {
-    if (may_be_unheard && !link->spared) {
-        link->spared = true;
-        be_patient(transport, link, now_ns);
-    } else if (now_ns >= link->quiet_since_ns + patience_ns(transport, link)) {
-        redial(transport, link, now_ns);
+    if (may_be_unheard && !lane->spared) {
+        lane->spared = true;
+        be_patient(transport, lane, now_ns);
+    } else if (now_ns >= lane->quiet_since_ns + patience_ns(transport, lane)) {
+        redial(transport, link, lane, now_ns);
     } else {
-        look_again(transport, link, now_ns);
+        look_again(transport, lane, now_ns);
     }
 }
 
@@ -192,8 +194,11 @@ void links_redial(struct transport *transport, uint64_t now_ns, bool late)
 {
     bool may_be_unheard = late || transport->held || transport->waits[INLET_PUBLISHED];
     for (size_t i = 0; i < TRANSPORT_LINKS_MAX; i++)
-        if (transport->links[i].address[0])
-            look_after(transport, &transport->links[i], now_ns, may_be_unheard);
+        for (size_t k = 0; k < TRANSPORT_LANES && transport->links[i].address[0]; k++) {
+            struct link *link = &transport->links[i];
+            if (k == 0 || link->lane[k].dialer.id != 0)
+                look_after(transport, link, &link->lane[k], now_ns, may_be_unheard);
+        }
 }
 
 void links_close(struct transport *transport)
@@ -203,23 +208,20 @@ void links_close(struct transport *transport)
             drop_link(transport, &transport->links[i]);
 }
 
-static struct link *link_of(struct transport *transport, nng_dialer dialer)
+struct link *links_hear(struct transport *transport, nng_dialer dialer, uint64_t now_ns)
 {
-    for (size_t i = 0; i < TRANSPORT_LINKS_MAX; i++)
-        if (transport->links[i].address[0] && transport->links[i].dialer.id == dialer.id)
-            return &transport->links[i];
+    for (size_t i = 0; i < TRANSPORT_LINKS_MAX && dialer.id != 0; i++)
+        for (size_t k = 0; k < TRANSPORT_LANES; k++) {
+            struct link *link = &transport->links[i];
+            struct lane *lane = &link->lane[k];
+            if (!link->address[0] || lane->dialer.id != dialer.id)
+                continue;
+            lane->quiet_since_ns = now_ns;
+            lane->doublings = 0;
+            lane->spared = false;
+            link->is_unexplained = false;
+            link->found = CONTACT_NOTHING;
+            return link;
+        }
     return NULL;
-}
-
-const char *links_hear(struct transport *transport, nng_dialer dialer, uint64_t now_ns)
-{
-    struct link *link = link_of(transport, dialer);
-    if (!link)
-        return "";
-    link->quiet_since_ns = now_ns;
-    link->doublings = 0;
-    link->spared = false;
-    link->is_unexplained = false;
-    link->found = CONTACT_NOTHING;
-    return link->name;
 }

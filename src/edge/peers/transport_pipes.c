@@ -239,6 +239,24 @@ static struct pipe *pipe_of_dialer(struct pipes *pipes, nng_dialer dialer)
     return NULL;
 }
 
+static bool read_arrivals(struct pipes *pipes, const struct pipe *pipe, struct arrivals *arrivals)
+{
+    if (pipes->tunnel) /* nng's own connection ends in this process, and loses nothing */
+        return tunnel_arrivals(pipes->tunnel, &pipe->local, arrivals);
+    return pipe->fd >= 0 && endpoint_inode(pipe->fd) == pipe->inode && endpoint_arrivals(pipe->fd, arrivals) &&
+           endpoint_inode(pipe->fd) == pipe->inode;
+}
+
+uint32_t pipes_arrivals(struct pipes *pipes, nng_dialer dialer, struct arrivals *arrivals)
+{
+    if (dialer.id == 0 || uv_mutex_trylock(&pipes->lock) != 0)
+        return 0;
+    const struct pipe *pipe = pipe_of_dialer(pipes, dialer);
+    const uint32_t id = pipe && read_arrivals(pipes, pipe, arrivals) ? pipe->id : 0;
+    uv_mutex_unlock(&pipes->lock);
+    return id;
+}
+
 bool pipes_restart(struct pipes *pipes, nng_dialer dialer)
 {
     uv_mutex_lock(&pipes->lock);

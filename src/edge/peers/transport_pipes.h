@@ -12,6 +12,7 @@
 #ifndef HEADGATE_EDGE_PEERS_TRANSPORT_PIPES_H
 #define HEADGATE_EDGE_PEERS_TRANSPORT_PIPES_H
 
+#include "edge/peers/endpoint.h"
 #include "edge/process/patience.h"
 
 #include <nng/nng.h>
@@ -30,7 +31,7 @@ enum pipe_kind {
 
 enum {
     PIPES_MAX = 640,
-    PIPES_LEAVING_MAX = 128, /* dialers that are being closed */
+    PIPES_LEAVING_MAX = 160, /* dialers that are being closed */
 };
 
 struct pipes_stats {
@@ -80,6 +81,12 @@ void pipes_prove(struct pipes *pipes, nng_pipe id);
 
 /* The dialer of a pipe that has ended lately; its id is 0 if it is not known any more. */
 nng_dialer pipes_former_dialer(struct pipes *pipes, nng_pipe id);
+
+/*
+ * The connection of a dialer, by a number that no other one has, and what the kernel counts of it. 0: it has
+ * none, or its descriptor is not known yet, or the thread is looking at all of them.
+ */
+uint32_t pipes_arrivals(struct pipes *pipes, nng_dialer dialer, struct arrivals *arrivals);
 
 /* Ends the connection of a dialer; nng then dials anew. False: the dialer has no connection. */
 bool pipes_restart(struct pipes *pipes, nng_dialer dialer);

@@ -6,6 +6,7 @@
 #define HEADGATE_EDGE_PEERS_TRANSPORT_STATE_H
 
 #include "edge/peers/transport.h"
+#include "edge/peers/transport_loss.h"
 #include "edge/peers/transport_pipes.h"
 #include "edge/peers/transport_tunnel.h"
 
@@ -26,17 +27,33 @@ enum inlet {
     INLETS,
 };
 
-/* An address that this daemon subscribes to. */
-struct link {
-    char address[ADDRESS_BYTES]; /* "": a free place */
-    char name[NAME_BYTES];       /* the member there */
-    nng_dialer dialer;
+/* A connection of a link. */
+struct lane {
+    nng_dialer dialer; /* its id is 0: nobody has dialled */
     /*
      * time of the last message or dial, or the last time at which a message may have waited unheard
      */
     uint64_t quiet_since_ns;
-    unsigned doublings;         /* doublings of the patience since the last message */
-    bool spared;                /* the link was given extra time since the last message or dial */
+    unsigned doublings; /* doublings of the patience since the last message */
+    bool spared;        /* the lane was given extra time since the last message or dial */
+    struct loss_lane watch;
+};
+
+/* The messages that a link has brought lately, by a hash of each. */
+enum { COPIES_KEPT = 128 };
+struct copies {
+    uint64_t seen[COPIES_KEPT]; /* in a ring; 0: none */
+    uint32_t next;
+};
+
+/* An address that this daemon subscribes to. */
+struct link {
+    char address[ADDRESS_BYTES];       /* "": a free place */
+    char name[NAME_BYTES];             /* the member there */
+    struct lane lane[TRANSPORT_LANES]; /* the first is always there, the others while the link loses packets */
+    struct loss loss;
+    struct copies copies;
+    uint32_t refused_looks;     /* for so many looks it is given no further lane: the peer takes none */
     bool is_unexplained;        /* it had no connection when it was dialled last, and was not looked at since */
     enum contact_finding found; /* what the log was told of the link since the last message */
 };
@@ -71,7 +88,9 @@ struct transport {
     uint32_t next_contact;     /* the link that is looked at next, if it is unexplained */
     uv_loop_t *loop;
     size_t message_max_bytes;
-    uint64_t request_timeout_ns, redial_after_ns;
+    uint64_t request_timeout_ns, redial_after_ns, look_each_ns;
+    uint64_t look_ns; /* when links are looked at for losses next; 0: there was no link yet */
+    struct hash_key hash_key;
     nng_socket publisher, subscriber, replier;
     uv_poll_t subscriber_poll, replier_poll;
     /* for calls that must not wait; unused between calls */
@@ -143,8 +162,10 @@ nng_msg *transport_message(struct transport *transport, struct bytes bytes);
 
 /* Makes the timer call request_sockets_expire and links_redial by `at_ns` at the latest. */
 void transport_wake_by(struct transport *transport, uint64_t at_ns);
-/* A message has come over the link of this dialer. Returns the name of who is there; "": no such link. */
-const char *links_hear(struct transport *transport, nng_dialer dialer, uint64_t now_ns);
+/* A message has come over this dialer's connection. Returns its link; NULL: there is none. */
+struct link *links_hear(struct transport *transport, nng_dialer dialer, uint64_t now_ns);
+/* Dials for one lane of a link, and is patient with it. */
+bool links_dial(struct transport *transport, struct link *link, struct lane *lane);
 /*
  * Dials all links anew that were silent for too long. `late`: this process did not run for a while,
  * so messages may wait unheard.
@@ -154,6 +175,14 @@ void links_redial(struct transport *transport, uint64_t now_ns, bool late);
 void links_tell(struct transport *transport);
 /* Drops all links. */
 void links_close(struct transport *transport);
+/* ---- transport_lanes.c ---- */
+
+/* Gives links that lose packets more lanes, if it is time to look, and takes them from those that do so no more. */
+void lanes_look(struct transport *transport, uint64_t now_ns);
+void lanes_drop(struct transport *transport, struct link *link, uint32_t from);
+/* True: another lane of the link has brought the same message. */
+bool lanes_have_brought(const struct transport *transport, struct link *link, struct bytes message);
+
 /* Gives up the requests whose deadlines have passed. `late`: see links_redial. */
 void request_sockets_expire(struct transport *transport, uint64_t now_ns, bool late);
 /* Takes one reply from a request socket that is readable. False: no socket had a reply. */

@@ -272,6 +272,20 @@ void tunnel_names(struct tunnel *tunnel, const struct endpoint *remote, char nam
     uv_mutex_unlock(&tunnel->lock);
 }
 
+bool tunnel_arrivals(struct tunnel *tunnel, const struct endpoint *inner_remote, struct arrivals *arrivals)
+{
+    bool found = false;
+    uv_mutex_lock(&tunnel->lock);
+    for (uint32_t i = 0; i < TUNNEL_CONNECTIONS_MAX && !found; i++) {
+        const struct tunnel_connection *connection = tunnel->connection[i];
+        found = connection && !connection->accepted && connection->state == TUNNEL_CARRIES &&
+                endpoint_same(&connection->inner_remote, inner_remote) &&
+                endpoint_arrivals(connection->outer, arrivals);
+    }
+    uv_mutex_unlock(&tunnel->lock);
+    return found;
+}
+
 struct tunnel_stats tunnel_stats(const struct tunnel *tunnel)
 {
     return (struct tunnel_stats){.refused = metric_get(&tunnel->stats.refused),

@@ -58,6 +58,9 @@ bool tunnel_has_brought(struct tunnel *tunnel, const struct endpoint *remote);
 /* The names of that peer; "": the connection has ended. */
 void tunnel_names(struct tunnel *tunnel, const struct endpoint *remote, char names[TRANSPORT_NAMES_BYTES]);
 
+/* What the kernel counts of the connection with the peer that nng has dialled from that end. False: there is none. */
+bool tunnel_arrivals(struct tunnel *tunnel, const struct endpoint *inner_remote, struct arrivals *arrivals);
+
 /*
  * What was found at the last contact with that member, and the sentence about it. CONTACT_NOTHING: nothing,
  * or all is well.

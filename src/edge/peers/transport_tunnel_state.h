@@ -37,8 +37,10 @@ struct tunnel_connection {
     bool again;              /* it has more to do at once */
     short outer_wants;       /* events of poll without which TLS cannot go on */
     uint64_t since_ns;
-    uint64_t ending_ns;                  /* when nng ended it, or it had to end; 0: it goes on */
-    struct endpoint remote, inner_local; /* the other side; what nng sees as its remote end */
+    uint64_t ending_ns;           /* when nng ended it, or it had to end; 0: it goes on */
+    struct endpoint remote;       /* the other side */
+    struct endpoint inner_local;  /* of one that was accepted: what nng sees as its remote end */
+    struct endpoint inner_remote; /* of one that nng dialled: nng's local end */
     char names[TRANSPORT_NAMES_BYTES];
     struct tunnel_pipe out, in; /* from nng, and to it */
 };

@@ -194,6 +194,7 @@ static void dial(struct tunnel *tunnel, uint32_t index)
     }
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     connection->inner = fd;
+    connection->inner_remote = endpoint_remote(fd);
     connection->route = index;
     connection->contact = contact_begin(tunnel->tls, route->name, route->address, tunnel->wake_fd);
 }
