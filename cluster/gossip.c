@@ -22,6 +22,7 @@
 #include "cluster/members/takeover_node.h"
 #include "cluster/snapshot/snapshot_serve.h"
 #include "cluster/snapshot/snapshot_take.h"
+#include "cluster/spend/contest.h"
 #include "cluster/spend/grant.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
@@ -252,7 +253,9 @@ static void answer_asks(struct node *node, const struct message *message, uint32
             return;
         }
         int limit = limit_of_terms(node, &ask.terms);
-        if (limit >= 0)
+        if (limit >= 0 && ask.number == 0)
+            contest_hear(node, &ask, (uint16_t)limit);
+        else if (limit >= 0)
             grant_answer(node, sender, &ask, (uint16_t)limit);
     }
 }

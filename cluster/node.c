@@ -27,6 +27,7 @@
 #include "cluster/plane/plane.h"
 #include "cluster/publish.h"
 #include "cluster/snapshot/snapshot_ask.h"
+#include "cluster/spend/contest.h"
 #include "cluster/spend/counters.h"
 #include "cluster/spend/forget.h"
 #include "cluster/spend/grant.h"
@@ -172,6 +173,7 @@ static void tick(struct node *node, struct effects *effects)
     (void)counters_emit(node, effects);
     voucher_give_back_idle(node);
     voucher_sweep(node);
+    contest_sweep(node);
     node->publishing.tick_ns += node->options.interval_ns;
     if (node->publishing.tick_ns <= node->now_ns) /* missed ticks of a pause are not made up for */
         node->publishing.tick_ns = node->now_ns + node->options.interval_ns;

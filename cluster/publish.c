@@ -11,6 +11,7 @@
 #include "cluster/codec/message.h"
 #include "cluster/log/tell.h"
 #include "cluster/members/header.h"
+#include "cluster/spend/contest.h"
 #include "cluster/spend/voucher.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
@@ -270,7 +271,8 @@ void publish_message(struct node *node, struct effects *effects)
     uint32_t slots[ORIGINS_MAX] = {0};
     struct ask_record asks[MESSAGE_ASKS_MAX];
     /* it may spend, which the message tells */
-    const uint32_t ask_count = voucher_ask_due(node, asks, MESSAGE_ASKS_MAX);
+    uint32_t ask_count = voucher_ask_due(node, asks, MESSAGE_ASKS_MAX);
+    ask_count += contest_words_due(node, asks + ask_count, MESSAGE_ASKS_MAX - ask_count);
     tell_at_pace(node);
     struct due *due = node->publishing.due;
     header_begin_slots(node, MESSAGE_GOSSIP, slots);

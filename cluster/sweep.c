@@ -79,6 +79,8 @@ void sweep_limits(struct node *node)
     use_batches(usage, &node->inbox.list);
     for (uint32_t i = 0; i < VOUCHERS_MAX; i++)
         use(usage, node->rights.voucher[i].limit);
+    for (uint32_t i = 0; i < CONTESTS_MAX; i++)
+        use(usage, node->contests.contest[i].limit);
     for (uint32_t i = 0; i < GRANTS_MAX; i++)
         use(usage, node->rights.grant[i].limit);
     table_visit(node->table, 0, 0, use_entry, usage);

@@ -10,6 +10,7 @@
 #ifndef HEADGATE_CLUSTER_SPEND_DECIDE_FAST_H
 #define HEADGATE_CLUSTER_SPEND_DECIDE_FAST_H
 
+#include "cluster/spend/contest.h"
 #include "cluster/spend/record.h"
 #include "cluster/spend/voucher.h"
 #include "limit/bucket_inline.h"
@@ -148,9 +149,13 @@ fast_decide_keys(struct node *node, struct thread_state *thread, const struct te
         }
         if (count == 1 && !can_record_inline(node, thread, &terms->recording, entry))
             return FAST_UNDECIDED;
-        if (fast_allows(&terms[i], entry, keys->allowance[i]))
+        if (fast_allows(&terms[i], entry, keys->allowance[i])) {
+            if (__builtin_expect(contest_concerns(node, ids[i]), 0))
+                return FAST_UNDECIDED;
             continue;
-        if (!final || voucher_may_help(node, ids[i], &entry->bucket, terms[i].limit, terms[i].charge->cost))
+        }
+        if (!final || voucher_may_help(node, ids[i], &entry->bucket, terms[i].limit, terms[i].charge->cost) ||
+            contest_samples(node, thread, now_ns))
             return FAST_UNDECIDED;
         count_refused(thread, fast_reason(node, &terms[i], &entry->bucket));
         hurry_if_in_outbox(node, entry);

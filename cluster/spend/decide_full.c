@@ -11,6 +11,7 @@
 
 #include "base/number.h"
 #include "cluster/spend/await.h"
+#include "cluster/spend/contest.h"
 #include "cluster/spend/deferred.h"
 #include "cluster/spend/outbox.h"
 #include "cluster/spend/record.h"
@@ -252,6 +253,7 @@ struct decision {
     enum outcome outcome;
     const struct budget *budget; /* OUTCOME_TAKEN: the budget that allowed it */
     uint64_t paid;               /* OUTCOME_TAKEN: tokens that a voucher pays, beside that budget */
+    uint64_t held_ns;            /* above 0: others are short of their parts for so long, see contest.h */
     struct voucher_payment payment;
     /* table_changes when the view was taken: the view holds while they are the same */
     uint64_t changes;
@@ -272,7 +274,13 @@ static inline const struct budget *allowing_or_paying(struct node *node, const s
                                                       bool by_vouchers, uint64_t now_ns, struct decision *decision)
 {
     const struct budget *budget = allowing(node, &decision->view, charge, now_ns);
-    decision->paid = 0;
+    decision->paid = decision->held_ns = 0;
+    if (budget && contest_concerns(node, charge->id))
+        decision->held_ns = contest_holds_ns(node, charge, decision->view.bucket, now_ns);
+    if (decision->held_ns > 0)
+        return NULL;
+    if (!budget && take)
+        contest_note_refused(node, charge, now_ns);
     if (!budget && by_vouchers)
         decision->paid = voucher_pays(node, charge, decision->view.bucket, take, now_ns);
     return decision->paid > 0 ? decision->view.budget : budget;
@@ -321,6 +329,8 @@ static inline void decide(struct node *node, const struct charge *charge, bool t
         show(view, charge, now_ns, verdict);
     else
         show_refused(node, view, charge, now_ns, verdict);
+    if (decision->held_ns > 0 && verdict->retry_after_ns < decision->held_ns)
+        verdict->retry_after_ns = decision->held_ns;
 }
 
 /* Makes a charge that was allowed a moment ago. False: it is not allowed any more. */
@@ -342,6 +352,8 @@ static inline bool charge_one(struct node *node, const struct charge *charge, st
         return false;
     }
     note_charged(node, view->entry, budget, charge->cost - decision->paid, now_ns);
+    if (contest_concerns(node, charge->id))
+        contest_note_taken(node, charge, (int64_t)charge->cost, now_ns);
     if (decision->paid > 0)
         voucher_note_used(node, decision->paid);
     show(view, charge, now_ns, verdict);
@@ -357,6 +369,8 @@ static void uncharge(struct node *node, const struct charge *charge, const struc
         voucher_put_back(node, charge, &decision->payment);
         voucher_note_used(node, 0 - decision->paid);
     }
+    if (contest_concerns(node, charge->id))
+        contest_note_taken(node, charge, -(int64_t)charge->cost, 0);
     if (!entry || cost == 0)
         return;
     bucket_unspend(&entry->bucket, &node->limits.limit[entry->limit], &node->by_limit.budget[entry->limit], cost);

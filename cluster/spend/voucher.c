@@ -5,6 +5,7 @@
 #include "cluster/spend/voucher.h"
 
 #include "base/number.h"
+#include "cluster/spend/contest.h"
 #include "cluster/spend/thread.h"
 #include "cluster/spend/voucher_habit.h"
 #include "cluster/spend/voucher_places.h"
@@ -68,6 +69,8 @@ static bool is_worth_asking(const struct node *node, const struct charge *charge
 
 static void note_wanted(struct node *node, const struct charge *charge, uint64_t now_ns)
 {
+    if (contest_others_short(node, charge->id, charge->limit, now_ns))
+        return;
     struct voucher *voucher = voucher_obtain(node, charge->id, charge->limit, now_ns);
     if (!voucher || now_ns < voucher->yields_until_ns)
         return;

@@ -15,6 +15,7 @@
 #include "cluster/node.h"
 #include "cluster/state/aside_state.h"
 #include "cluster/state/clock_state.h"
+#include "cluster/state/contest_state.h"
 #include "cluster/state/inbox_state.h"
 #include "cluster/state/log_state.h"
 #include "cluster/state/member.h"
@@ -76,6 +77,7 @@ struct node {
     struct reserving reserving;
     struct retelling retelling;
     struct rights rights;
+    struct contests contests;
 
     /* Batches, from their making to their end: log/ and apply/. */
     struct origin origin[ORIGINS_MAX];

@@ -40,6 +40,7 @@ struct thread_state {
     bool step_wanted;               /* a reservation ends before the next step */
     uint64_t open_since_ns;         /* the time of the oldest untold spend in this ring */
     uint64_t spent_ns;              /* the time of the last spend or return */
+    uint64_t sampled_ns;            /* see contest_samples */
     /* see node_stats, like the next two */
     uint64_t admitted_requests, refused_requests, admitted_tokens;
     uint64_t returned_tokens, limit_drops, rights_used_tokens;

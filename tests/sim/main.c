@@ -18,6 +18,7 @@
  *   sim --scenarios SEEDS [--grants] | --healing SEEDS   the model's scenarios; who is refused after a healed cut
  *   sim --gone SEEDS                              what two regions admit while the third one is gone
  *   sim --clocks SEEDS                            what all admit while one clock runs fast or slow
+ *   sim --contention SEEDS                        what each region gets where all ask for more than there is
  *   sim --demand SEEDS                            demand that goes where rights are not, without grants and with them
  *   sim --search TRIALS | --search-seconds S [--refill]    adversarial schedules, without refill or with it
  *   sim --woven                                   the worst ones that are known: see woven.c
@@ -47,7 +48,7 @@ struct arguments {
     unsigned jobs;
     bool one, verbose, trace, hash, tap, keep_going, edits, disks, odd, newer, fast, early, woven, grants, mild,
         takeover, lonely;
-    unsigned scenario_seeds, demand_seeds, healing_seeds, gone_seeds, clock_seeds, pair_seeds;
+    unsigned scenario_seeds, demand_seeds, healing_seeds, gone_seeds, clock_seeds, contention_seeds, pair_seeds;
     struct search_options search;
 };
 
@@ -319,8 +320,9 @@ static int usage(const char *program)
         "       %s (--seeds COUNT | --seconds S) [--from N] [--jobs J] [--known FILE] [--keep-going] [--tap]\n"
         "          [--only LETTERS of bfslc, or -] [--early] [--grants [--mild]] [--edits | --disks | --odd | "
         "--newer | --fast | --takeover | --lonely]\n"
-        "       %s (--scenarios | --demand | --healing | --gone | --clocks) SEEDS [--tap] [--grants]; %s --woven "
-        "[--tap]\n"
+        "       %s (--scenarios | --demand | --contention | --healing | --gone | --clocks) SEEDS [--tap] "
+        "[--grants]\n"
+        "       %s --woven [--tap]\n"
         "       %s (--search TRIALS | --search-seconds S) [--refill] [--from N] [--tap]\n",
         program, program, program, program, program);
     return EX_USAGE;
@@ -389,6 +391,8 @@ static bool option(struct arguments *arguments, const char *word, const char *va
         arguments->gone_seeds = (unsigned)whole;
     else if (strcmp(word, "--clocks") == 0)
         arguments->clock_seeds = (unsigned)whole;
+    else if (strcmp(word, "--contention") == 0)
+        arguments->contention_seeds = (unsigned)whole;
     else if (strcmp(word, "--pairs") == 0)
         arguments->pair_seeds = (unsigned)whole;
     else if (strcmp(word, "--search") == 0)
@@ -416,6 +420,8 @@ static int run(struct arguments *arguments)
         return gone_run(sim, arguments->gone_seeds, arguments->tap);
     if (arguments->clock_seeds > 0)
         return clocks_run(sim, arguments->clock_seeds, arguments->tap);
+    if (arguments->contention_seeds > 0)
+        return contention_run(sim, arguments->contention_seeds, arguments->tap);
     if (arguments->pair_seeds > 0)
         return pairs_run(arguments->pair_seeds, arguments->tap);
     if (arguments->search.trials > 0 || arguments->search.seconds > 0) {

@@ -117,6 +117,7 @@ struct sim {
     bool rested[SIM_KEYS_MAX];              /* the key was full at all nodes when the steady load began */
     uint64_t measured_tokens[SIM_KEYS_MAX]; /* admitted before the measuring began */
     double measured_debt[SIM_KEYS_MAX];     /* tokens that the truth owed then: refill repays them first */
+    int64_t measured_left[SIM_KEYS_MAX];    /* units, when measuring begins */
     uint64_t measured_from_ns;
     uint64_t measured_admissions, measured_snapshots; /* that there were before the measuring began */
     struct {
@@ -354,6 +355,7 @@ int healing_run(struct sim *sim, unsigned seeds, bool tap);
 void healing_note(struct sim *sim, bool allowed);
 int gone_run(struct sim *sim, unsigned seeds, bool tap);
 int clocks_run(struct sim *sim, unsigned seeds, bool tap);
+int contention_run(struct sim *sim, unsigned seeds, bool tap);
 void clocks_draw(struct plan *plan);
 int search_run(const struct search_options *options);
 int woven_run(bool tap);

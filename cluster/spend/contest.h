@@ -1,0 +1,71 @@
+/*
+ * contest: a floor for each region. Where regions ask for more of a key than there is, each gets its weight's part of
+ * the refill if it asks for it; what one leaves, others may have.
+ *
+ * The one idea: whoever is refused though it has not had its part says so, and how many tokens must be left for its
+ * requests to be admitted. Peers that have had their parts then take nothing until it is not short any more, and leave
+ * those tokens for some time after. That only refuses more: no argument of docs/accounting.md is about it. A part is a
+ * credit, which grows by this node's share of the refill and falls by what it admits. This file spends nothing.
+ */
+#ifndef HEADGATE_CLUSTER_SPEND_CONTEST_H
+#define HEADGATE_CLUSTER_SPEND_CONTEST_H
+
+#include "cluster/spend/thread.h"
+#include "cluster/state/node_state.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ask_record;
+struct bucket;
+struct charge;
+
+#define CONTEST_SAMPLE_NS UINT64_C(1000000)
+
+static inline _Atomic uint64_t *contest_word(struct node *node, struct key_id id)
+{
+    return &node->contests.mark[id.low >> 6 & (CONTEST_MARKS - 1)];
+}
+
+/* False: nobody contends for the key. */
+static inline bool contest_concerns(struct node *node, struct key_id id)
+{
+    return (atomic_load_explicit(contest_word(node, id), memory_order_relaxed) >> (id.low & 63) & 1) != 0;
+}
+
+/* True for one refusal of this thread in a while: the full kernel should look at it. */
+static inline bool contest_samples(const struct node *node, struct thread_state *thread, uint64_t now_ns)
+{
+    if (now_ns - thread->sampled_ns < CONTEST_SAMPLE_NS)
+        return false;
+    thread->sampled_ns = now_ns;
+    return node->rights.shared;
+}
+
+/* ---- requests; the caller has locked the key ---- */
+
+/*
+ * The rule refuses the charge. Notes whether this node is short of its part. `bucket` is refilled.
+ */
+void contest_note_refused(struct node *node, const struct charge *charge, uint64_t now_ns);
+/*
+ * The rule admits the charge, and the key is marked. 0: it may be made; else it must not, since others are short of
+ * their parts: for how long, about.
+ */
+uint64_t contest_holds_ns(struct node *node, const struct charge *charge, const struct bucket *bucket,
+                          uint64_t now_ns);
+/* True if a peer is short of its part of the key now. The caller holds the lock of vouchers. */
+bool contest_others_short(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns);
+/* The charge was made, or taken back: `cost` is negative then. */
+void contest_note_taken(struct node *node, const struct charge *charge, int64_t cost, uint64_t now_ns);
+
+/* ---- steps ---- */
+
+/* Writes what peers should know, at most `room`, as asks with the number 0, and counts it as said. */
+uint32_t contest_words_due(struct node *node, struct ask_record *asks, uint32_t room);
+/* A peer says that it is short of its part of the key. `index`: the limit of its terms. */
+void contest_hear(struct node *node, const struct ask_record *ask, uint16_t index);
+/* Frees the places of keys for which nobody contends any more. */
+void contest_sweep(struct node *node);
+
+#endif

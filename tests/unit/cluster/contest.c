@@ -1,0 +1,84 @@
+/*
+ * A floor for each region: one that asks for little is not starved by one that takes all it can, wherever that one
+ * comes first; who is alone gets all; and the words of a peer count for a while only.
+ */
+#include "tests/lib/rights_world.h"
+
+#include "cluster/codec/message.h"
+#include "cluster/spend/contest.h"
+
+enum { STEP_MS = 20, STEPS_A_SECOND = 1000 / STEP_MS };
+
+static const struct limit_terms terms = {.kind = LIMIT_BUCKET, .capacity = 100, .rate = 10, .period_ns = 1000 * MS};
+
+/* So many tokens are asked for in each step, at each host in its turn; what each got. */
+static void contend(const char *key, unsigned seconds, const unsigned *asks, unsigned *got)
+{
+    for (unsigned i = 0; i < world.count; i++)
+        got[i] = 0;
+    for (unsigned step = 0; step < seconds * STEPS_A_SECOND; step++) {
+        for (unsigned i = 0; i < world.count; i++)
+            got[i] += asks[i] > 0 ? rights_take(i, key, &terms, asks[i]) : 0;
+        world_run(STEP_MS);
+    }
+}
+
+/* Ann has seven tenths, bob two, cyd one. */
+static void each_gets_its_part(void)
+{
+    unsigned got[3];
+    contend("all", 20, (const unsigned[]){40, 2, 1}, got);
+    contend("all", 40, (const unsigned[]){40, 2, 1}, got);
+    const unsigned all = got[0] + got[1] + got[2];
+    OK(all >= 380 && all <= 410, "%u of 400 are admitted", all);
+    OK(got[0] >= 252, "ann gets %u of her 280", got[0]);
+    OK(got[1] >= 72, "bob gets %u of his 80", got[1]);
+    OK(got[2] >= 36, "cyd gets %u of his 40", got[2]);
+}
+
+static void what_is_left_is_shared(void)
+{
+    unsigned got[3];
+    contend("left", 20, (const unsigned[]){0, 2, 1}, got);
+    contend("left", 40, (const unsigned[]){0, 2, 1}, got);
+    OK(got[1] + got[2] >= 380, "what ann leaves others get: %u and %u of 400", got[1], got[2]);
+    OK(got[1] >= 72 && got[2] >= 36, "and each at least its part");
+    contend("left", 40, (const unsigned[]){0, 0, 1}, got);
+    OK(got[2] >= 380, "who is alone gets all: %u of 400", got[2]);
+}
+
+/* A word of a peer that is gone again holds nobody back for long. */
+static void words_end(void)
+{
+    struct node *node = world.host[0].node;
+    struct charge charge = charge_at(0, "word", &terms, 1);
+    const struct ask_record word = {.id = charge.id, .terms = terms, .tokens = 60, .among = SHARE_ONE / 10 * 9};
+    OK(!contest_concerns(node, charge.id), "nobody contends for a key");
+    OK_U64(rights_take(0, "word", &terms, 60), 60, "ann takes 60 of 100 at once");
+    world_run(1000);
+    contest_hear(node, &word, charge.limit);
+    OK(contest_concerns(node, charge.id), "a peer is short of its part");
+    const struct verdict verdict = rights_take_at_once(0, "word", &terms, 40);
+    OK(!verdict.allowed && verdict.reason == VERDICT_SHARE, "so ann may not take more than her part");
+    OK(verdict.retry_after_ns > MS && verdict.retry_after_ns < 600000 * MS, "for a while");
+    world_run(30000);
+    OK(!contest_concerns(node, charge.id), "the word has ended");
+    OK(rights_take(0, "word", &terms, 60) == 60, "and she takes 60");
+}
+
+int main(void)
+{
+    static const uint64_t weight[] = {SHARE_ONE / 10 * 7, SHARE_ONE / 10 * 2, SHARE_ONE / 10};
+    rights_world_init(3);
+    for (unsigned i = 0; i < 3; i++) {
+        world.host[i].options.grants_eager = false;
+        for (unsigned j = 0; j < 3; j++)
+            world.host[i].options.regions[j].weight = weight[j];
+    }
+    rights_world_start();
+    each_gets_its_part();
+    what_is_left_is_shared();
+    words_end();
+    world_close();
+    return tap_done();
+}
