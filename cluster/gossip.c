@@ -20,6 +20,7 @@
 #include "cluster/members/stores.h"
 #include "cluster/members/takeover.h"
 #include "cluster/members/takeover_node.h"
+#include "cluster/members/weights.h"
 #include "cluster/snapshot/snapshot_serve.h"
 #include "cluster/snapshot/snapshot_take.h"
 #include "cluster/spend/contest.h"
@@ -275,6 +276,7 @@ static void hear(struct node *node, const struct message *message, const int *me
     member->config = message->members[message->sender].config;
     node->stats.config_mismatches += member->config != node->options.config_digest;
     stores_hear(node, message, member_map, sender);
+    weights_hear(node, message, sender);
     bool next = message->number == member->echo_number + 1;
     uint64_t echo = known_echo(node, message, member_map, member);
     uint64_t made_ns = echo > 0 ? node->publishing.made_ns[echo % ECHOES_MAX] : 0;

@@ -17,6 +17,7 @@
 #include "cluster/log/tell.h"
 #include "cluster/log/unsettled_index.h"
 #include "cluster/members/clocks.h"
+#include "cluster/members/demand.h"
 #include "cluster/members/membership.h"
 #include "cluster/members/rest.h"
 #include "cluster/members/shares.h"
@@ -24,6 +25,7 @@
 #include "cluster/members/takeover.h"
 #include "cluster/members/takeover_node.h"
 #include "cluster/members/traffic.h"
+#include "cluster/members/weights.h"
 #include "cluster/plane/plane.h"
 #include "cluster/publish.h"
 #include "cluster/snapshot/snapshot_ask.h"
@@ -42,7 +44,6 @@
 enum {
     PUSH_GAP_NS = 1000000,     /* at most one early push in this time */
     FAREWELL_WAKE_NS = 20000000,
-    DEMAND_SMOOTHING = 8,
     MERGE_PART = 4,
     /*
      * of a step's keys: the most spends that one step settles, and as many that it applies: these
@@ -91,7 +92,7 @@ static void mute(struct node *node, const struct event *event, struct effects *e
 
 static void dispatch(struct node *node, const struct event *event, struct effects *effects)
 {
-    if (plane_event(node, event, effects))
+    if (plane_event(node, event, effects) || weights_event(node, event, effects))
         return;
     switch (event->kind) {
     case EVENT_START:
@@ -124,6 +125,8 @@ static void dispatch(struct node *node, const struct event *event, struct effect
         break;
     case EVENT_RULES:
     case EVENT_HEALTH:
+    case EVENT_WEIGHTS:
+    case EVENT_WEIGHTS_KEPT:
         break;
     }
 }
@@ -152,23 +155,9 @@ static bool publishing_is_due(const struct node *node)
            node->now_ns >= node->telling.next_ns;
 }
 
-static void average_demand(struct node *node)
-{
-    uint64_t elapsed_ns = node->now_ns - node->publishing.demand_ns;
-    node->publishing.demand_ns = node->now_ns;
-    if (elapsed_ns == 0)
-        return;
-    for (uint32_t i = 0; i < node->member_end; i++) {
-        struct member *member = &node->member[i];
-        double sample = (double)member->demand_tokens * 1e9 / (double)elapsed_ns;
-        member->demand_tokens_per_s += (sample - member->demand_tokens_per_s) / DEMAND_SMOOTHING;
-        member->demand_tokens = 0;
-    }
-}
-
 static void tick(struct node *node, struct effects *effects)
 {
-    average_demand(node);
+    demand_average(node);
     node->publishing.gap_ns = publish_gap_ns(node);
     (void)counters_emit(node, effects);
     voucher_give_back_idle(node);
@@ -338,6 +327,7 @@ static void look_after_keys(struct node *node)
 static void speak(struct node *node, struct effects *effects)
 {
     shares_tell_former(node);
+    weights_tell_former(node);
     tell_much_urgent(node);
     publish_if_due(node, effects);
     if (node->life.stopping)

@@ -15,6 +15,8 @@
 #include "base/hash.h"
 #include "cluster/node_options.h"
 #include "cluster/node_report.h"
+#include "cluster/node_rules.h"
+#include "cluster/node_weights.h"
 #include "limit/bucket.h"
 #include "limit/charge.h"
 #include "limit/limit.h"
@@ -38,85 +40,20 @@ void node_destroy(struct node **node);
 /* ---- events ---- */
 
 enum event_kind {
-    EVENT_START,    /* once, first */
-    EVENT_WAKE,     /* effects.next_wake_ns has come, or node_wants_step; extra ones do no harm */
-    EVENT_MESSAGE,  /* `bytes`: a message that a peer published */
-    EVENT_REQUEST,  /* `bytes`: a peer asks; the same step returns exactly one EFFECT_REPLY */
-    EVENT_RESPONSE, /* `bytes`: the reply to an own EFFECT_REQUEST; a lost one needs no event */
-    EVENT_FORGET,   /* `name`: the operator declares a peer gone for good */
-    EVENT_MUTE,     /* `name`, `mute_in`, `mute_out`: drop messages from / to a peer, for demos */
-    EVENT_STOP,     /* leave; effects.left tells the end, at the latest after leave_timeout_ns */
-    EVENT_RESTORE,  /* before EVENT_START, repeatable: the store's content; never in effects */
-    EVENT_RETELL,   /* the store has lost its counters: effects tell all again, in parts */
-    EVENT_RULES,    /* `rules`: an operator's change; effects.rules has the result or `in_work` */
-    EVENT_HEALTH,   /* `health`: the health of a service */
-};
-
-struct rule_name {
-    struct bytes service, id;
-};
-
-/* The state in which a change must find the rules when its turn comes. */
-enum rules_condition {
-    RULES_IF_ANY,
-    RULES_IF_ABSENT,  /* the rule `name` is not in force */
-    RULES_IF_PRESENT, /* it is */
-    RULES_IF_VERSION, /* the newest version of the rule `name` is in force and has this `stamp` */
-    RULES_IF_BOOK,    /* the rulebook has this `digest` */
-};
-struct rules_expectation {
-    enum rules_condition condition;
-    struct rule_name name;
-    struct rule_stamp stamp;
-    uint64_t digest;
-};
-
-/* A change of rules. It is applied as a whole or not at all, and needs no other peer. */
-struct rule_changes {
-    struct bytes text;               /* rules to set, a document (rule_text.h); "": none */
-    const char *file;                /* the name of the text in errors */
-    const struct rule_name *deleted; /* rules to end */
-    size_t deleted_count;
-    struct bytes author;           /* who makes the change, for the history; "": this node */
-    struct bytes note;             /* why, for the history */
-    uint32_t share_millionths;     /* a canary: part of the keys; 0: all. Deleted rules: 0 */
-    uint64_t watch_ms;             /* a canary: becomes general after this; 0: never by itself */
-    uint32_t threshold_millionths; /* a canary: how much the denial rate may rise */
-    struct rules_expectation expects;
-    bool prune;   /* rules of the services that `text` names end, if it does not name them */
-    bool dry_run; /* everything is checked, and nothing changes: the result says what would */
-};
-
-/*
- * A rule that is already as asked for, and is not in a canary, stays as it is and does not count as
- * changed.
- */
-struct rules_result {
-    bool asked;   /* by an EVENT_RULES; an EVENT_HEALTH sets only `refused` and `error` */
-    bool in_work; /* no result yet: ask node_rules_result with this ticket */
-    bool refused; /* nothing changed: `error` says which field of which rule, and why */
-    bool unmet;   /* refused: the rules were not as `expects` says */
-    uint64_t ticket;
-    struct error error;
-    size_t changed_rules, unchanged_rules;
-    size_t created_rules;    /* of the changed ones: those that were not in force, */
-    size_t removed_rules;    /* and those that ended */
-    size_t warnings;         /* the changed rules that admit nothing at some daemon */
-    struct error warning;    /* names the first of them and what to write instead */
-    struct rule_stamp stamp; /* of the change; 0 if nothing changed */
-    /* Of the newest version, after the change, of the rule that was read or ended last. */
-    struct rule_stamp newest;
-};
-
-/*
- * The health of a service: a number, or the latencies of its answers. All peers scale the service's
- * adaptive rules by it.
- */
-struct health_report {
-    struct bytes service;
-    uint32_t health_millionths; /* without samples: 1,000,000 is healthy */
-    const uint64_t *latency_ns; /* samples, oldest first */
-    size_t latency_count;
+    EVENT_START,        /* once, first */
+    EVENT_WAKE,         /* effects.next_wake_ns has come, or node_wants_step; extra ones do no harm */
+    EVENT_MESSAGE,      /* `bytes`: a message that a peer published */
+    EVENT_REQUEST,      /* `bytes`: a peer asks; the same step returns exactly one EFFECT_REPLY */
+    EVENT_RESPONSE,     /* `bytes`: the reply to an own EFFECT_REQUEST; a lost one needs no event */
+    EVENT_FORGET,       /* `name`: the operator declares a peer gone for good */
+    EVENT_MUTE,         /* `name`, `mute_in`, `mute_out`: drop messages from / to a peer, for demos */
+    EVENT_STOP,         /* leave; effects.left tells the end, at the latest after leave_timeout_ns */
+    EVENT_RESTORE,      /* before EVENT_START, repeatable: the store's content; never in effects */
+    EVENT_RETELL,       /* the store has lost its counters: effects tell all again, in parts */
+    EVENT_RULES,        /* `rules`: an operator's change; effects.rules has the result or `in_work` */
+    EVENT_HEALTH,       /* `health`: the health of a service */
+    EVENT_WEIGHTS,      /* `weights`: an operator's new weights; node_weights_result has the result */
+    EVENT_WEIGHTS_KEPT, /* the store has written the weights_text of effects up to `weights_number` */
 };
 
 /*
@@ -145,6 +82,9 @@ struct event {
     const char *name;
     bool mute_in, mute_out;
     const struct rule_changes *rules; /* the caller's, like all pointers here */
+    const struct weights_change *weights;
+    struct bytes weights_text; /* of EVENT_RESTORE: what the store kept last, */
+    uint64_t weights_number;   /* and its number */
     const struct health_report *health;
     const struct rule_record *versions; /* nonsense among them is left out, with a notice */
     size_t version_count;
@@ -198,6 +138,9 @@ struct effects {
     size_t version_count, version_room;
     struct rule_version **version;
     struct rules_result rules;
+    /* Not empty: the store must keep this in place of what it had, and EVENT_WEIGHTS_KEPT says when it does. */
+    struct bytes weights_text;
+    uint64_t weights_number;
     size_t counter_count, counter_room; /* as of this step */
     struct counter *counter;
 };

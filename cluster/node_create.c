@@ -10,6 +10,7 @@
 #include "cluster/log/aside.h"
 #include "cluster/log/compact.h"
 #include "cluster/members/takeover.h"
+#include "cluster/members/weights.h"
 #include "cluster/plane/plane.h"
 #include "cluster/plane/plane_compile.h"
 #include "cluster/spend/counters.h"
@@ -126,6 +127,7 @@ struct node *node_create(const struct node_options *options, struct error *error
     node->life.incarnation = options->incarnation;
     node->life.state = PEER_JOINING;
     takeover_off(&node->takeover);
+    weights_init(node);
     node->step.keys = options->step_keys > 0 ? options->step_keys : STEP_KEYS_DEFAULT;
     if (node->step.keys > OPEN_KEYS_MAX)
         node->step.keys = OPEN_KEYS_MAX;

@@ -95,6 +95,7 @@ struct node_options {
     uint64_t config_digest;            /* of all settings that must be equal at all peers */
     struct rule_caps rules;
     bool unknown_service_open; /* requests of unknown services pass; else MATCH_UNKNOWN_SERVICE */
+    bool keeps_weights;        /* the caller keeps effects' weights_text, and answers by EVENT_WEIGHTS_KEPT */
     bool has_central;          /* rules may have sync: central */
     bool grants;               /* asks peers for rights of keys, and grants rights: see spend/voucher.h */
     bool grants_eager;         /* asks as if all refused clients came back, whatever they did before: for tests */

@@ -16,6 +16,7 @@
 #include "cluster/state/node_state.h"
 #include "cluster/state/origin.h"
 #include "cluster/state/peaks.h"
+#include "cluster/state/share.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -29,20 +30,12 @@ const char *config_state_name(enum config_state state)
 
 static uint64_t share_of(const struct node *node, uint32_t index)
 {
-    uint64_t sharers = 0;
     const struct member *member = &node->member[index];
     if (member->self)
         return node->by_limit.budget[0].share;
     if (member->state == PEER_LEFT || (member->state == PEER_JOINING && !member->reserved))
         return 0;
-    for (uint32_t i = 0; i < node->member_end; i++)
-        sharers += node->member[i].used && !node->member[i].share_freed &&
-                   strcmp(node->member[i].region, member->region) == 0;
-    assert(sharers > 0); /* this member is one of them */
-    for (uint32_t i = 0; i < node->options.region_count; i++)
-        if (strcmp(node->options.regions[i].region, member->region) == 0)
-            return node->options.regions[i].weight / sharers;
-    return 0;
+    return member_share(node, member);
 }
 
 const char *right_state_name(enum right_state state)

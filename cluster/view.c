@@ -1,7 +1,8 @@
 /*
  * view makes this node's own view of the cluster anew: which members are silent, whose config
- * counts, and which share each has, in this order, since each reads the ones before it. A notice
- * warns when a new share leaves rules or limits under which this node can admit nothing.
+ * counts, which weights are in force, and which share each has, in this order, since each reads the
+ * ones before it. A notice warns when a new share leaves rules or limits under which this node can
+ * admit nothing.
  */
 #include "cluster/view.h"
 
@@ -11,6 +12,7 @@
 #include "cluster/members/shares.h"
 #include "cluster/members/silence.h"
 #include "cluster/members/takeover_node.h"
+#include "cluster/members/weights.h"
 #include "cluster/plane/plane_reach.h"
 #include "cluster/spend/voucher.h"
 #include "cluster/state/node_state.h"
@@ -25,6 +27,7 @@ void view_refresh(struct node *node, struct effects *effects)
     accord_refresh(node, effects);
     takeover_node_step(node, effects);
     uncharged_refresh(node);
+    weights_step(node, effects);
     shares_refresh(node);
     if (node->sharing.alone && !alone)
         voucher_forget(node);

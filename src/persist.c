@@ -79,6 +79,38 @@ bool persist_close(struct persist *persist)
     return written;
 }
 
+/* ---- weights, as a version of no rule ---- */
+
+/* No service can have this name: it has blanks. */
+static const char weights_service[] = "weights of regions", weights_id[] = "all";
+
+static bool is_weights(const struct rule_record *record)
+{
+    return bytes_equal(record->service, bytes_of(weights_service));
+}
+
+static void put_weights(struct persist *persist, const struct effects *effects)
+{
+    const struct rule_record record = {.stamp = {.lamport = effects->weights_number},
+                                       .service = bytes_of(weights_service),
+                                       .id = bytes_of(weights_id),
+                                       .text = effects->weights_text};
+    store_put_versions(persist->store, &record, 1);
+    persist->weights_number = effects->weights_number;
+    persist->weights_put = store_versions_put(persist->store);
+}
+
+void persist_weights_kept(struct persist *persist, const struct persist_stepper *stepper)
+{
+    char why[NODE_NOTICE_BYTES];
+    if (!persist->store || persist->weights_kept == persist->weights_number ||
+        store_versions_kept(persist->store, persist->weights_put, why) != STORE_KEPT)
+        return;
+    persist->weights_kept = persist->weights_number;
+    struct event event = {.kind = EVENT_WEIGHTS_KEPT, .weights_number = persist->weights_kept};
+    stepper->step(stepper->context, &event);
+}
+
 /* ---- from the store to the node ---- */
 
 struct restore {
@@ -87,12 +119,29 @@ struct restore {
     uint64_t wall_ns;
 };
 
+static void restore_weights(const struct restore *restore, const struct rule_record *record)
+{
+    struct event event = {.kind = EVENT_RESTORE,
+                          .weights_text = record->text,
+                          .weights_number = record->stamp.lamport};
+    restore->stepper->step(restore->stepper->context, &event);
+}
+
+/* Weights stand among versions of rules, all states of them together, from old to new: the newest one counts. */
 static void restore_versions(void *context, const struct rule_record *version, size_t count)
 {
     struct restore *restore = context;
-    struct event event = {.kind = EVENT_RESTORE, .versions = version, .version_count = count};
-    restore->stepper->step(restore->stepper->context, &event);
-    restore->persist->read_versions += count;
+    for (size_t i = 0; i < count;) {
+        size_t rules = 0;
+        while (i + rules < count && !is_weights(&version[i + rules]))
+            rules++;
+        struct event event = {.kind = EVENT_RESTORE, .versions = version + i, .version_count = rules};
+        if (rules > 0)
+            restore->stepper->step(restore->stepper->context, &event);
+        restore->persist->read_versions += rules;
+        for (i += rules; i < count && is_weights(&version[i]); i++)
+            restore_weights(restore, &version[i]);
+    }
 }
 
 static void restore_counters(void *context, const struct store_counter *kept, size_t count)
@@ -160,6 +209,8 @@ void persist_counters(struct persist *persist, const struct effects *effects, ui
 
 void persist_versions(struct persist *persist, const struct effects *effects)
 {
+    if (persist->store && effects->weights_text.size > 0)
+        put_weights(persist, effects);
     if (!persist->store || effects->version_count == 0 || !record_room(persist, effects->version_count))
         return;
     for (size_t i = 0; i < effects->version_count; i++)

@@ -24,6 +24,8 @@ struct persist {
     struct store_counter *counter;
     size_t record_room, counter_room;
     uint64_t read_versions, read_counters;
+    /* Of weights of regions: the node's number of what was put last, the store's, and up to where the node was told. */
+    uint64_t weights_number, weights_put, weights_kept;
 };
 
 /* Carries out steps of the node. */
@@ -73,6 +75,9 @@ void persist_counters(struct persist *persist, const struct effects *effects, ui
 struct store_counter persist_counter(const struct counter *counter, uint64_t now_ns, uint64_t wall_ns);
 bool persist_counter_back(const struct store_counter *kept, uint64_t now_ns, uint64_t wall_ns,
                           struct counter *counter);
+
+/* Tells the node that its weights are on the disk, once they are. */
+void persist_weights_kept(struct persist *persist, const struct persist_stepper *stepper);
 
 /* Puts all rules of the node again, and makes the node give all counters again. Must be called
  * after the store lost something. */

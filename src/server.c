@@ -182,8 +182,10 @@ void server_on_store_wakes(uv_async_t *handle)
     struct server *server = handle->data;
     struct persist_stepper stepper = {server_on_persist_step, server, worker_turn(&server->worker).now_ns};
     server_hear_store(server);
-    if (server->node && !server->ending)
-        persist_all(&server->persist, server->node, &stepper);
+    if (!server->node || server->ending)
+        return;
+    persist_all(&server->persist, server->node, &stepper);
+    persist_weights_kept(&server->persist, &stepper);
 }
 
 /* ---- peers ---- */

@@ -308,6 +308,7 @@ static bool start(struct server *server, const char *config_path, struct error *
     if (!open_users(server, error) || !open_listeners(server, error) || !open_transport(server, error) ||
         !watch(server, error) || !open_replays(server, error))
         return false;
+    server->settings->node.keeps_weights = server->persist.directory[0] != '\0';
     server->node = node_create(&server->settings->node, error);
     if (!server->node)
         return false;

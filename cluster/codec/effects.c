@@ -44,6 +44,7 @@ void effects_clear(struct effects *effects)
     while (effects->version_count > 0)
         rule_version_release(&effects->version[--effects->version_count]);
     effects->rules = (struct rules_result){0};
+    effects->weights_text = (struct bytes){0};
 }
 
 /*

@@ -65,6 +65,15 @@ enum {
     MEMBER_UNCHARGED = 16384,      /* its own digest names spends that it has not charged */
 };
 
+/* What a member says of weights that change: see members/weights.h. */
+struct weights_record {
+    bool said;  /* false: it is of a release that does not know them, or says nothing of them */
+    bool keeps; /* versions outlive a restart there */
+    bool heard; /* it has heard `newest` */
+    struct weights_stamp base, newest; /* number 0: the config's weights; none */
+    struct bytes text;                 /* weights_text.h; "": nobody needs it */
+};
+
 struct member_record {
     struct bytes name, region, gossip_address, snapshot_address;
     uint64_t incarnation;         /* 0: the member was never heard */
@@ -93,7 +102,8 @@ struct member_record {
      * nothing is said.
      */
     uint64_t clock_ns, wall_ms;
-    uint32_t rights; /* of MEMBER_RIGHTS */
+    uint32_t rights;               /* of MEMBER_RIGHTS */
+    struct weights_record weights; /* the sender's own record only */
 };
 
 struct origin_record {

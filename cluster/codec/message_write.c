@@ -24,6 +24,30 @@ size_t batch_encoded_max_bytes(uint32_t spend_count, uint32_t group_count, uint3
            (size_t)group_count * GROUP_ENCODED_MAX_BYTES + (size_t)spend_count * NUMBER_ENCODED_MAX_BYTES;
 }
 
+/* Nothing, or nil where a field follows. */
+static void pack_clock(msgpack_packer *packer, const struct member_record *member, bool has_clock, bool is_followed)
+{
+    if (has_clock) {
+        msgpack_pack_uint64(packer, member->clock_ns);
+        msgpack_pack_uint64(packer, member->wall_ms);
+    } else if (is_followed) {
+        msgpack_pack_nil(packer);
+        msgpack_pack_nil(packer);
+    }
+}
+
+static void pack_weights(msgpack_packer *packer, const struct weights_record *weights)
+{
+    msgpack_pack_array(packer, 7);
+    msgpack_pack_uint64(packer, weights->keeps);
+    msgpack_pack_uint64(packer, weights->base.number);
+    msgpack_pack_uint64(packer, weights->base.maker);
+    msgpack_pack_uint64(packer, weights->newest.number);
+    msgpack_pack_uint64(packer, weights->newest.maker);
+    msgpack_pack_uint64(packer, weights->heard);
+    pack_text(packer, weights->text);
+}
+
 static void pack_members(msgpack_packer *packer, const struct message *header)
 {
     msgpack_pack_array(packer, header->member_count);
@@ -33,7 +57,8 @@ static void pack_members(msgpack_packer *packer, const struct message *header)
         const bool is_sender = i == header->sender;
         const struct bytes none = {0};
         const bool has_clock = is_sender && member->clock_ns > 0;
-        msgpack_pack_array(packer, has_clock ? 11 : 9);
+        const bool has_weights = is_sender && member->weights.said;
+        msgpack_pack_array(packer, has_weights ? 12 : has_clock ? 11 : 9);
         pack_text(packer, is_sender ? none : member->name);
         pack_text(packer, member->region);
         pack_text(packer, member->gossip_address);
@@ -49,10 +74,9 @@ static void pack_members(msgpack_packer *packer, const struct message *header)
                                         (member->heeds_uncharged ? MEMBER_HEEDS_UNCHARGED : 0u) |
                                         (member->uncharged ? MEMBER_UNCHARGED : 0u) | member->rights);
         msgpack_pack_uint64(packer, member->config);
-        if (!has_clock)
-            continue;
-        msgpack_pack_uint64(packer, member->clock_ns);
-        msgpack_pack_uint64(packer, member->wall_ms);
+        pack_clock(packer, member, has_clock, has_weights);
+        if (has_weights)
+            pack_weights(packer, &member->weights);
     }
 }
 

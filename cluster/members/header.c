@@ -15,6 +15,7 @@
 #include "cluster/members/stores.h"
 #include "cluster/members/takeover.h"
 #include "cluster/members/takeover_node.h"
+#include "cluster/members/weights.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 
@@ -95,6 +96,7 @@ static void put_member(const struct node *node, struct message *header, const st
         .stored = member->self ? node->stores.had_some : member_store_is_known(member),
         .clock_ns = member->self ? node->clocks.raw_ns : 0,
         .wall_ms = member->self ? node->clocks.wall_ms : 0,
+        .weights = member->self ? weights_say(node) : (struct weights_record){0},
         .rights = takeover_node_flags(node, (uint32_t)(member - node->member)),
     };
 }

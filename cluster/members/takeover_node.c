@@ -7,7 +7,7 @@
 
 #include "cluster/codec/effects.h"
 #include "cluster/codec/message.h"
-#include "cluster/log/tell.h"
+#include "cluster/log/spent.h"
 #include "cluster/members/incarnation.h"
 #include "cluster/members/membership.h"
 #include "cluster/members/shares.h"
@@ -32,7 +32,7 @@ void takeover_node_init(struct node *node)
     if (node->options.takeover_after_ns == 0)
         return;
     for (uint32_t i = 0; i < node->member_end; i++) {
-        weights[i] = member_share(node, &node->member[i]);
+        weights[i] = member_share_by_config(node, &node->member[i]);
         ranks[i] = 0;
         for (uint32_t other = 0; other < node->member_end; other++)
             ranks[i] += strcmp(node->member[other].name, node->member[i].name) < 0;
@@ -137,27 +137,10 @@ void takeover_node_all_are_new(struct node *node)
 
 /* ---- what follows ---- */
 
-/* All own spends from before this node was ready are told and have settled, those of earlier incarnations too. */
-static bool is_settled(const struct node *node)
-{
-    const uint64_t ready_ns = node->takeover.ready_ns;
-    if (node->now_ns - outbox_age_ns(node) < ready_ns)
-        return false;
-    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
-        const struct origin *origin = &node->origin[slot];
-        if (!origin->uid || !origin->mine || list_empty(&origin->log))
-            continue;
-        if (slot != node->my_slot ||
-            batch_opened_ns(LIST_OWNER(origin->log.next, const struct batch, link)) < ready_ns)
-            return false;
-    }
-    return true;
-}
-
 static struct takeover_view view_of(const struct node *node)
 {
     struct takeover_view view = {.is_covered = true,
-                                 .is_settled = is_settled(node),
+                                 .is_settled = spent_is_settled(node, node->takeover.ready_ns),
                                  .serves = node->life.state == PEER_ACTIVE && node->accord.decides};
     for (uint32_t i = 0; i < node->takeover.count; i++) {
         if (i == node->me)

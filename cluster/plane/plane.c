@@ -188,6 +188,8 @@ bool plane_event(struct node *node, const struct event *event, struct effects *e
     case EVENT_MUTE:
     case EVENT_STOP:
     case EVENT_RETELL:
+    case EVENT_WEIGHTS:
+    case EVENT_WEIGHTS_KEPT:
         break;
     }
     return false;

@@ -11,6 +11,7 @@
 #include "cluster/codec/message.h"
 #include "cluster/node.h"
 #include "cluster/state/clock_state.h"
+#include "cluster/state/weights_state.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -75,6 +76,7 @@ struct member {
     uint64_t demand_tokens;                      /* spent there since demands were last averaged */
     double demand_tokens_per_s;                  /* smoothed, over all keys */
     uint64_t answered_ask, answered_incarnation; /* the number of its last ask that was answered, and its maker */
+    struct weights_word weights;
     struct peer_clock clock;
     struct peer_traffic traffic;
     uint64_t known[ORIGINS_MAX]; /* newest digest, by origin slot */

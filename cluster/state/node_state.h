@@ -32,6 +32,7 @@
 #include "cluster/state/takeover_state.h"
 #include "cluster/state/thread_state.h"
 #include "cluster/state/uncharged_state.h"
+#include "cluster/state/weights_state.h"
 #include "limit/table.h"
 
 enum {
@@ -57,6 +58,7 @@ struct node {
     struct clocks clocks;
     struct accord accord;
     struct sharing sharing;
+    struct weights weights;
     struct takeover takeover;
     struct stores stores;
     struct notices notices;

@@ -32,6 +32,7 @@ struct publishing {
     uint64_t gap_ns;                     /* answers wait this long after it: see publish_gap_ns */
     uint64_t tick_ns;                    /* when the next batch is due */
     uint64_t demand_ns;                  /* when demands were last averaged */
+    uint64_t demand_tokens;              /* admitted here by then */
     struct due due[PUBLISH_BATCHES_MAX]; /* scratch: too large for the stack */
 };
 

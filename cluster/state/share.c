@@ -9,22 +9,33 @@
 
 #include <string.h>
 
-static uint64_t region_weight(const struct node *node, const char *region)
+/* The weight in force here; by_config: the weight of the config. */
+static uint64_t region_weight(const struct node *node, const char *region, bool by_config)
 {
     for (uint32_t i = 0; i < node->options.region_count; i++)
         if (strcmp(node->options.regions[i].region, region) == 0)
-            return node->options.regions[i].weight;
+            return by_config ? node->options.regions[i].weight : node->weights.in_force[i];
     return 0;
 }
 
-uint64_t member_share(const struct node *node, const struct member *member)
+static uint64_t part_of_region(const struct node *node, const struct member *member, bool by_config)
 {
     uint64_t sharers = 0;
     for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *other = &node->member[i];
         sharers += other->used && !other->share_freed && strcmp(other->region, member->region) == 0;
     }
-    return sharers == 0 ? 0 : region_weight(node, member->region) / sharers;
+    return sharers == 0 ? 0 : region_weight(node, member->region, by_config) / sharers;
+}
+
+uint64_t member_share(const struct node *node, const struct member *member)
+{
+    return part_of_region(node, member, false);
+}
+
+uint64_t member_share_by_config(const struct node *node, const struct member *member)
+{
+    return part_of_region(node, member, true);
 }
 
 uint32_t shares_of_all(const struct node *node, uint64_t shares[NODE_PEERS_MAX])

@@ -19,6 +19,8 @@ struct node;
 uint64_t share_of_member(const struct node *node, uint32_t index);
 /* The same for a member that may not take a share. */
 uint64_t member_share(const struct node *node, const struct member *member);
+/* The same by the weights of the config, whatever weights are in force. */
+uint64_t member_share_by_config(const struct node *node, const struct member *member);
 /*
  * The shares of all members that take one, this node included, as this node sees them. Returns
  * their number.

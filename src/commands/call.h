@@ -141,6 +141,9 @@ void call_throttle(struct call *call);
 void call_rule(struct call *call);
 void call_health(struct call *call);
 
+/* Answers a change that is in force with that number: once it is kept, now or later. */
+void call_answer_kept(struct call *call, uint64_t number);
+
 /* rule_list.c */
 void call_rule_get(struct call *call);
 void call_rule_list(struct call *call);
@@ -189,6 +192,11 @@ void call_config(struct call *call);
 
 /* reload.c */
 void call_reload(struct call *call);
+
+/* weights.c */
+void call_weights(struct call *call);
+/* The lines of INFO about weights. */
+void call_print_weights(struct call *call);
 
 /* cluster.c */
 void call_nodes(struct call *call);

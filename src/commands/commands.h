@@ -108,6 +108,7 @@ struct session {
     const struct user *user; /* who the client is; without a meaning until `authenticated` */
     uint32_t user_edition;   /* the user's at that time: another one now, and the user is gone */
     uint8_t waits_form;      /* enum change_form: the form in which a change of rules is answered */
+    uint64_t waits_number;   /* of CHANGE_NUMBER */
     uint8_t refused;         /* wrong passwords since the last right one */
     uint32_t late_count;     /* answers that are put off until commands_answer */
     uint32_t waiting;        /* the ticket of the request that waits for its share; 0: none does. See patient.h */

@@ -259,6 +259,7 @@ static void print_cluster(const struct report *report)
     field_text(output, "config_state", config_state_name(status.config_state));
     field_text(output, "right", right_state_name(status.right));
     output_print(output, "gone_share:%.6f\r\n", (double)status.gone_share / (double)SHARE_ONE);
+    call_print_weights(call);
     for (size_t i = 0; i < count; i++)
         print_peer(output, &peers[i]);
 }

@@ -60,6 +60,7 @@ enum change_form {
     CHANGE_COUNT,   /* how many rules changed */
     CHANGE_SIMPLE,  /* OK, and a warning if there is one */
     CHANGE_VERBOSE, /* how many rules changed, and a warning or an empty text */
+    CHANGE_NUMBER,  /* a number that is known already */
     CHANGE_PRUNED,  /* the same, and how many of the changed rules were removed */
 };
 
@@ -71,6 +72,10 @@ static void answer_done(const struct commands *commands, const struct session *s
         if (warning[0] != '\0')
             (void)snprintf(said, sizeof said, "OK, but %s", warning);
         answer_simple(answer, said);
+        return;
+    }
+    if (session->waits_form == CHANGE_NUMBER) {
+        answer_integer(answer, (int64_t)session->waits_number);
         return;
     }
     const bool pruned = session->waits_form == CHANGE_PRUNED,
@@ -112,6 +117,16 @@ static void change(struct call *call, const struct rule_changes *changes, enum c
     session->waits_form = (uint8_t)form;
     (void)answer_change(call->commands, session, &call->answer,
                         ask_rules(call->commands, changes, call->now_ns, &session->waits_rules, &error), &error);
+}
+
+void call_answer_kept(struct call *call, uint64_t number)
+{
+    struct error error;
+    struct session *session = call->session;
+    session->waits_form = CHANGE_NUMBER;
+    session->waits_number = number;
+    (void)answer_change(call->commands, session, &call->answer,
+                        ask_rules_none(call->commands, &session->waits_rules, &error), &error);
 }
 
 bool commands_resume(struct commands *commands, struct session *session, struct output *output)

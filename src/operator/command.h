@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 enum {
-    COMMAND_WORDS_MAX = 16,
+    COMMAND_WORDS_MAX = 33,                                 /* set, and a weight for each region */
     COMMAND_TIMEOUT_MS = 2000,                              /* the default of --timeout */
     COMMAND_REQUEST_WORDS_MAX = 1 + COMMAND_WORDS_MAX + 12, /* ids, and six options with their values */
 };
@@ -59,6 +59,7 @@ int command_hot(const struct invocation *invocation);
 int command_fingerprint(const struct invocation *invocation);
 int command_top(const struct invocation *invocation);
 int command_forget(const struct invocation *invocation);
+int command_weights(const struct invocation *invocation);
 int command_reload(const struct invocation *invocation);
 int command_hash_password(const struct invocation *invocation);
 

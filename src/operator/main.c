@@ -79,6 +79,14 @@ static const struct subcommand {
      "one.\n"},
     {"forget", "node", "declares a daemon gone for good, so that others get its share", 1, 1, false, false,
      command_forget, "Only for a daemon that will not come back: if it still runs, the limit no longer holds.\n"},
+    {"weights", "[action ...]", "the weights of regions: shows them, or changes them in all regions", 0,
+     COMMAND_WORDS_MAX, false, false, command_weights,
+     "  set region=weight ...  changes weights; a region that is not named keeps its own. No sum above 1\n"
+     "  history                who changed them, and when\n"
+     "  suggest                weights by what each region was given lately\n"
+     "A smaller weight is in force at once, a larger one when all daemons have heard it and what was spent before "
+     "has\n"
+     "settled. set needs the role admin, where the daemon has users.\n"},
     {"reload", "", "makes the daemon read its config again, with the files that it names", 0, 0, false, false,
      command_reload,
      "It says what has changed and is in force now, and what has changed and waits for a restart of the daemon. A\n"

@@ -134,6 +134,8 @@ enum {
       "The peers of the cluster.")                                                                                 \
     X(FORGET, "forget", 2, 100, COMMAND_WRITE | COMMAND_ADMIN, ROLE_ADMIN, "cluster", "node",                      \
       "Declares a peer gone for good, so that others may have its share.")                                         \
+    X(WEIGHTS, "weights", -1, 200, 0, ROLE_READ | ROLE_ADMIN, "cluster", "[SET region=weight ... | HISTORY]",      \
+      "The weights of regions: what is in force, what waits, and for whom.")                                       \
     X(RELOAD, "reload", 1, 512, COMMAND_ADMIN, ROLE_ADMIN, "server", "",                                           \
       "Reads the config, secrets and certificates again: which keys changed, which need a restart.")               \
     X(DEBUG, "debug", -2, 100, COMMAND_ADMIN, ROLE_ADMIN, "server", "subcommand ...",                              \
@@ -171,6 +173,9 @@ enum {
     X(RULE, RULE_ROLLBACK, "rollback", -4, ROLE_RULES, "service id [n]",                                           \
       "Makes an earlier version (HISTORY's n) the newest.")                                                        \
     X(CLUSTER, CLUSTER_NODES, "nodes", 2, 0, "", "One line per peer.")                                             \
+    X(WEIGHTS, WEIGHTS_SET, "set", -3, ROLE_ADMIN, "region=weight [region=weight ...]",                            \
+      "Changes weights in all regions, with no moment above the whole: the number of the version.")                \
+    X(WEIGHTS, WEIGHTS_HISTORY, "history", 2, 0, "", "The versions that this daemon has heard of, newest first.")  \
     X(DEBUG, DEBUG_DROP, "drop", -3, 0, "peer [in|out|both]", "Drops what comes from or goes to a peer.")          \
     X(DEBUG, DEBUG_HEAL, "heal", -2, 0, "[peer]", "Drops nothing of that peer, or of any, any more.")
 

@@ -211,6 +211,9 @@ ok(json(@$_), "headgate @$_ --json: JSON") for ['hot'], ['fingerprint', 'dora'],
     ['explain', 'dora', '--rule', 'api'], ['check', 'dora', '--cost', '1000'],
     ['load', '--seconds', '0.2', '--rate', '100', '--histogram', '--keys', '2'];
 
+# ---- weights ----
+json('weights', @$_) for [], ['suggest'], ['set', 'us-east=0.3'], ['history'];
+
 # ---- schemas ----
 subtest 'schemas' => sub {
     plan skip_all => 'python3 with jsonschema is not installed'

@@ -22,6 +22,18 @@ static uint32_t draw_count(struct random *random, uint32_t most)
     return (uint32_t)random_below(random, random_below(random, 4) == 0 ? most + 1 : 4);
 }
 
+static void draw_weights(struct random *random, struct weights_record *weights)
+{
+    weights->said = true;
+    weights->keeps = random_below(random, 2) != 0;
+    weights->heard = random_below(random, 2) != 0;
+    weights->base.number = draw_u64(random);
+    weights->base.maker = draw_u64(random);
+    weights->newest.number = draw_u64(random);
+    weights->newest.maker = draw_u64(random);
+    weights->text = draw_text(random, 0, NODE_ADDRESS_BYTES);
+}
+
 static void draw_header(struct random *random, struct message *header)
 {
     static const enum peer_state states[] = {PEER_JOINING, PEER_ACTIVE, PEER_LEFT};
@@ -54,6 +66,8 @@ static void draw_header(struct random *random, struct message *header)
         header->members[header->sender].clock_ns = 1 + draw_u64(random) / 2;
         header->members[header->sender].wall_ms = draw_u64(random);
     }
+    if (random_below(random, 2) != 0)
+        draw_weights(random, &header->members[header->sender].weights);
     for (uint32_t i = 0; i < header->origin_count; i++) {
         uint32_t member = (uint32_t)random_below(random, header->member_count);
         uint64_t incarnation = header->members[member].incarnation;

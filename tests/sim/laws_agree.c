@@ -122,7 +122,7 @@ uint64_t laws_agree_ns(const struct sim *sim)
 {
     return laws_settle_ns(sim) + WAITS_INTERVALS_MAX * sim->plan.interval_ns + sim->plan.join_timeout_ns +
            2 * sim->plan.silent_after_ns + faults_longest_way_ns(sim) + snapshots_ns(sim) + refused_ns(sim) +
-           retelling_ns(sim) + edit_agree_ns(sim) + takeover_agree_ns(sim);
+           retelling_ns(sim) + edit_agree_ns(sim) + takeover_agree_ns(sim) + weights_agree_ns(sim);
 }
 
 /* ---- agreement ---- */
@@ -192,7 +192,7 @@ bool laws_are_settled(struct sim *sim, char *text, size_t room)
             return false;
         }
         if (!node_is_settled(sim, i, text, room) || !peers_are_active(sim, i, text, room) ||
-            !takeover_is_over(sim, i, text, room))
+            !takeover_is_over(sim, i, text, room) || !weights_are_over(sim, i, text, room))
             return false;
     }
     return edit_is_settled(sim, text, room);

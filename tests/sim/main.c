@@ -14,6 +14,7 @@
  *       --fast           some clocks run fast or slow: see clocks.c
  *       --takeover       rights end by themselves, and who is gone is not waited for: see takeover.c
  *       --lonely         links are cut for long, and who is left is asked for all there is: see takeover.c
+ *       --weights        operators change weights of regions: see weights.c
  *       --newer          some nodes say more than this release knows; --disks: all start anew, some from disks
  *   sim --scenarios SEEDS [--grants] | --healing SEEDS   the model's scenarios; who is refused after a healed cut
  *   sim --gone SEEDS                              what two regions admit while the third one is gone
@@ -47,7 +48,7 @@ struct arguments {
     double seconds;
     unsigned jobs;
     bool one, verbose, trace, hash, tap, keep_going, edits, disks, odd, newer, fast, early, woven, grants, mild,
-        takeover, lonely;
+        takeover, lonely, weights;
     unsigned scenario_seeds, demand_seeds, healing_seeds, gone_seeds, clock_seeds, contention_seeds, pair_seeds;
     struct search_options search;
 };
@@ -93,6 +94,8 @@ static bool run_seed(const struct arguments *arguments, uint64_t seed)
         takeover_draw(&sim->plan);
     if (arguments->lonely)
         lonely_draw(&sim->plan);
+    if (arguments->weights)
+        weights_draw(&sim->plan);
     sim->verbose = arguments->verbose || arguments->trace;
     sim->trace = arguments->trace;
     return arguments->newer ? newer_run(sim) : sim_run(sim);
@@ -110,6 +113,7 @@ static void print_failure(const struct arguments *arguments, uint64_t seed, cons
            : arguments->fast     ? " --fast"
            : arguments->takeover ? " --takeover"
            : arguments->lonely   ? " --lonely"
+           : arguments->weights  ? " --weights"
                                  : "",
            seed);
     (void)fflush(stdout);
@@ -319,7 +323,7 @@ static int usage(const char *program)
         "usage: %s --seed N [--verbose] [--trace] [--hash]\n"
         "       %s (--seeds COUNT | --seconds S) [--from N] [--jobs J] [--known FILE] [--keep-going] [--tap]\n"
         "          [--only LETTERS of bfslc, or -] [--early] [--grants [--mild]] [--edits | --disks | --odd | "
-        "--newer | --fast | --takeover | --lonely]\n"
+        "--newer | --fast | --takeover | --lonely | --weights]\n"
         "       %s (--scenarios | --demand | --contention | --healing | --gone | --clocks) SEEDS [--tap] "
         "[--grants]\n"
         "       %s --woven [--tap]\n"
@@ -349,6 +353,7 @@ static bool flag(struct arguments *arguments, const char *word)
         {"--mild", &arguments->mild},
         {"--takeover", &arguments->takeover},
         {"--lonely", &arguments->lonely},
+        {"--weights", &arguments->weights},
         {"--woven", &arguments->woven},
         {"--refill", &arguments->search.refill},
     };

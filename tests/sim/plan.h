@@ -85,8 +85,10 @@ struct plan {
         tell_pace;
     uint32_t untold_max;
     uint64_t takeover_after_ns; /* 0: no rights end */
-    bool grants;                /* nodes ask each other for rights of keys: see rights.c */
-    uint32_t threads;           /* threads of requests at each node, which take turns in the simulator */
+    bool weights;               /* operators change weights of regions: see weights.c */
+    uint64_t weights_gap_ns;
+    bool grants;      /* nodes ask each other for rights of keys: see rights.c */
+    uint32_t threads; /* threads of requests at each node, which take turns in the simulator */
     /*
      * the longest time between a step that left work and the next step: messages of others come
      * between

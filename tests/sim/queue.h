@@ -26,11 +26,13 @@ enum happening_kind {
     HAPPENS_ASK,      /* a client at a node asks several rules at once */
     /* a client comes back to return, commit, cancel or renew: `key` is what it holds */
     HAPPENS_FOLLOW_UP,
-    HAPPENS_TIDE,   /* the next turn of a tide: `node` keeps still, `key` is its step */
-    HAPPENS_EDIT,   /* an operator's next change of rules */
-    HAPPENS_FAULT,  /* the fault generator's next move */
-    HAPPENS_START,  /* a node (re)starts */
-    HAPPENS_FORGET, /* the operator tells `node` that node `from` is gone for good */
+    HAPPENS_TIDE,         /* the next turn of a tide: `node` keeps still, `key` is its step */
+    HAPPENS_EDIT,         /* an operator's next change of rules */
+    HAPPENS_WEIGHTS,      /* an operator changes weights of regions; `value` 1: for the last time */
+    HAPPENS_WEIGHTS_KEPT, /* the node's disk has written the weights with the number `value` */
+    HAPPENS_FAULT,        /* the fault generator's next move */
+    HAPPENS_START,        /* a node (re)starts */
+    HAPPENS_FORGET,       /* the operator tells `node` that node `from` is gone for good */
     /* the operator looks whether all peers have forgotten a node that is gone for good */
     HAPPENS_LOOK,
     HAPPENS_CLOCK_GOES, /* a clock that stood still goes on, `value` ns ahead */

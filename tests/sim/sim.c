@@ -125,6 +125,7 @@ static void next_phase(struct sim *sim)
         begin_phase(sim, PHASE_AGREE);
         edit_heal(sim);
         faults_heal(sim);
+        weights_heal(sim);
         return;
     case PHASE_AGREE:
         laws_agree(sim, 0);
@@ -220,6 +221,12 @@ static void happen(struct sim *sim, struct happening *happening)
     case HAPPENS_EDIT:
         edit_arrive(sim);
         break;
+    case HAPPENS_WEIGHTS:
+        weights_arrive(sim, happening);
+        break;
+    case HAPPENS_WEIGHTS_KEPT:
+        weights_kept(sim, happening);
+        break;
     case HAPPENS_FAULT:
         faults_strike(sim);
         break;
@@ -276,6 +283,7 @@ bool sim_run(struct sim *sim)
     load_begin(sim);
     ask_begin(sim);
     edit_begin(sim);
+    weights_begin(sim);
     faults_begin(sim);
     sample(sim);
     while (sim->phase != PHASE_OVER && sim->failure[0] == '\0' && queue_take(&sim->queue, &happening)) {

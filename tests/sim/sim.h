@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 enum { SIM_FAILURE_BYTES = 512, SIM_STEPS_AT_ONCE_MAX = 10000, HEALING_WINDOWS = 3 };
+enum { SIM_WEIGHTS_BYTES = 4096 };
 enum { SLOW_TIMES = 8 }; /* the latency of a slow link */
 
 enum phase {
@@ -124,6 +125,16 @@ struct sim {
         struct rights_figures all, was[SIM_NODES_MAX]; /* of all lives; of the present lives */
         uint64_t marked_ns, marked, marked_before;     /* all.granted at a time, and a voucher's life before it */
     } rights;
+    struct {
+        struct random random;
+        uint64_t changes;
+        bool last_set; /* the change after all faults was made */
+        struct weights_disk {
+            size_t kept_size, waiting_size;
+            uint64_t kept_number, waiting_number;
+            char kept[SIM_WEIGHTS_BYTES], waiting[SIM_WEIGHTS_BYTES];
+        } disk[SIM_NODES_MAX];
+    } weights;
     struct asks asks;
     struct edits edits;
     bool knowledge_lost; /* a crash or a lonely start made some peer forget spends */
@@ -184,6 +195,7 @@ void world_rearm(struct sim *sim, unsigned i);
 uint64_t world_local_ns(const struct sim *sim, unsigned i);
 /* The next requests come from some other thread of the node. */
 void world_change_thread(struct sim *sim);
+const char *world_region_name(unsigned region);
 bool world_is_up(const struct sim *sim, unsigned i); /* the node exists; a leaving node does too */
 /* True: every peer that has not left has acknowledged all batches of the node. */
 bool world_is_acknowledged(const struct sim *sim, unsigned i);
@@ -278,6 +290,20 @@ void takeover_after_step(struct sim *sim);
 uint64_t takeover_agree_ns(const struct sim *sim);
 /* All act, and nobody is thought to be gone. False: `text` says what is missing. */
 bool takeover_is_over(struct sim *sim, unsigned i, char *text, size_t room);
+
+/* ---- weights.c ---- */
+/* Operators change weights of regions. */
+void weights_draw(struct plan *plan);
+void weights_begin(struct sim *sim);
+/* The weights of the plan are set for the last time. */
+void weights_heal(struct sim *sim);
+void weights_arrive(struct sim *sim, const struct happening *happening);
+void weights_kept(struct sim *sim, const struct happening *happening);
+void weights_after_step(struct sim *sim, unsigned i);
+void weights_node_ends(struct sim *sim, unsigned i, bool crashes);
+void weights_restore(struct sim *sim, unsigned i);
+uint64_t weights_agree_ns(const struct sim *sim);
+bool weights_are_over(struct sim *sim, unsigned i, char *text, size_t room);
 
 /* ---- laws_agree.c ---- */
 /*

@@ -56,6 +56,11 @@ void world_close(struct sim *sim)
         node_destroy(&sim->node[i].node);
 }
 
+const char *world_region_name(unsigned region)
+{
+    return region_names[region];
+}
+
 bool world_is_up(const struct sim *sim, unsigned i)
 {
     return sim->node[i].node != NULL;
@@ -129,6 +134,7 @@ static void fill_options(struct node_options *options, const struct sim *sim, un
     options->untold_max = plan->untold_max;
     options->threads = plan->threads;
     options->grants = plan->grants;
+    options->keeps_weights = plan->weights;
     options->grants_eager = plan->grants_eager;
     options->sleepless_ns = rights_sleepless_ns;
     options->step_keys = plan->step_keys;
@@ -175,6 +181,7 @@ void world_start(struct sim *sim, unsigned i)
     ask_node_starts(sim, i);
     edit_restore(sim, i);
     disks_restore(sim, i);
+    weights_restore(sim, i);
     world_step(sim, i, EVENT_START, (struct bytes){0}, NULL);
 }
 
@@ -245,6 +252,7 @@ void world_crash(struct sim *sim, unsigned i)
     assert(world_is_up(sim, i));
     story_tell(sim, sim->node[i].name, "crashes");
     refund_unsettled(sim, i);
+    weights_node_ends(sim, i, true);
     end_life(sim, i);
 }
 
@@ -268,8 +276,8 @@ static void hash_effects(struct sim *sim, unsigned i)
 
 static void trace_step(struct sim *sim, unsigned i, enum event_kind kind)
 {
-    static const char *const kinds[] = {"start", "wake", "message", "request", "response", "forget",
-                                        "mute",  "stop", "restore", "retell",  "rules",    "health"};
+    static const char *const kinds[] = {"start", "wake",    "message", "request", "response", "forget",  "mute",
+                                        "stop",  "restore", "retell",  "rules",   "health",   "weights", "kept"};
     static const char *const effects[] = {"publish", "request", "reply", "connect", "disconnect"};
     char text[512];
     int used = snprintf(text, sizeof text, "%s ->", kinds[kind]);
@@ -353,6 +361,7 @@ static void leave_if_done(struct sim *sim, unsigned i)
     }
     story_tell(sim, sim->node[i].name, "has left");
     refund_unsettled(sim, i);
+    weights_node_ends(sim, i, false);
     end_life(sim, i);
 }
 
@@ -388,6 +397,7 @@ void world_event(struct sim *sim, unsigned i, const struct event *what)
     }
     laws_after_step(sim, i);
     edit_after_step(sim, i, &sim->effects);
+    weights_after_step(sim, i);
     leave_if_done(sim, i);
 }
 

@@ -52,7 +52,8 @@ struct store_options {
     /* Fingerprint of the secret behind the ids of counters; counters under another secret are not
      * read. */
     uint64_t secret;
-    void (*wake)(void *context); /* the store's thread calls it when store_notice has a notice; may be NULL */
+    /* The store's thread calls it when store_notice has a notice, or when further versions are kept; may be NULL. */
+    void (*wake)(void *context);
     void *context;
 };
 

@@ -145,13 +145,16 @@ static enum store_file_status write_versions(struct store *store, const struct s
     return status == STORE_FILE_GOOD ? store_file_commit(&store->file) : status;
 }
 
-/* Notes that all versions put before the queue was taken in hand are on disk. */
+/* Notes that all versions put before the queue was taken in hand are on disk, and wakes the owner if some are new. */
 static void note_kept(struct store *store)
 {
     uv_mutex_lock(&store->mutex);
+    const bool some = store->kept < store->taken;
     store->kept = store->taken;
     store->unkept_since_ns = clock_monotonic_ns();
     uv_mutex_unlock(&store->mutex);
+    if (some && store->options.wake)
+        store->options.wake(store->options.context);
 }
 
 static enum store_file_status write_counters(struct store *store, const struct store_queue *queue)

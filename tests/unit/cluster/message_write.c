@@ -8,6 +8,13 @@
 static struct message opened;
 static struct effects later;
 
+static bool same_weights(const struct weights_record *x, const struct weights_record *y)
+{
+    return x->said == y->said && x->keeps == y->keeps && x->heard == y->heard && x->base.number == y->base.number &&
+           x->base.maker == y->base.maker && x->newest.number == y->newest.number &&
+           x->newest.maker == y->newest.maker && bytes_equal(x->text, y->text);
+}
+
 static bool same_members(const struct message *a, const struct message *b)
 {
     bool same = a->member_count == b->member_count;
@@ -18,8 +25,8 @@ static bool same_members(const struct message *a, const struct message *b)
                bytes_equal(x->snapshot_address, y->snapshot_address) && x->incarnation == y->incarnation &&
                x->retired_incarnation == y->retired_incarnation && x->state == y->state &&
                x->reserved == y->reserved && x->refuses == y->refuses && x->grants == y->grants &&
-               x->heeds_uncharged == y->heeds_uncharged && x->uncharged == y->uncharged &&
-               x->config == y->config && x->clock_ns == y->clock_ns && x->wall_ms == y->wall_ms;
+               x->heeds_uncharged == y->heeds_uncharged && x->uncharged == y->uncharged && x->config == y->config &&
+               x->clock_ns == y->clock_ns && x->wall_ms == y->wall_ms && same_weights(&x->weights, &y->weights);
     }
     return same;
 }
