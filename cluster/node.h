@@ -279,6 +279,16 @@ enum reserve_status {
  */
 enum reserve_status node_commit(struct node *node, struct reservation_id id, uint64_t actual, uint64_t now_ns,
                                 uint64_t *charged);
+/* What a request used of what charges with that `counts` count. */
+struct used_cost {
+    uint32_t counts; /* as in struct charge */
+    uint64_t tokens;
+    uint64_t
+        charged; /* out: the least that was charged to any of these keys without a lease; `tokens` if there is none */
+};
+/* The same for several costs, 0 of them or more. A charge of which none of them is keeps what was reserved. */
+enum reserve_status node_commit_costs(struct node *node, struct reservation_id id, struct used_cost *costs,
+                                      size_t count, uint64_t now_ns);
 enum reserve_status node_cancel(struct node *node, struct reservation_id id, uint64_t now_ns);
 /*
  * The reservation ends `ttl_ns` from now. Tokens of limits whose spends end by themselves are held

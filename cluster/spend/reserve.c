@@ -254,23 +254,43 @@ static uint64_t commit_one(struct node *node, struct charge *held, uint64_t actu
     return actual > cost ? cost + take_more(node, *held, actual - cost, now_ns) : actual;
 }
 
-enum reserve_status node_commit(struct node *node, struct reservation_id id, uint64_t actual, uint64_t now_ns,
-                                uint64_t *charged)
+/* NULL: nobody has said what was used of what the charge counts. */
+static struct used_cost *cost_of(const struct charge *held, struct used_cost *costs, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (costs[i].counts == held->counts)
+            return &costs[i];
+    return NULL;
+}
+
+enum reserve_status node_commit_costs(struct node *node, struct reservation_id id, struct used_cost *costs,
+                                      size_t count, uint64_t now_ns)
 {
     struct found found;
-    uint64_t least = actual;
     now_ns = request_time(node, now_ns);
+    for (size_t i = 0; i < count; i++)
+        costs[i].charged = costs[i].tokens;
     if (!find(node, id, now_ns, &found))
         return RESERVE_UNKNOWN;
     for (size_t i = 0; i < found.count; i++) {
-        uint64_t tokens = commit_one(node, &found.held[i], actual, now_ns);
-        least = tokens < least ? tokens : least;
+        struct used_cost *cost = cost_of(&found.held[i], costs, count);
+        uint64_t tokens = commit_one(node, &found.held[i], cost ? cost->tokens : found.held[i].cost, now_ns);
+        if (cost && tokens < cost->charged)
+            cost->charged = tokens;
     }
     end_soon(node, id, found.held, now_ns);
     table_unlock(node->table, &found.keys);
-    if (charged)
-        *charged = least;
     return RESERVE_DONE;
+}
+
+enum reserve_status node_commit(struct node *node, struct reservation_id id, uint64_t actual, uint64_t now_ns,
+                                uint64_t *charged)
+{
+    struct used_cost cost = {.tokens = actual};
+    const enum reserve_status status = node_commit_costs(node, id, &cost, 1, now_ns);
+    if (charged && status == RESERVE_DONE)
+        *charged = cost.charged;
+    return status;
 }
 
 enum reserve_status node_cancel(struct node *node, struct reservation_id id, uint64_t now_ns)

@@ -121,11 +121,14 @@ bool ask_ttl_fits(const struct commands *commands, uint64_t ttl_ms, char *error)
  * RESERVE for query.ttl_ms, which must fit, by the client at `address` ("ip:port"). Fills
  * `decision`, and, if the request is allowed, `text` with the name of the reservation.
  */
-bool ask_reserve(struct commands *commands, const struct question *question, const char *address, uint64_t now_ns,
+bool ask_reserve(struct commands *commands, struct question *question, const char *address, uint64_t now_ns,
                  struct decision *decision, char text[RESERVATION_TEXT_BYTES], char *error);
-/* COMMIT: *charged becomes the tokens that were charged in the end. */
-bool ask_commit(struct commands *commands, struct bytes reservation, uint64_t cost, uint64_t now_ns,
-                uint64_t *charged, char *error);
+/*
+ * COMMIT of the plain and the named costs of the query: used[0].charged becomes the tokens that were charged of the
+ * plain one in the end, used[1 + i].charged those of named_cost[i].
+ */
+bool ask_commit(struct commands *commands, struct bytes reservation, const struct command_query *query,
+                uint64_t now_ns, struct used_cost used[COMMAND_COSTS_MAX + 1], char *error);
 /* CANCEL: *found says whether the reservation existed. */
 bool ask_cancel(struct commands *commands, struct bytes reservation, uint64_t now_ns, bool *found, char *error);
 

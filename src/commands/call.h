@@ -116,6 +116,8 @@ void call_hot(struct call *call);
 void call_fingerprint(struct call *call);
 
 /* reserve.c */
+/* Notes in the charges of a request that reserves what each of them counts: COMMIT asks for it. */
+void reserve_note_costs(const struct commands *commands, struct match *match);
 /* Writes the answer to a RESERVE that finds no room for a reservation. */
 void reserve_answer_full(struct commands *commands, const struct match *match, enum reservations_room room,
                          struct answer *answer);

@@ -213,7 +213,7 @@ static bool join_query(struct commands *commands, enum command_id command, const
                        struct bytes frame, struct turn turn, struct answer *refusal)
 {
     const bool reserves = command == COMMAND_RESERVE, checks = command == COMMAND_CHECK;
-    const unsigned takes = reserves ? QUERY_TTL
+    const unsigned takes = reserves ? QUERY_COSTS | QUERY_TTL
                            : checks ? QUERY_COSTS | QUERY_WAIT | QUERY_VERBOSE | QUERY_DRAIN | QUERY_PATIENCE
                                     : QUERY_COSTS | QUERY_WAIT | QUERY_VERBOSE;
     struct pending_single *single = next_single(commands);
@@ -232,9 +232,10 @@ static bool join_query(struct commands *commands, enum command_id command, const
                                          checks ? patient_is(&single->match) : centrally_is(&single->match), frame);
     run->wait = query.wait;
     run->verbose = query.verbose;
-    if (reserves)
+    if (reserves) {
         single->hold = (struct hold){.ttl_ns = query.ttl_ms * 1000000};
-    else if (!query.wait && !query.verbose)
+        reserve_note_costs(commands, &single->match);
+    } else if (!query.wait && !query.verbose)
         shapes_learn(commands, frame, words, command, &single->match);
     if (query.verbose)
         commands->pending.load = PENDING_LOAD_MAX; /* the answer is long: no other answer may follow it */

@@ -8,6 +8,7 @@
 #include <sodium.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Fills `error` and returns false. */
 __attribute__((format(printf, 2, 3))) static bool fail(char *error, const char *format, ...)
@@ -85,12 +86,25 @@ void reserve_answer_id(const struct hold *hold, struct answer *answer)
     answer_bulk(answer, (struct bytes){text, sizeof text});
 }
 
-bool ask_reserve(struct commands *commands, const struct question *question, const char *address, uint64_t now_ns,
+/* A number for the name of a cost. Of 4,000,000,000 pairs of names, about one shares it. */
+static uint32_t counts_of(const struct commands *commands, struct bytes name)
+{
+    return name.size == 0 ? 0 : (uint32_t)hash_64(&commands->hash_key, name.data, name.size) | 1;
+}
+
+void reserve_note_costs(const struct commands *commands, struct match *match)
+{
+    for (uint32_t i = 0; i < match->count; i++)
+        match->charge[i].counts = counts_of(commands, match->rule[i].version->counts);
+}
+
+bool ask_reserve(struct commands *commands, struct question *question, const char *address, uint64_t now_ns,
                  struct decision *decision, char text[RESERVATION_TEXT_BYTES], char *error)
 {
     const struct asker asker = {.query = &question->query};
     struct hold hold = {.ttl_ns = question->query.ttl_ms * 1000000,
                         .holder = guessers_address(&commands->hash_key, bytes_of(address))};
+    reserve_note_costs(commands, &question->match);
     decision->allowed = ask_decide(commands, &question->match, &asker, &hold, now_ns, decision->verdict);
     if (hold.room != RESERVATIONS_ROOM)
         return refuse_full(commands, &question->match, hold.room, error);
@@ -99,11 +113,17 @@ bool ask_reserve(struct commands *commands, const struct question *question, con
     return true;
 }
 
-static bool commit(struct commands *commands, struct reservation_id id, uint64_t cost, uint64_t now_ns,
-                   uint64_t *charged, char *error)
+bool ask_commit(struct commands *commands, struct bytes reservation, const struct command_query *query,
+                uint64_t now_ns, struct used_cost used[COMMAND_COSTS_MAX + 1], char *error)
 {
-    *charged = 0;
-    switch (node_commit(commands->node, id, cost, now_ns, charged)) {
+    struct reservation_id id;
+    if (!parse_id(reservation, &id, error))
+        return false;
+    used[0] = (struct used_cost){.tokens = query->cost};
+    for (uint32_t i = 0; i < query->cost_count; i++)
+        used[i + 1] = (struct used_cost){.counts = counts_of(commands, query->named_cost[i].name),
+                                         .tokens = query->named_cost[i].tokens};
+    switch (node_commit_costs(commands->node, id, used, query->cost_count + 1, now_ns)) {
     case RESERVE_DONE:
     case RESERVE_REFUSED:
         return true;
@@ -113,29 +133,47 @@ static bool commit(struct commands *commands, struct reservation_id id, uint64_t
     return fail(error, "NORESERVATION there is none of that id on this node: it has ended, or was made elsewhere");
 }
 
-bool ask_commit(struct commands *commands, struct bytes reservation, uint64_t cost, uint64_t now_ns,
-                uint64_t *charged, char *error)
+/* Parses "name=n". */
+static bool parse_named(struct bytes word, struct command_query *query, char *error)
 {
-    struct reservation_id id;
-    return parse_id(reservation, &id, error) && commit(commands, id, cost, now_ns, charged, error);
+    const char *equals = word.size > 0 ? memchr(word.data, '=', word.size) : NULL;
+    if (equals == NULL)
+        return fail(error, "'%.*s' after the cost: expected name=n, e.g. bytes=1500", call_shown(word), word.data);
+    const size_t size = (size_t)(equals - word.data);
+    return command_query_add_cost(query, (struct bytes){word.data, size},
+                                  (struct bytes){equals + 1, word.size - size - 1}, error);
+}
+
+static bool parse_used(const struct resp_command *words, struct command_query *query, char *error)
+{
+    struct bytes word = words->args[2];
+    command_query_clear(query);
+    if (!word_number(word, COMMAND_COST_MAX, &query->cost))
+        return fail(error, "cost '%.*s' is out of range: expected a whole number of tokens from 0 to 1000000000000",
+                    call_shown(word), word.data);
+    for (uint32_t i = 3; i < words->count; i++)
+        if (!parse_named(words->args[i], query, error))
+            return false;
+    return true;
 }
 
 void call_commit(struct call *call)
 {
     char error[COMMAND_ERROR_BYTES];
-    struct reservation_id id;
-    struct bytes word = call->words->args[2];
-    uint64_t actual, charged;
-    if (!parse_id(call->words->args[1], &id, error))
+    struct command_query query;
+    struct used_cost used[COMMAND_COSTS_MAX + 1];
+    if (!parse_used(call->words, &query, error)) {
+        answer_error(&call->answer, "ERR %s", error);
+        return;
+    }
+    if (!ask_commit(call->commands, call->words->args[1], &query, call->now_ns, used, error)) {
         answer_error(&call->answer, "%s", error);
-    else if (!word_number(word, COMMAND_COST_MAX, &actual))
-        answer_error(&call->answer,
-                     "ERR cost '%.*s' is out of range: expected a whole number of tokens from 0 to 1000000000000",
-                     call_shown(word), word.data);
-    else if (!commit(call->commands, id, actual, call->now_ns, &charged, error))
-        answer_error(&call->answer, "%s", error);
-    else
-        answer_integer(&call->answer, (int64_t)charged);
+        return;
+    }
+    if (query.cost_count > 0)
+        answer_array(&call->answer, query.cost_count + 1);
+    for (uint32_t i = 0; i <= query.cost_count; i++)
+        answer_integer(&call->answer, (int64_t)used[i].charged);
 }
 
 bool ask_cancel(struct commands *commands, struct bytes reservation, uint64_t now_ns, bool *found, char *error)

@@ -62,7 +62,7 @@ static void answer_reservation(struct http_call *call, const struct verdict_repo
 }
 
 /* Reserves, and remembers the reservation. False: the call is answered. */
-static bool reserve(struct http_call *call, const struct question *question, struct http_once *once,
+static bool reserve(struct http_call *call, struct question *question, struct http_once *once,
                     struct verdict_report *report)
 {
     struct commands *commands = call->http->commands;
@@ -87,7 +87,8 @@ void http_reserve(struct http_call *call)
     struct http_once once;
     struct verdict_report report;
     char error[COMMAND_ERROR_BYTES];
-    if (!http_question(call, JSON_TAKES_IDS | JSON_TAKES_COST | JSON_TAKES_TTL | JSON_TAKES_KEY, &read, &question))
+    if (!http_question(call, JSON_TAKES_IDS | JSON_TAKES_COST | JSON_TAKES_COSTS | JSON_TAKES_TTL | JSON_TAKES_KEY,
+                       &read, &question))
         return;
     if (!http_at_once(call, &question, "", "a reservation"))
         return;
@@ -121,15 +122,27 @@ static void answer_unknown(struct http_call *call, const char *error)
     http_refuse(call, strncmp(error, "NORESERVATION", 13) == 0 ? 404 : 400, "reservation", error);
 }
 
+static void answer_charged(struct http_call *call, const struct command_query *query, const struct used_cost *used)
+{
+    struct output *body = &call->body;
+    put_count(body, "{\"charged\":", used[0].charged);
+    for (uint32_t i = 0; i < query->cost_count; i++) {
+        put_text(body, i == 0 ? ",\"costs\":{" : ",");
+        put_string(body, query->named_cost[i].name);
+        put_count(body, ":", used[i + 1].charged);
+    }
+    put_text(body, query->cost_count > 0 ? "}}\n" : "}\n");
+}
+
 void http_commit(struct http_call *call)
 {
     struct json_query read;
-    uint64_t charged;
+    struct used_cost used[COMMAND_COSTS_MAX + 1];
     char error[COMMAND_ERROR_BYTES];
-    if (!read_reservation(call, JSON_TAKES_COST | JSON_NEEDS_COST, &read))
+    if (!read_reservation(call, JSON_TAKES_COST | JSON_NEEDS_COST | JSON_TAKES_COSTS, &read))
         return;
-    if (ask_commit(call->http->commands, read.reservation, read.query.cost, call->turn.now_ns, &charged, error))
-        answer_number(call, "charged", charged);
+    if (ask_commit(call->http->commands, read.reservation, &read.query, call->turn.now_ns, used, error))
+        answer_charged(call, &read.query, used);
     else
         answer_unknown(call, error);
 }

@@ -55,6 +55,7 @@ struct charge {
     bool shadow; /* never denies; where it would deny, it charges nothing */
     /* how long a request may wait that this charge refuses for want of a share alone; 0: it is refused at once */
     uint16_t patience_ms;
+    uint32_t counts; /* of a reservation: a number for the name of what is counted; 0: requests */
 };
 
 #endif

@@ -64,10 +64,10 @@ enum {
       "Gives back tokens that this node admitted itself, once: 0 for those of other nodes, which is not "          \
       "forwarded.")                                                                                                \
     X(RESERVE, "reserve", -4, 8, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED,   \
-      ROLE_CHECK, "limits", "id [id ...] TTL ms " COMMAND_SELECTORS " [COST n]",                                   \
+      ROLE_CHECK, "limits", "id [id ...] TTL ms " COMMAND_SELECTORS " [COST n] [COST name=n ...]",                 \
       "Takes tokens until COMMIT, CANCEL or the end of TTL: as CHECK, then the reservation or nil.")               \
-    X(COMMIT, "commit", 3, 6, COMMAND_WRITE | COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, ROLE_CHECK,        \
-      "limits", "reservation cost", "Says what a reservation cost: the tokens charged in the end.")                \
+    X(COMMIT, "commit", -3, 6, COMMAND_WRITE | COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, ROLE_CHECK,       \
+      "limits", "reservation cost [name=n ...]", "Says what a reservation cost: the tokens charged in the end.")   \
     X(CANCEL, "cancel", 2, 6, COMMAND_WRITE | COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, ROLE_CHECK,        \
       "limits", "reservation", "Gives back all that a reservation holds: 1, or 0 if there is none.")               \
     X(RENEW, "renew", 3, 6, COMMAND_WRITE | COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, ROLE_CHECK,          \

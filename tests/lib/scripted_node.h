@@ -116,11 +116,12 @@ uint32_t node_reset_key(struct node *node, const struct charge *charges, size_t 
     return (uint32_t)count;
 }
 
-enum reserve_status node_commit(struct node *node, struct reservation_id id, uint64_t actual, uint64_t now_ns,
-                                uint64_t *charged)
+enum reserve_status node_commit_costs(struct node *node, struct reservation_id id, struct used_cost *costs,
+                                      size_t count, uint64_t now_ns)
 {
     (void)node, (void)now_ns;
-    *charged = actual;
+    for (size_t i = 0; i < count; i++)
+        costs[i].charged = costs[i].tokens;
     return id.byte[0] == 0xab ? RESERVE_DONE : RESERVE_UNKNOWN;
 }
 

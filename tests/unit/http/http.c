@@ -171,11 +171,14 @@ static void test_post(void)
     (void)post("/v1/reserve", "{\"identifiers\":{\"user\":\"a\"},\"rule\":\"slow\",\"cost\":3,\"ttl_ms\":9000}");
     const char *id = strstr(answer, "\"reservation\":\"");
     OK(code(answer) == 200 && id != NULL, "a reservation takes");
-    char commit[128], cancel[128];
+    char commit[128], counted[128], cancel[128];
     (void)snprintf(commit, sizeof commit, "{\"reservation\":\"%.32s\",\"cost\":1}", id ? id + 15 : "");
+    (void)snprintf(counted, sizeof counted, "{\"reservation\":\"%.32s\",\"cost\":1,\"costs\":{\"rows\":7}}",
+                   id ? id + 15 : "");
     (void)snprintf(cancel, sizeof cancel, "{\"reservation\":\"%.32s\"}", id ? id + 15 : "");
     OK_STRING(body(post("/v1/commit", commit)), "{\"charged\":1}\n", "and says later what it cost");
     OK_U64(code(post("/v1/commit", commit)), 404, "once");
+    OK_U64(code(post("/v1/commit", counted)), 404, "whatever else it cost");
     OK_STRING(body(post("/v1/cancel", cancel)), "{\"cancelled\":false}\n", "what is over is not cancelled");
     OK_STRING(served_ask("PEEK user=a RULE slow"), "[1 5 4 0 60000 'slow']", "RESP sees the same key");
     OK_STRING(
@@ -208,6 +211,15 @@ static void test_costs(void)
     OK_STRING(body(post("/v1/refund",
                         "{\"identifiers\":{\"user\":\"a\"},\"service_id\":\"c\",\"costs\":{\"bytes\":7}}")),
               "{\"refunded\":7}\n", "a refund gives back what it names");
+    char commit[160];
+    OK_U64(code(post("/v1/reserve", "{\"identifiers\":{\"user\":\"b\"},\"service_id\":\"c\",\"ttl_ms\":9000,"
+                                    "\"costs\":{\"bytes\":600}}")),
+           200, "a reservation takes what it names");
+    const char *id = strstr(answer, "\"reservation\":\"");
+    (void)snprintf(commit, sizeof commit, "{\"reservation\":\"%.32s\",\"cost\":1,\"costs\":{\"bytes\":1200}}",
+                   id ? id + 15 : "");
+    OK_STRING(body(post("/v1/commit", commit)), "{\"charged\":1,\"costs\":{\"bytes\":1000}}\n",
+              "and its end says what it used of that, as far as there was more");
     (void)get("/v1/explain?user=a&service_id=c");
     OK(strstr(answer, "\"traffic\"") != NULL, "an explanation is about all rules");
     OK_STRING(body(post("/v1/reset", "{\"identifiers\":{\"user\":\"a\"},\"service_id\":\"c\"}")), "{\"reset\":1}\n",
@@ -257,7 +269,9 @@ static void test_problems(void)
         {"/v1/check", "{\"identifiers\":{\"ip\":\"1\"},\"costs\":{\"bytes\":\"7\"}}", "400 costs.bytes"},
         {"/v1/check", "{\"identifiers\":{\"ip\":\"1\"},\"costs\":{\"b/s\":7}}", "400 costs.b/s"},
         {"/v1/check", "{\"identifiers\":{\"ip\":\"1\"},\"costs\":{\"b\":7},\"drain\":true}", "400 costs"},
-        {"/v1/reserve", "{\"identifiers\":{\"ip\":\"1\"},\"costs\":{\"b\":7},\"ttl_ms\":9}", "400 costs"},
+        {"/v1/reserve", "{\"identifiers\":{\"ip\":\"1\"},\"costs\":{\"b\":-7},\"ttl_ms\":9}", "400 costs.b"},
+        {"/v1/commit", "{\"reservation\":\"x\",\"cost\":1,\"costs\":{\"b\":\"7\"}}", "400 costs.b"},
+        {"/v1/commit", "{\"reservation\":\"x\",\"costs\":{\"b\":7}}", "400 cost"},
         {"/v1/check", "{\"identifiers\":{\"ip\":\"1\"},\"priority\":\"x\"}", "400 priority"},
         {"/v1/check", "{\"identifiers\":{\"ip\":\"1\"},\"verbose\":1}", "400 verbose"},
         {"/v1/check", "{\"identifiers\":{\"ip\":\"1\"},\"tire\":\"pro\"}", "400 tire"},

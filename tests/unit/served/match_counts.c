@@ -42,8 +42,43 @@ static void checks(void)
        "EXPLAIN is about all rules");
     OK_STRING(served_ask("RESET a SERVICE c"), "3", "and so is RESET");
     ANSWERS("PEEK a SERVICE c COST bytes=1000 RULE traffic", "[1 1000 1000 0 ");
-    ANSWERS("RESERVE a SERVICE c TTL 1000 COST bytes=1", "!ERR COST 'bytes=1' names what is counted");
     ANSWERS("CHECK a SERVICE c COST bytes=1 DRAIN", "!ERR DRAIN with COST name=n");
+}
+
+/* Each name has a cost of its own when a reservation is made, and another one when it ends. */
+static void reservations(void)
+{
+    char line[128];
+    ANSWERS("RESERVE d SERVICE c TTL 60000 COST 2 COST bytes=600 COST rows=5", "[1 ");
+    char *id = strrchr(served.told, '\'');
+    OK(id != NULL && id > served.told + 32, "requests, bytes and rows are reserved together: %s", served.told);
+    const char *reservation = id - 32;
+    char kept[33];
+    (void)snprintf(kept, sizeof kept, "%.32s", reservation);
+    ANSWERS("PEEK d SERVICE c COST 0", "[1 10 8 0 ");
+    ANSWERS("PEEK d SERVICE c COST 0 COST bytes=0 RULE traffic", "[1 1000 400 0 ");
+    ANSWERS("RESERVE d SERVICE c TTL 60000 COST bytes=401", "[0 1000 400 ");
+    (void)snprintf(line, sizeof line, "COMMIT %s 1 bytes", kept);
+    ANSWERS(line, "!ERR 'bytes' after the cost: expected name=n, e.g. bytes=1500");
+    (void)snprintf(line, sizeof line, "COMMIT %s 1 bytes=1 bytes=2", kept);
+    ANSWERS(line, "!ERR a second cost of 'bytes': expected each name once");
+    (void)snprintf(line, sizeof line, "COMMIT %s 1 bytes=700 pages=3", kept);
+    OK_STRING(served_ask(line), "[1 700 3]", "each is told what was charged, and what nobody counts what was said");
+    ANSWERS("PEEK d SERVICE c COST 0", "[1 10 9 0 ");
+    ANSWERS("PEEK d SERVICE c COST 0 COST bytes=0 RULE traffic", "[1 1000 300 0 ");
+    ANSWERS("PEEK d SERVICE c COST 0 COST rows=0 RULE rows", "[1 50 45 0 ");
+    OK(served_ask(line)[0] == '!' && served_told("NORESERVATION"), "once");
+    ANSWERS("RESERVE d SERVICE c TTL 60000 COST bytes=100", "[1 ");
+    (void)snprintf(kept, sizeof kept, "%.32s", strrchr(served.told, '\'') - 32);
+    (void)snprintf(line, sizeof line, "COMMIT %s 3 bytes=1000", kept);
+    OK_STRING(served_ask(line), "[3 300]", "more is taken as far as each limit allows");
+    ANSWERS("RESET d SERVICE c", "3");
+    ANSWERS("RESERVE d SERVICE c TTL 60000 COST bytes=100", "[1 ");
+    (void)snprintf(line, sizeof line, "COMMIT %.32s 0", strrchr(served.told, '\'') - 32);
+    OK_STRING(served_ask(line), "0", "a cost that is not named is used as it was reserved");
+    ANSWERS("PEEK d SERVICE c COST 0 COST bytes=0 RULE traffic", "[1 1000 900 0 ");
+    ANSWERS("PEEK d SERVICE c COST 0", "[1 10 10 0 ");
+    ANSWERS("RESET d SERVICE c", "1");
 }
 
 static void limits_of_the_config(void)
@@ -122,6 +157,7 @@ int main(void)
 {
     served_open();
     checks();
+    reservations();
     limits_of_the_config();
     canary_and_versions();
     model();
