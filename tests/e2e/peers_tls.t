@@ -168,6 +168,26 @@ subtest 'strangers' => sub {
     unlike($said, qr/us-east|eu-west|ap-south/, 'which say nothing to another program, and end its connections');
 };
 
+# A handshake over a slow line takes its time; 127.0.0.x are addresses of strangers until they have a certificate.
+subtest 'one address makes handshakes without end' => sub {
+    my $dial = sub {
+        my ($from) = @_;
+        my $socket = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $us->{ports}{gossip},
+                                           LocalAddr => $from, Timeout => 30);
+        syswrite $socket, "\x16\x03\x01\x02\0\x01" if $socket;
+        return $socket;
+    };
+    my $is_open = sub { my $set = ''; vec($set, fileno $_[0], 1) = 1; return 0 == select $set, undef, undef, 0 };
+    my $cut = transport_of('connections_cut');
+    my $slow = $dial->('127.0.0.67');
+    my @flood = map { $dial->('127.0.0.68') // () } 1 .. 60;
+    ok(Headgate::wait_until(10, sub { transport_of('connections_cut') >= $cut + 40 }), 'it ends its own')
+        or diag transport_of('connections_cut') - $cut;
+    ok($is_open->($slow), 'a handshake from another address goes on');
+    is(scalar(grep { $is_open->($_) } @flood), 15, 'and the flood has the other places');
+    close $_ for $slow, @flood;
+};
+
 # ---- certificates that change ----
 
 sub reload {

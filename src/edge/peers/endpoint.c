@@ -71,6 +71,12 @@ bool endpoint_same_address(const struct endpoint *a, const struct endpoint *b)
     return memcmp(a->address, b->address, sizeof a->address) == 0;
 }
 
+bool endpoint_same_place(const struct endpoint *a, const struct endpoint *b)
+{
+    const bool is_v4 = memcmp(a->address, mapped, sizeof mapped) == 0;
+    return memcmp(a->address, b->address, is_v4 ? sizeof a->address : 8) == 0;
+}
+
 bool endpoint_same(const struct endpoint *a, const struct endpoint *b)
 {
     return a->port == b->port && endpoint_same_address(a, b);

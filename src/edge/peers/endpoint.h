@@ -32,6 +32,8 @@ struct endpoint endpoint_remote(int fd);
 
 bool endpoint_same(const struct endpoint *a, const struct endpoint *b);
 bool endpoint_same_address(const struct endpoint *a, const struct endpoint *b);
+/* The same, where all of one /64 of IPv6 is one place: whoever has one address of it has them all. */
+bool endpoint_same_place(const struct endpoint *a, const struct endpoint *b);
 
 /* What the kernel counts of a connection; both counters wrap. */
 struct arrivals {

@@ -75,14 +75,27 @@ static void begin_to_carry(struct tunnel_connection *connection)
 
 /* ---- what comes from peers ---- */
 
+/* The handshakes that go on with the place of `one`, of those that count with it. */
+static uint32_t shaking_at(const struct tunnel *tunnel, const struct tunnel_connection *one)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < TUNNEL_CONNECTIONS_MAX; i++) {
+        const struct tunnel_connection *other = tunnel->connection[i];
+        count += other && other->accepted && other->state == TUNNEL_SHAKES && other->known == one->known &&
+                 endpoint_same_place(&other->remote, &one->remote);
+    }
+    return count;
+}
+
 /*
- * Strangers have half of the places in which handshakes are made, and the oldest of them leaves for a new one:
- * a peer needs its place for some milliseconds only. False: there is no place.
+ * Strangers have half of the places in which handshakes are made. A new one takes that of the oldest at the address
+ * which has most of them: whoever makes many ends his own, and a peer on a slow line keeps its place. False: there is
+ * no place.
  */
 static bool make_room(struct tunnel *tunnel, const struct tunnel_connection *for_one)
 {
-    uint32_t count = 0, oldest = TUNNEL_CONNECTIONS_MAX, at_port = 0;
-    const uint32_t most = for_one->port == TUNNEL_GOSSIP ? TRANSPORT_SUBSCRIBERS_MAX : TRANSPORT_ASKERS_MAX;
+    uint32_t count = 0, most = 0, victim = TUNNEL_CONNECTIONS_MAX, at_port = 0;
+    const uint32_t room = for_one->port == TUNNEL_GOSSIP ? TRANSPORT_SUBSCRIBERS_MAX : TRANSPORT_ASKERS_MAX;
     for (uint32_t i = 0; i < TUNNEL_CONNECTIONS_MAX; i++) {
         const struct tunnel_connection *other = tunnel->connection[i];
         if (!other || !other->accepted)
@@ -91,14 +104,17 @@ static bool make_room(struct tunnel *tunnel, const struct tunnel_connection *for
         if (other->state != TUNNEL_SHAKES || other->known != for_one->known)
             continue;
         count++;
-        if (oldest == TUNNEL_CONNECTIONS_MAX || other->since_ns < tunnel->connection[oldest]->since_ns)
-            oldest = i;
+        const uint32_t there = shaking_at(tunnel, other) + endpoint_same_place(&other->remote, &for_one->remote);
+        if (there < most || (there == most && other->since_ns >= tunnel->connection[victim]->since_ns))
+            continue;
+        most = there;
+        victim = i;
     }
-    if (at_port >= most)
+    if (at_port >= room)
         return false;
     if (count >= TRANSPORT_GREETING_MAX / 2) {
         metric_add(&tunnel->stats.cut, 1);
-        drop(tunnel, oldest);
+        drop(tunnel, victim);
     }
     return true;
 }
