@@ -21,7 +21,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-enum { REQUEST_TIMEOUT_MS = 2000, LOOK_INTERVALS = 10, LOOK_LEAST_MS = 100, LOOK_MOST_MS = 5000 };
+enum { REQUEST_TIMEOUT_MS = 2000, LOOK_INTERVALS = 5, LOOK_LEAST_MS = 100, LOOK_MOST_MS = 5000 };
 
 /* Restores rules and counters from the store before the node asks or tells any peer. */
 static bool open_store(struct server *server, struct error *error)
@@ -85,7 +85,7 @@ static bool open_listeners(struct server *server, struct error *error)
     return good && all_taken;
 }
 
-/* Ten intervals: a peer with something to say has said it some times. */
+/* Five intervals: a peer with something to say has said it some times. */
 static uint64_t look_each_ms(uint64_t interval_ns)
 {
     const uint64_t ms = LOOK_INTERVALS * interval_ns / MILLISECOND_NS;

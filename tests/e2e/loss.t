@@ -10,7 +10,7 @@ use Wan;
 
 my @regions = ('us', 'eu', 'ap');
 my %asked = (capacity => 100, rate => 100);
-# A look each ten intervals.
+# A look each five intervals, and 64 good ones for a good link.
 my %limit = (name => 'default', capacity => 100, rate => '100/s', default => 'true', overshoot => '0%');
 
 # A look each ten intervals.

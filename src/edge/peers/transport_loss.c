@@ -4,15 +4,15 @@
 
 enum {
     SEGMENTS_LEAST = 8, /* fewer since the last look: it says nothing yet */
-    BAD_LOOKS = 4,      /* of BAD_AMONG */
-    BAD_AMONG = 16,
-    GOOD_LOOKS_BAD = 1, /* of 32 */
-    LONELY_LOOKS = 8,
+    BAD_LOOKS = 3,      /* of BAD_AMONG */
+    BAD_AMONG = 8,
+    GOOD_LOOKS_BAD = 2, /* of 64 */
+    LONELY_LOOKS = 40,  /* a handshake over such a link may take long */
 };
 
-static int count_of(uint32_t bits)
+static int count_of(uint64_t bits)
 {
-    return __builtin_popcount(bits);
+    return __builtin_popcountll(bits);
 }
 
 bool loss_look(struct loss *loss, uint32_t connection, const struct arrivals *arrivals)

@@ -2,8 +2,8 @@
  * transport_loss: whether the link with a peer loses packets, and how many lanes help it then.
  *
  * The one idea: the kernel counts packets that came out of order on a connection, as all do that follow
- * a lost one. Each look notes whether there were any since the look before. Four such looks among the
- * last sixteen: the link loses packets. At most one of the last 32: it does so no more. A single loss
+ * a lost one. Each look notes whether there were any since the look before. Three such looks among the
+ * last eight: the link loses packets. At most two of the last 64: it does so no more. A single loss
  * proves nothing, and neither does a look at a connection over which hardly anything has come. This file
  * reads no socket.
  */
@@ -18,7 +18,7 @@
 struct loss {
     uint32_t connection; /* whose counters were seen last; 0: none */
     struct arrivals seen;
-    uint32_t looks; /* the last 32: 1 for each with disorder, the last one in bit 0 */
+    uint64_t looks; /* the last 64: 1 for each with disorder, the last one in bit 0 */
     bool loses;
 };
 
