@@ -27,6 +27,7 @@ enum {
     LOOK_INTERVALS = 2,       /* the length of a round, unless news is late */
     LOOK_INTERVALS_MAX = 6,   /* the longest round */
     WAITS_INTERVALS_MAX = 20, /* the longest wait */
+    SILENT_INTERVALS_MAX = 4, /* the longest wait while a member is silent: see waits_max_ns */
     LOOKS_PER_INTERVAL = 16,
     /* a look at so many unmarked places takes as long as a look at one key */
     PLACES_PER_KEY = 1 << 11,
@@ -69,10 +70,19 @@ static void note_visits(struct waits *waits, uint32_t visits)
     waits->visits_most[0] = visits > waits->visits_most[0] ? visits : waits->visits_most[0];
 }
 
+/*
+ * While a member is silent no wait ends by itself, and each spend is told in the end. Whoever hears of it late takes it
+ * as made when the batch was closed (aside.h), so what waited for long would count as just spent.
+ */
+static uint64_t waits_max_ns(const struct node *node)
+{
+    return (node->awake.somebody_silent ? SILENT_INTERVALS_MAX : WAITS_INTERVALS_MAX) * node->options.interval_ns;
+}
+
 static bool is_overdue(const struct node *node, const struct entry *entry)
 {
     uint64_t age_ns = node->now_ns - deferred_since_ns(node, entry);
-    return deferred_mark_looks(entry) == LOOKS_MAX || age_ns > WAITS_INTERVALS_MAX * node->options.interval_ns;
+    return deferred_mark_looks(entry) == LOOKS_MAX || age_ns > waits_max_ns(node);
 }
 
 static void look(struct node *node, struct entry *entry, enum table_aging aging, uint64_t covered_ns)

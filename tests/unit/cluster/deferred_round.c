@@ -246,7 +246,12 @@ static void ages(void)
 {
     char key[32];
     bool older = true;
-    world_of(2);
+    world_init(2);
+    world_name_all();
+    world.host[ANN].options.silent_after_ns = 10000 * MS;
+    world_start_all();
+    world_run(1000);
+    skip_text();
     world_link(BOB, ANN, LINK_HELD);
     take(ANN, "first", 4);
     world_run(60);
@@ -265,11 +270,32 @@ static void ages(void)
     world_run(600);
     show("a round later");
     EXPECT("nothing waits for much longer than twenty intervals",
-           "ann: bob is silent: its share stays reserved\n"
            "they never seem younger\n"
            "they all still wait: ann has 41 untold and 0 paid off, bob heard of 0 tokens\n"
            "after twenty intervals most are told\n"
            "a round later: ann has 0 untold and 0 paid off, bob heard of 164 tokens\n");
+    world_close();
+}
+
+/* Who hears of it late must not take for new what has waited for long. */
+static void less_while_somebody_is_silent(void)
+{
+    char key[32];
+    world_of(2);
+    world_link(BOB, ANN, LINK_CUT);
+    world_run(1500);
+    for (unsigned i = 0; i < 40; i++) {
+        (void)snprintf(key, sizeof key, "key %u", i);
+        take(ANN, key, 4);
+    }
+    world_run(300);
+    show("they wait");
+    world_run(500);
+    show("a moment later");
+    EXPECT("while a member is silent nothing waits for much longer than four intervals",
+           "ann: bob is silent: its share stays reserved\n"
+           "they wait: ann has 40 untold and 0 paid off, bob heard of 0 tokens\n"
+           "a moment later: ann has 0 untold and 0 paid off, bob heard of 160 tokens\n");
     world_close();
 }
 
@@ -343,6 +369,7 @@ int main(void)
     many_at_once();
     many_settle();
     ages();
+    less_while_somebody_is_silent();
     share_falls();
     return tap_done();
 }
