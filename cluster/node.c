@@ -60,7 +60,7 @@ static void start(struct node *node, struct effects *effects)
     node->life.hello_ns = node->now_ns;
     node->publishing.tick_ns = node->now_ns + random_below(&node->random, node->options.interval_ns);
     membership_init(node, effects);
-    node->publishing.gap_ns = publish_gap_ns(node);
+    publish_set_gaps(node);
 }
 
 static void forget(struct node *node, const char *name, struct effects *effects)
@@ -140,9 +140,16 @@ static void ensure_reply(struct effects *effects)
     effects_emit(effects, EFFECT_REPLY, effects->arena_size);
 }
 
+/* Somebody waits for rights: an ask is to be made, or a grant to be told. */
+static bool rights_are_awaited(const struct node *node)
+{
+    return node->rights.grants_untold > 0 || atomic_load_explicit(&node->rights.wants, memory_order_relaxed);
+}
+
 static uint64_t answer_ns(const struct node *node)
 {
-    return node->publishing.published_ns + node->publishing.gap_ns;
+    return node->publishing.published_ns +
+           (rights_are_awaited(node) ? node->publishing.gap_least_ns : node->publishing.gap_ns);
 }
 
 static bool publishing_is_due(const struct node *node)
@@ -158,7 +165,7 @@ static bool publishing_is_due(const struct node *node)
 static void tick(struct node *node, struct effects *effects)
 {
     demand_average(node);
-    node->publishing.gap_ns = publish_gap_ns(node);
+    publish_set_gaps(node);
     (void)counters_emit(node, effects);
     voucher_give_back_idle(node);
     voucher_sweep(node);

@@ -22,7 +22,7 @@
 
 enum {
     ANSWERS_PER_INTERVAL = 32, /* acknowledgements wait for each other this part of an interval */
-    /* in clusters of no more peers than this: see publish_gap_ns */
+    /* in clusters of no more peers than this: see publish_set_gaps */
     ANSWERS_PEERS = 5,
     ANSWERS_PER_TRIP = 4, /* or this part of a round trip, if that is longer */
     RESEND_BACKOFF_MAX = 5, /* doublings */
@@ -324,12 +324,14 @@ static uint64_t least_round_trip_ns(const struct node *node)
  * and reads grow no faster than that number. Where even the nearest peer is far away, more messages
  * do not make an answer much faster: they only meet more losses, and what follows a lost packet waits for it.
  */
-uint64_t publish_gap_ns(const struct node *node)
+void publish_set_gaps(struct node *node)
 {
+    struct publishing *publishing = &node->publishing;
     uint64_t gap_ns = node->options.interval_ns / ANSWERS_PER_INTERVAL, longest_ns = node->options.interval_ns / 2;
     const uint64_t trip_ns = least_round_trip_ns(node) / ANSWERS_PER_TRIP;
     if (node->sharing.peer_count > ANSWERS_PEERS)
         gap_ns = gap_ns * node->sharing.peer_count * node->sharing.peer_count / (ANSWERS_PEERS * ANSWERS_PEERS);
+    publishing->gap_least_ns = gap_ns < longest_ns ? gap_ns : longest_ns;
     gap_ns = gap_ns > trip_ns ? gap_ns : trip_ns;
-    return gap_ns < longest_ns ? gap_ns : longest_ns;
+    publishing->gap_ns = gap_ns < longest_ns ? gap_ns : longest_ns;
 }

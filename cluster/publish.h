@@ -8,13 +8,11 @@
 #ifndef HEADGATE_CLUSTER_PUBLISH_H
 #define HEADGATE_CLUSTER_PUBLISH_H
 
-#include <stdint.h>
-
 struct effects;
 struct node;
 
 void publish_message(struct node *node, struct effects *effects);
-/* The least time between two messages of which the second only answers, or asks. */
-uint64_t publish_gap_ns(const struct node *node);
+/* Sets the least times between two messages of which the second only answers, or asks for rights or grants them. */
+void publish_set_gaps(struct node *node);
 
 #endif
