@@ -108,11 +108,11 @@ static void help(FILE *out)
 {
     fputs("Usage: headgate [options] command [words]\n\n", out);
     for (size_t i = 0; i < SUBCOMMAND_COUNT; i++)
-        fprintf(out, "  %-12s%-18s%s\n", subcommands[i].name, subcommands[i].words, subcommands[i].summary);
-    fprintf(out, "  %-30s%s\n", "rules action ...",
+        fprintf(out, "  %-14s%-18s%s\n", subcommands[i].name, subcommands[i].words, subcommands[i].summary);
+    fprintf(out, "  %-32s%s\n", "rules action ...",
             "rules of all services: check, apply, diff, list, get, delete, history, rollback");
-    fprintf(out, "  %-30s%s\n", "certs name [host ...]", "makes certificates for TLS, and what signs them");
-    fprintf(out, "  %-30s%s\n", "load", "sends requests to several daemons and measures speed and accuracy");
+    fprintf(out, "  %-32s%s\n", "certs name [host ...]", "makes certificates for TLS, and what signs them");
+    fprintf(out, "  %-32s%s\n", "load", "sends requests to several daemons and measures speed and accuracy");
     fputs("\n\"headgate command --help\" tells more.\n\n", out);
     option_help(out, options, COST);
     fputs("\nA password is taken from $HEADGATE_PASSWORD.\n", out);
@@ -121,8 +121,8 @@ static void help(FILE *out)
 
 static void help_subcommand(FILE *out, const struct subcommand *subcommand)
 {
-    fprintf(out, "Usage: headgate %s [options] %s\n\n%s.\n%s\n", subcommand->name, subcommand->words,
-            subcommand->summary, subcommand->details);
+    fprintf(out, "Usage: headgate %s [options]%s%s\n\n%s.\n%s\n", subcommand->name, subcommand->words[0] ? " " : "",
+            subcommand->words, subcommand->summary, subcommand->details);
     option_help(out, options, VERSION);
     if (subcommand->takes_cost)
         option_help(out, options + COST, 1);
@@ -260,6 +260,16 @@ static const char *find_command(int argc, char **argv, int *status)
     return NULL;
 }
 
+static int run(int argc, char **argv);
+
+/* "help", as many people say, and "help command". */
+static int run_help(int argc, char **argv)
+{
+    char option[] = "--help";
+    char *words[] = {argv[0], argc > 2 ? argv[2] : option, option, NULL};
+    return run(argc > 2 ? 3 : 2, words);
+}
+
 static int run(int argc, char **argv)
 {
     const char *at = getenv("HEADGATE_AT");
@@ -275,6 +285,8 @@ static int run(int argc, char **argv)
         return command_certs(argc - 2, argv + 2);
     if (strcmp(name, "rules") == 0)
         return command_rules(argc - 2, argv + 2, at);
+    if (strcmp(name, "help") == 0)
+        return run_help(argc, argv);
     const struct subcommand *subcommand = find_subcommand(name);
     if (!subcommand) {
         fprintf(stderr, "headgate: unknown command \"%s\": see headgate --help\n", name);

@@ -162,8 +162,12 @@ int rules_list(struct rules_invocation *invocation)
     int status = list_all(invocation, &sheet, invocation->json ? &json : NULL);
     if (invocation->json)
         json_close(&json, ']');
-    else if (status == EX_OK)
+    else if (status == EX_OK && sheet.count > 0)
         sheet_print(&sheet);
+    else if (status == EX_OK && invocation->word_count > 0)
+        printf("no rule of the service %s is in force\n", invocation->word[0]);
+    else if (status == EX_OK)
+        printf("no rule is in force: the limits of the config count, each by its name (headgate info limits)\n");
     free(sheet.row);
     return status;
 }

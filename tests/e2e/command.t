@@ -70,6 +70,9 @@ for (1 .. 20) {
 is($allowed, 20, 'twenty checks of a full bucket');
 like((headgate('check', '--', '--odd--'))[1], qr/^allowed  --odd--/, 'an id that looks like an option, after --');
 
+like((headgate('rules', 'list'))[1], qr/^no rule is in force: the limits of the config count, each by its name /,
+     'a list without a rule says what counts instead');
+
 # ---- reload ----
 is((headgate('reload'))[1], "the daemon has read its config again\n" .
    "nothing has changed: all settings of the config are in force already\n", 'reload: nothing is new');
@@ -182,6 +185,9 @@ for my $words (['--help'], map { [$_, '--help'] } qw(check peek explain nodes in
     ($status, $out, $err) = headgate(@$words);
     ok($status == 0 && $out =~ /^Usage: headgate .*Exit status/s && $err eq '', "headgate @$words");
 }
+
+is((headgate('help'))[1], (headgate('--help'))[1], 'help alone says the same as --help');
+is((headgate('help', 'nodes'))[1], (headgate('nodes', '--help'))[1], 'and of a command');
 
 # ---- options before the command: it reads them as if they stood behind it ----
 for my $words (['check', 'carol'], ['peek', 'carol'], ['explain', 'carol'], ['nodes'], ['info'], ['rules', 'list'],
