@@ -42,7 +42,7 @@
 #include "cluster/view.h"
 
 enum {
-    PUSH_GAP_NS = 1000000,     /* at most one early push in this time */
+    PUSH_GAP_NS = 1000000, /* at most one early push in this time */
     FAREWELL_WAKE_NS = 20000000,
     MERGE_PART = 4,
     /*

@@ -73,7 +73,8 @@ static uint64_t gap_ms(uint64_t round_trip_ms)
     struct node *node = world.host[ANN].node;
     for (uint32_t i = 0; i < node->member_end; i++)
         node->member[i].round_trip_ns = round_trip_ms * MS;
-    return publish_gap_ns(node) / MS;
+    publish_set_gaps(node);
+    return node->publishing.gap_ns / MS;
 }
 
 static void paced(void)
@@ -86,6 +87,7 @@ static void paced(void)
     OK_U64(gap_ms(8), 3, "also if the nearest peer is near");
     OK_U64(gap_ms(80), 20, "and if it is far, for a quarter of the round trip");
     OK_U64(gap_ms(400), 50, "but for half an interval at most");
+    OK_U64(world.host[ANN].node->publishing.gap_least_ns / MS, 3, "and where rights are asked for, as if it were near");
     world_link(BOB, ANN, LINK_CUT);
     world_run(5000);
     OK_U64(gap_ms(400), 3, "a peer that is silent is not waited for");
