@@ -103,6 +103,7 @@ static struct contest *obtain(struct node *node, struct key_id id, uint16_t limi
         *place = (struct contest){.id = id, .limit = limit, .credited_ns = now_ns, .cost = cost};
         place->credit_units = credit_most(node, place) / BEGINS_PART;
         atomic_fetch_or_explicit(contest_word(node, id), (uint64_t)1 << (id.low & 63), memory_order_relaxed);
+        atomic_store_explicit(&node->contests.some, true, memory_order_relaxed);
     }
     place->cost = cost > place->cost ? cost : place->cost;
     return place;
@@ -116,17 +117,19 @@ static void watch_until(struct contest *contest, uint64_t ns)
 void contest_sweep(struct node *node)
 {
     uint64_t marks[CONTEST_MARKS] = {0};
-    bool speaks = false;
+    bool some = false, speaks = false;
     for (uint32_t i = 0; i < CONTESTS_MAX; i++) {
         struct contest *contest = &node->contests.contest[i];
         if (contest->until_ns <= node->now_ns)
             *contest = (struct contest){0};
         else
             marks[contest->id.low >> 6 & (CONTEST_MARKS - 1)] |= (uint64_t)1 << (contest->id.low & 63);
+        some |= contest->until_ns > 0;
         speaks |= contest->short_ns > 0;
     }
     for (uint32_t i = 0; i < CONTEST_MARKS; i++)
         atomic_store_explicit(&node->contests.mark[i], marks[i], memory_order_relaxed);
+    atomic_store_explicit(&node->contests.some, some, memory_order_relaxed);
     atomic_store_explicit(&node->contests.speaks, speaks, memory_order_relaxed);
 }
 

@@ -30,7 +30,8 @@ static inline _Atomic uint64_t *contest_word(struct node *node, struct key_id id
 /* False: nobody contends for the key. */
 static inline bool contest_concerns(struct node *node, struct key_id id)
 {
-    return (atomic_load_explicit(contest_word(node, id), memory_order_relaxed) >> (id.low & 63) & 1) != 0;
+    return __builtin_expect(atomic_load_explicit(&node->contests.some, memory_order_relaxed), 0) &&
+           (atomic_load_explicit(contest_word(node, id), memory_order_relaxed) >> (id.low & 63) & 1) != 0;
 }
 
 /* True for one refusal of this thread in a while: the full kernel should look at it. */

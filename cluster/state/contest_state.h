@@ -35,6 +35,7 @@ struct contest {
 
 struct contests {
     _Atomic uint64_t mark[CONTEST_MARKS]; /* the bit of a key is set while it may have a place */
+    atomic_bool some;                     /* some mark is set */
     atomic_bool speaks;                   /* some place has something to tell peers */
     struct contest contest[CONTESTS_MAX];
 };
