@@ -142,6 +142,8 @@ void http_live(struct http_call *call);
 void http_metrics(struct http_call *call);
 /* hot.c */
 void http_hot(struct http_call *call);
+/* weights.c */
+void http_weights(struct http_call *call);
 /* reload.c */
 void http_reload(struct http_call *call);
 

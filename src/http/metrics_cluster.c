@@ -147,6 +147,25 @@ static void put_own_clock(struct metrics_page *page, const struct peer_report *p
                MILLION);
 }
 
+static void put_weights(struct metrics_page *page, const struct node *node)
+{
+    static const char name[] = "region_weight";
+    struct weights_report report;
+    node_weights(node, &report);
+    page_gauge(page, "weights_version", "the newest weights of regions; 0: those of the config",
+               report.pending ? report.pending->stamp.number : report.base->stamp.number, 1);
+    page_gauge(page, "weights_wait_for", "daemons that these weights wait for before they are in force everywhere",
+               report.wait_count, 1);
+    page_head(page, name, "gauge", "the weight of the region that is in force here");
+    for (uint32_t i = 0; i < report.region_count; i++) {
+        page_begin(page);
+        page_name(page, name);
+        page_label(page, 0, "region", bytes_of(report.row[i].region));
+        page_value(page, 1, report.row[i].in_force_billionths, BILLION);
+        (void)page_end(page);
+    }
+}
+
 void metrics_put_cluster(struct metrics_page *page, const struct node *node, uint64_t now_ns)
 {
     struct node_status status;
@@ -162,6 +181,7 @@ void metrics_put_cluster(struct metrics_page *page, const struct node *node, uin
                BILLION);
     page_gauge(page, "peers", "members with a share or waiting for one; with this daemon", status.peers, 1);
     page_gauge(page, "reachable_peers", "those members that are not silent", status.reachable_peers, 1);
+    put_weights(page, node);
     put_own_clock(page, peers, count);
     put_peers(page, peers, count);
     put_offsets(page, peers, count);

@@ -15,6 +15,7 @@ static const char *reason_of(unsigned status)
     } reasons[] = {
         {200, "OK"},
         {201, "Created"},
+        {202, "Accepted"},
         {304, "Not Modified"},
         {400, "Bad Request"},
         {401, "Unauthorized"},

@@ -106,6 +106,8 @@ subtest 'answers' => sub {
     ask('GET', '/v1/explain?user=eve&ip=10.0.0.1&service_id=shop&endpoint=/v1/a');
     ask('GET', '/v1/explain');
     ask('GET', '/v1/nodes');
+    ask('GET', '/v1/weights');
+    ask('POST', '/v1/weights', {weights => $_}) for {mars => 0.1}, {$daemon->{name} => 1};
     ok(Headgate::wait_until(20, sub { @{Http::connect($daemon)->get('/v1/hot')->{json}{rules}} > 0 }), 'keys are hot');
     ask('GET', '/v1/hot');
     ask('DELETE', "$path?dry_run=true");

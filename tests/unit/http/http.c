@@ -420,6 +420,8 @@ static void test_users(void)
         {"GET /v1/explain?user=a&service_id=shop", 1 + 2 + 16},
         {"GET /v1/explain?user=a&service_id=other", 1 + 2},
         {"GET /v1/nodes", 2},
+        {"GET /v1/weights", 2},
+        {"POST /v1/weights", 8},
         {"GET /v1/rules", 2 + 4},
         {"HEAD /v1/rules", 2 + 4},
         {"POST /v1/rules", 4},
