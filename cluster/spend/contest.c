@@ -14,15 +14,19 @@
 
 enum {
     PROBES = 8,
-    COSTS_KEPT = 4,  /* the credit that is kept is a part of two seconds, and so many requests */
-    SHORT_PART = 2,  /* of the credit that is kept: with so much left this node is short of its part */
-    PART_PART = 64,  /* of a part: left for those who were short */
-    KEPT_PART = 2,   /* of the capacity: no more is left for others */
+    COSTS_KEPT = 4, /* the credit that is kept is a part of two seconds, and so many requests */
+    SHORT_PART = 2, /* of the credit that is kept: with so much left this node is short of its part */
+    PART_PART = 64, /* of a part: left for those who were short */
+    KEPT_PART = 2,  /* of the capacity: no more is left for others */
+    UNSEEN_PART = 4,
     SHORT_TIMES = 2, /* while others are short, a token counts so often: their tokens are there the sooner */
     MORE_PART = 4,
     MORE_MOST_PART = 8, /* of the capacity: so much more is kept at most, or twice as much */
     BEGINS_PART = 4,    /* of the credit that is kept, what a key begins with */
     KEPT_WORDS = 4,     /* while tokens are kept, so many words are said */
+    EASED_PART = 4,     /* by this part of it a word asks for less than the one before, at most */
+    EASED_TOKENS = 256, /* see eased_tokens */
+    EASED_LEAST = 2,    /* tokens: less is not asked for */
     SAID_ANSWERS = 2,   /* how long a word counts */
     TOKENS_WATCHED = 4, /* a key is watched for the time in which its part refills so much */
 };
@@ -214,9 +218,11 @@ uint64_t contest_holds_ns(struct node *node, const struct charge *charge, const 
     if (contest && (now_ns < contest->short_until_ns || now_ns < contest->kept_until_ns)) {
         add_credit(node, contest, now_ns);
         const int64_t missing = cost_units(node, charge->limit, charge->cost) - contest->credit_units;
-        const bool leaves_enough = now_ns >= contest->short_until_ns &&
-                                   bucket_allows(bucket, limit, &node->by_limit.budget[charge->limit], charge->cost,
-                                                 number_sum(charge->floor_tokens, contest->kept_tokens));
+        /* what others spend at the same time is not known here, so a little more is left */
+        const uint64_t kept = contest->kept_tokens + contest->kept_tokens / UNSEEN_PART;
+        /* not bucket_allows with that floor: far peers would bound by it what may be on its way */
+        const uint64_t left = bucket_remaining(bucket, limit, number_sum(charge->floor_tokens, kept));
+        const bool leaves_enough = now_ns >= contest->short_until_ns && left >= charge->cost;
         if (missing > 0 && !leaves_enough) {
             const uint64_t tokens = (uint64_t)(missing / limit->units_per_token) + 1;
             wait_ns = part_ns(node, charge->limit, tokens) + 1;
@@ -272,16 +278,29 @@ static uint64_t kept_ns(const struct limit *limit)
 }
 
 /*
- * True if this node was short, its requests go on, and others take what they can: much less is left than a full key
- * has. `level`: what is to be kept.
+ * True if others take what they can: much less is left than a full key has. Where much is left, it is late
+ * acknowledgements that this node lacks, and nobody who holds back helps it. `level`: what is to be kept.
  */
-static bool needs_kept(const struct node *node, const struct contest *contest, uint64_t level)
+static bool is_contended(const struct node *node, const struct contest *contest, uint64_t level)
 {
     const struct limit *limit = &node->limits.limit[contest->limit];
     const struct entry *entry = table_find(node->table, contest->id);
     const uint64_t contended = level + (limit->capacity - level) / 2;
-    return voucher_since_ns(contest->seen_ns, node->now_ns) < kept_ns(limit) && entry &&
-           entry->bucket.settled < (int64_t)contended * limit->units_per_token;
+    return entry && entry->bucket.settled < (int64_t)contended * limit->units_per_token;
+}
+
+/*
+ * What peers keep costs whatever they might have spent of it, and nobody knows whether it is still needed. So a word asks
+ * for less than the one before: by a part for each token that this node's part of the refill brought meanwhile. Once
+ * too little is kept this node is short, and asks for all of it.
+ */
+static uint64_t eased_tokens(const struct node *node, const struct contest *contest, uint64_t said_ns)
+{
+    const int64_t token = node->limits.limit[contest->limit].units_per_token;
+    const uint64_t said = contest->said_tokens,
+                   tokens = (uint64_t)(part_units(node, contest->limit, said_ns) / token);
+    const uint64_t less = (uint64_t)((wide)said * number_least(tokens, EASED_TOKENS / EASED_PART) / EASED_TOKENS);
+    return said - less < EASED_LEAST ? 0 : said - less;
 }
 
 /* 0: there is nothing to be said of the key now. */
@@ -295,8 +314,11 @@ static uint64_t word_level(const struct node *node, const struct contest *contes
         return 0;
     if (!*is_short && said_ns < kept_ns(limit) / KEPT_WORDS)
         return 0;
-    const uint64_t level = level_needed(node, contest);
-    return *is_short || needs_kept(node, contest, level) ? level : 0;
+    const uint64_t level = level_needed(node, contest), eased = eased_tokens(node, contest, said_ns);
+    const bool goes_on = *is_short || voucher_since_ns(contest->seen_ns, node->now_ns) < kept_ns(limit);
+    if (!goes_on || !is_contended(node, contest, level))
+        return 0;
+    return *is_short ? level : number_least(level, eased);
 }
 
 /*
@@ -314,6 +336,7 @@ static void note_said(const struct node *node, struct contest *contest, uint64_t
     else if (!is_short)
         contest->more_tokens -= contest->more_tokens / MORE_PART;
     contest->said_ns = node->now_ns;
+    contest->said_tokens = level;
     if (is_short)
         contest->said_short_ns = node->now_ns;
 }
@@ -353,6 +376,8 @@ void contest_hear(struct node *node, const struct ask_record *ask, uint16_t inde
     const uint64_t tokens = number_least(ask->tokens, limit->capacity / KEPT_PART);
     if (node->now_ns >= contest->kept_until_ns || tokens > contest->kept_tokens)
         contest->kept_tokens = tokens;
+    else /* of several who are short, one may need less than another */
+        contest->kept_tokens -= (contest->kept_tokens - tokens) / 2;
     if (ask->parts == 0)
         contest->short_until_ns = node->now_ns + SAID_ANSWERS * voucher_answer_ns(node) + node->options.interval_ns;
     contest->kept_until_ns = node->now_ns + kept_ns(limit);

@@ -66,6 +66,23 @@ static void words_end(void)
     OK(rights_take(0, "word", &terms, 60) == 60, "and she takes 60");
 }
 
+/* A peer was short, and half of the key is kept for it: of the rest ann takes all, wherever her peers are. */
+static void what_is_beyond_goes_to_anybody(void)
+{
+    struct node *node = world.host[0].node;
+    struct charge charge = charge_at(0, "kept", &terms, 1);
+    const struct ask_record word = {.id = charge.id,
+                                    .terms = terms,
+                                    .tokens = 50,
+                                    .parts = 1,
+                                    .among = SHARE_ONE / 10 * 9};
+    unsigned taken = 0;
+    contest_hear(node, &word, charge.limit);
+    while (rights_take_at_once(0, "kept", &terms, 1).allowed)
+        taken++;
+    OK(taken >= 36 && taken <= 50, "of a full key of which 50 are kept ann takes %u at once", taken);
+}
+
 int main(void)
 {
     static const uint64_t weight[] = {SHARE_ONE / 10 * 7, SHARE_ONE / 10 * 2, SHARE_ONE / 10};
@@ -79,6 +96,7 @@ int main(void)
     each_gets_its_part();
     what_is_left_is_shared();
     words_end();
+    what_is_beyond_goes_to_anybody();
     world_close();
     return tap_done();
 }
