@@ -14,11 +14,11 @@
 
 enum {
     PROBES = 8,
-    COSTS_KEPT = 4, /* the credit that is kept is a part of two seconds, and so many requests */
-    SHORT_PART = 2, /* of the credit that is kept: with so much left this node is short of its part */
-    PART_PART = 64, /* of a part: left for those who were short */
-    KEPT_PART = 2,  /* of the capacity: no more is left for others */
-    UNSEEN_PART = 4,
+    COSTS_KEPT = 4,  /* the credit that is kept is a part of two seconds, and so many requests */
+    SHORT_PART = 2,  /* of the credit that is kept: with so much left this node is short of its part */
+    PART_PART = 64,  /* of a part: left for those who were short */
+    KEPT_PART = 2,   /* of the capacity: no more is left for others */
+    UNSEEN_PART = 4, /* of what is kept: what others may be spending is left as well */
     SHORT_TIMES = 2, /* while others are short, a token counts so often: their tokens are there the sooner */
     MORE_PART = 4,
     MORE_MOST_PART = 8, /* of the capacity: so much more is kept at most, or twice as much */
@@ -290,9 +290,9 @@ static bool is_contended(const struct node *node, const struct contest *contest,
 }
 
 /*
- * What peers keep costs whatever they might have spent of it, and nobody knows whether it is still needed. So a word asks
- * for less than the one before: by a part for each token that this node's part of the refill brought meanwhile. Once
- * too little is kept this node is short, and asks for all of it.
+ * What peers keep costs whatever they might have spent of it, and nobody knows whether it is still needed. So a word
+ * asks for less than the one before: by a part for each token that this node's part of the refill brought meanwhile.
+ * Once too little is kept this node is short, and asks for all of it.
  */
 static uint64_t eased_tokens(const struct node *node, const struct contest *contest, uint64_t said_ns)
 {
