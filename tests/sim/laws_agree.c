@@ -111,10 +111,14 @@ static uint64_t retelling_ns(const struct sim *sim)
     return sim->plan.step_keys > 0 ? keys / sim->plan.step_keys * sim->plan.interval_ns : 0;
 }
 
-/* Where logs are small, each of two may have by snapshots what the other lacks of somebody who is gone. */
+/*
+ * Each of two may have by snapshots what the other lacks of somebody who is gone: where logs are small, or where nodes
+ * crash while others take their tables.
+ */
 static uint64_t refused_ns(const struct sim *sim)
 {
-    return sim->plan.log_keys_max < SMALL_LOG_KEYS ? REFUSED_INTERVALS_MAX * sim->plan.interval_ns : 0;
+    bool may_be = sim->plan.log_keys_max < SMALL_LOG_KEYS || (sim->plan.faults & 1u << FAULT_CRASH) != 0;
+    return may_be ? REFUSED_INTERVALS_MAX * sim->plan.interval_ns : 0;
 }
 
 /* What was spent while news was late may wait for as long before it is told. */
