@@ -283,8 +283,8 @@ enum reserve_status node_commit(struct node *node, struct reservation_id id, uin
 struct used_cost {
     uint32_t counts; /* as in struct charge */
     uint64_t tokens;
-    uint64_t
-        charged; /* out: the least that was charged to any of these keys without a lease; `tokens` if there is none */
+    /* out: the least that was charged to any of these keys without a lease; `tokens` if there is none */
+    uint64_t charged;
 };
 /* The same for several costs, 0 of them or more. A charge of which none of them is keeps what was reserved. */
 enum reserve_status node_commit_costs(struct node *node, struct reservation_id id, struct used_cost *costs,

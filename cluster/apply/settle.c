@@ -263,7 +263,8 @@ void settle_acknowledged(struct node *node)
             everywhere = member->acknowledged;
     }
     node->log.everywhere = everywhere;
+    /* without its right, nothing settles without the word of who is gone; nor where others' spends wait */
     if (!node->takeover.settles || !charged)
-        return; /* without its right, nothing settles without the word of who is gone */
+        return;
     settle_up_to(node, &node->origin[node->my_slot], everywhere, false);
 }

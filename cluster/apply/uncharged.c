@@ -6,6 +6,7 @@
  */
 #include "cluster/apply/uncharged.h"
 
+#include "cluster/apply/apply.h"
 #include "cluster/log/aside.h"
 #include "cluster/log/tell.h"
 #include "cluster/spend/counters.h"
@@ -13,9 +14,7 @@
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/origin.h"
-#include "cluster/state/peaks.h"
 #include "cluster/state/step.h"
-#include "limit/bucket_units.h"
 #include "limit/kind.h"
 
 #include <stdlib.h>
@@ -67,11 +66,8 @@ static void charge(struct node *node, const struct uncharged_key *key)
     outbox_urge(node, entry);
     const struct limit *limit = &node->limits.limit[entry->limit];
     const struct budget *budget = &node->by_limit.budget[entry->limit];
-    struct bucket before = entry->bucket;
-    if (kind_refills(limit->kind)) {
-        bucket_refill(&before, limit, budget, node->now_ns);
-        peaks_note(&node->peaks, entry->id, &before, limit, node->now_ns);
-    }
+    note_peak(node, entry);
+    const struct bucket before = entry->bucket;
     bucket_apply(&entry->bucket, limit, budget, key->tokens, 0, node->now_ns, 0);
     if (key->epoch == aside_epoch(node))
         aside_raise(node, entry, &before);
@@ -102,9 +98,7 @@ static uint64_t members_hash(const struct node *node)
         const struct member *member = &node->member[i];
         uint64_t bits =
             (uint64_t)member->state * 4 + (member_needed(member) ? 2 : 0) + (member->share_freed ? 1 : 0);
-        hash = (hash ^ member->incarnation) * UINT64_C(0x9e3779b97f4a7c15);
-        hash = (hash ^ bits) * UINT64_C(0x9e3779b97f4a7c15);
-        hash ^= hash >> 29;
+        hash = member_hash(hash, member, bits);
     }
     return hash;
 }

@@ -4,8 +4,9 @@
  * The one idea: while some member is silent, no own spend settles, so what refill makes good must not go to the
  * spends of those who are still heard. A charge waits until all are heard again; meanwhile the key is spent from as if
  * this node were cut off from everybody. So regions that are left have their joint share of a limit. A digest that
- * names such spends says so, and nothing settles by it. docs/accounting.md, "When a region is gone", has the argument.
- * At most UNCHARGED_KEYS_MAX keys wait: then all are charged, and others may wait.
+ * names such spends says so, and nothing settles by it. docs/accounting.md, "Partitions and intervals", has the
+ * argument. At most UNCHARGED_KEYS_MAX keys wait, and at most half of a step's keys: what is heard of further ones is
+ * charged.
  */
 #ifndef HEADGATE_CLUSTER_APPLY_UNCHARGED_H
 #define HEADGATE_CLUSTER_APPLY_UNCHARGED_H
@@ -20,8 +21,10 @@ struct node;
 
 enum { UNCHARGED_KEYS_MAX = 1024 };
 
-/* Decides whether charges may wait from now on, and charges all if not. Each step must call this before shares are
- * computed. */
+/*
+ * Decides whether charges may wait from now on, and charges all if not. Each step must call this before shares are
+ * computed.
+ */
 void uncharged_refresh(struct node *node);
 /* True if this node's digest names spends that it has not charged. */
 bool uncharged_are_some(const struct node *node);

@@ -53,9 +53,7 @@ static uint64_t members_hash(const struct node *node)
     uint64_t hash = node->member_end;
     for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
-        hash = (hash ^ member->incarnation) * UINT64_C(0x9e3779b97f4a7c15);
-        hash = (hash ^ (uint64_t)(member->used && !member->share_freed)) * UINT64_C(0x9e3779b97f4a7c15);
-        hash ^= hash >> 29;
+        hash = member_hash(hash, member, member->used && !member->share_freed);
     }
     return hash;
 }
@@ -210,6 +208,13 @@ static void begin_key(struct node *node, struct aside_key *key, const struct ent
         owe(aside, limit, key, 0, limit->capacity_units - settled, node->now_ns);
 }
 
+/* The debts of the entry under its present limit; NULL: none are noted. */
+static const struct aside_key *debts_of(const struct aside *aside, const struct entry *entry)
+{
+    const struct aside_key *key = slot_of(aside, entry->id);
+    return key->epoch == aside->epoch && key->limit == entry->limit ? key : NULL;
+}
+
 /* NULL: no place is free. `settled`: the level of the key before it is charged. */
 static struct aside_key *obtain(struct node *node, const struct entry *entry, int64_t settled)
 {
@@ -299,8 +304,8 @@ void aside_raise(struct node *node, struct entry *entry, const struct bucket *be
     const struct limit *limit = &node->limits.limit[entry->limit];
     if (!is_on(node) || !kind_refills(limit->kind))
         return;
-    const struct aside_key *key = slot_of(&node->aside, entry->id);
-    if (key->epoch == node->aside.epoch && key->limit == entry->limit)
+    const struct aside_key *key = debts_of(&node->aside, entry);
+    if (key)
         raise_to_least(node, entry, key, settled_now(node, limit, *before));
 }
 
@@ -324,8 +329,8 @@ int64_t aside_lowers(const struct node *node, const struct entry *entry, const s
     const struct limit *limit = &node->limits.limit[entry->limit];
     if (!aside->on || aside->converted_ns != node->converted_ns || aside->swept_ns != node->by_limit.swept_ns)
         return INT64_MAX;
-    const struct aside_key *found = slot_of(aside, entry->id);
-    if (found->epoch != aside->epoch || found->limit != entry->limit)
+    const struct aside_key *found = debts_of(aside, entry);
+    if (!found)
         return INT64_MAX;
     struct aside_key key = *found;
     for (uint32_t i = 0; i < count; i++)

@@ -240,8 +240,8 @@ void contest_note_taken(struct node *node, const struct charge *charge, int64_t 
         add_credit(node, contest, now_ns);
         if (contest->short_ns > 0 && cost > 0)
             note_seen(node, contest, now_ns);
-        for (int times = now_ns < contest->short_until_ns ? SHORT_TIMES : 1; times > 0; times--)
-            contest->credit_units -= cost * node->limits.limit[charge->limit].units_per_token;
+        const int64_t times = now_ns < contest->short_until_ns ? SHORT_TIMES : 1;
+        contest->credit_units -= times * cost * node->limits.limit[charge->limit].units_per_token;
         contest->credit_units = contest->credit_units > 0 ? contest->credit_units : 0;
     }
     vouchers_unlock(node);

@@ -6,6 +6,14 @@
 
 #include "cluster/state/node_state.h"
 
+uint64_t member_hash(uint64_t hash, const struct member *member, uint64_t bits)
+{
+    static const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
+    hash = (hash ^ member->incarnation) * odd;
+    hash = (hash ^ bits) * odd;
+    return hash ^ hash >> 29;
+}
+
 int member_find(const struct node *node, struct bytes name)
 {
     for (uint32_t i = 0; i < node->member_end; i++)

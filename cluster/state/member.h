@@ -83,6 +83,8 @@ struct member {
 };
 
 int member_find(const struct node *node, struct bytes name);
+/* The hash with the member's incarnation and these bits in it: to see whether members have changed. */
+uint64_t member_hash(uint64_t hash, const struct member *member, uint64_t bits);
 /* True for a member that has not left and is not this node: its acknowledgement is needed. */
 bool member_needed(const struct member *member);
 bool member_hears(const struct node *node, const struct member *listener, uint32_t speaker);

@@ -8,6 +8,9 @@
  *
  * Clocks differ by 1% at most. They do not stand still, nor jump: a machine that stands still, all its clocks with it,
  * keeps its right for as long (docs/notebook/takeover.md).
+ *
+ * lonely_draw draws worlds with the same cuts in which no right ends: members are waited for, and charges wait
+ * (cluster/apply/uncharged.h).
  */
 #include "tests/sim/sim.h"
 
