@@ -19,6 +19,11 @@
 struct node;
 
 #define WEIGHT_ONE_BILLIONTHS UINT64_C(1000000000)
+/* As people read and write it: the whole is 1. */
+static inline double weight_number(uint64_t billionths)
+{
+    return (double)billionths / (double)WEIGHT_ONE_BILLIONTHS;
+}
 /* The largest number of a version: a larger one can always be made. */
 #define WEIGHTS_NUMBER_MAX (UINT64_MAX / 2)
 

@@ -31,6 +31,11 @@ static bool is_newer(const struct weights_version *version, const struct weights
     return weights_compare(&version->stamp, &than->stamp) > 0;
 }
 
+uint64_t weights_billionths(uint64_t share)
+{
+    return (share * WEIGHT_ONE_BILLIONTHS + SHARE_ONE - 1) >> 32;
+}
+
 uint64_t weights_of_region(const struct weights_version *version, const char *region)
 {
     for (uint32_t i = 0; i < version->count; i++)

@@ -48,6 +48,11 @@ const struct weights_version *weights_newest(const struct node *node);
 bool weights_wait_for(const struct node *node, const struct member *member);
 /* True: its newest message says that it keeps weights. */
 bool weights_are_kept_by(const struct member *member);
+/*
+ * A weight of so many parts of SHARE_ONE, rounded up, as a config's weight is rounded down: so the weight of a config
+ * is what its text says.
+ */
+uint64_t weights_billionths(uint64_t share);
 /* -1, 0, 1: older, the same, newer. */
 int weights_compare(const struct weights_stamp *a, const struct weights_stamp *b);
 uint64_t weights_of_region(const struct weights_version *version, const char *region);

@@ -28,12 +28,6 @@ const char *weights_wait_advice(enum weights_wait wait)
     return advice[wait];
 }
 
-/* Rounded up, as a config's weight is rounded down: so that the weight of a config is what its text says. */
-static uint64_t billionths_of(uint64_t share)
-{
-    return (share * WEIGHT_ONE_BILLIONTHS + SHARE_ONE - 1) >> 32;
-}
-
 static void report_rows(const struct node *node, struct weights_report *report)
 {
     const struct weights_known *known = &node->weights.known;
@@ -42,9 +36,9 @@ static void report_rows(const struct node *node, struct weights_report *report)
         struct weights_row *row = &report->row[i];
         const struct region_weight *config = &node->options.regions[i];
         row->region = config->region;
-        row->in_force_billionths = billionths_of(node->weights.in_force[i]);
+        row->in_force_billionths = weights_billionths(node->weights.in_force[i]);
         row->base_billionths = known->base.stamp.number > 0 ? weights_of_region(&known->base, config->region)
-                                                            : billionths_of(config->weight);
+                                                            : weights_billionths(config->weight);
         row->pending_billionths =
             report->pending ? weights_of_region(report->pending, config->region) : row->base_billionths;
         row->demand_tokens_per_s = 0;

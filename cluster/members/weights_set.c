@@ -66,16 +66,10 @@ static int row_of(const struct node *node, const char *region)
     return -1;
 }
 
-/* The weight in billionths that a config's weight was made of. */
-static uint64_t config_billionths(const struct region_weight *config)
-{
-    return ((config->weight * WEIGHT_ONE_BILLIONTHS + SHARE_ONE - 1) >> 32);
-}
-
 static uint64_t weight_before(const struct node *node, uint32_t row)
 {
     const struct weights_version *newest = weights_newest(node);
-    return newest->stamp.number == 0 ? config_billionths(&node->options.regions[row])
+    return newest->stamp.number == 0 ? weights_billionths(node->options.regions[row].weight)
                                      : weights_of_region(newest, node->options.regions[row].region);
 }
 

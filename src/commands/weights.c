@@ -9,11 +9,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-static double weight_of(uint64_t billionths)
-{
-    return (double)billionths / (double)WEIGHT_ONE_BILLIONTHS;
-}
-
 static void answer_number(struct answer *answer, const char *name, uint64_t number)
 {
     answer_text(answer, name);
@@ -23,7 +18,7 @@ static void answer_number(struct answer *answer, const char *name, uint64_t numb
 static void answer_weight(struct answer *answer, const char *name, uint64_t billionths)
 {
     answer_text(answer, name);
-    answer_double(answer, weight_of(billionths));
+    answer_double(answer, weight_number(billionths));
 }
 
 static void answer_word(struct answer *answer, const char *name, const char *word)
@@ -164,7 +159,7 @@ void call_print_weights(struct call *call)
     output_print(output, "weights_in_force:");
     for (uint32_t i = 0; i < report.region_count; i++)
         output_print(output, "%s%s=%.9g", i > 0 ? "," : "", report.row[i].region,
-                     weight_of(report.row[i].in_force_billionths));
+                     weight_number(report.row[i].in_force_billionths));
     output_print(output, "\r\nweights_pending:%" PRIu64 "\r\nweights_wait_for:", pending);
     for (uint32_t i = 0; i < report.wait_count; i++)
         output_print(output, "%s%s=%s", i > 0 ? "," : "", report.wait[i].name,

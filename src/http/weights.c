@@ -6,11 +6,6 @@
 
 #include <math.h>
 
-static double weight_of(uint64_t billionths)
-{
-    return (double)billionths / (double)WEIGHT_ONE_BILLIONTHS;
-}
-
 static void put_word(struct output *output, const char *before, const char *word)
 {
     put_text(output, before);
@@ -20,7 +15,7 @@ static void put_word(struct output *output, const char *before, const char *word
 static void put_weight(struct output *output, const char *before, uint64_t billionths)
 {
     put_text(output, before);
-    put_real(output, weight_of(billionths), 9);
+    put_real(output, weight_number(billionths), 9);
 }
 
 static void answer_all(struct http_call *call)
