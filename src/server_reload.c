@@ -73,17 +73,19 @@ static void take_peers_tls(struct server *server, struct transport_tls *next, st
 static void hand_over(struct server *server)
 {
     const struct settings *settings = server->settings;
-    const struct worker_changes changes = {
+    struct worker_changes changes = {
         .log_level = settings->log_level,
         .limits = {.connections_max = settings->max_connections,
                    .request_timeout_ms = settings->request_timeout_ns / MILLISECOND_NS,
                    .stranger_timeout_ms =
                        settings_have_passwords(settings) ? settings->auth_timeout_ns / MILLISECOND_NS : 0,
                    .idle_timeout_ms = settings->idle_timeout_ns / MILLISECOND_NS},
+        .central = settings->central,
     };
     server->log.level = settings->log_level;
     worker_change(&server->worker, &changes);
     worker_threads_change(&server->worker_threads, &changes);
+    sodium_memzero(&changes, sizeof changes);
 }
 
 static void take(struct server *server, const struct settings *next)

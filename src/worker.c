@@ -7,8 +7,6 @@
 
 #include "commands/hot.h"
 #include "commands/patient.h"
-#include "edge/central/central_tls.h"
-#include "edge/library/client_tls.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -157,6 +155,7 @@ bool worker_init(struct worker *worker, const struct worker_owner *owner, struct
     (void)uv_timer_init(&worker->loop, &worker->watches);
     worker->watches.data = worker;
     uv_unref((uv_handle_t *)&worker->watches);
+    worker_central_init(&worker->central, &worker->loop);
     return true;
 }
 
@@ -184,11 +183,12 @@ void worker_close(struct worker *worker)
     uv_close((uv_handle_t *)&worker->resumes, NULL);
     uv_close((uv_handle_t *)&worker->feeds, NULL);
     uv_close((uv_handle_t *)&worker->watches, NULL);
+    worker_central_close(&worker->central);
     loop_clock_close(&worker->clock);
     (void)uv_run(&worker->loop, UV_RUN_DEFAULT);
     int busy = uv_loop_close(&worker->loop);
     assert(busy == 0);
-    central_link_destroy(&worker->central);
+    worker_central_destroy(&worker->central);
     http_destroy(&worker->http);
     grpc_destroy(&worker->grpc);
     commands_close(&worker->commands);
@@ -273,29 +273,11 @@ static void on_central(void *context)
 
 bool worker_connect(struct worker *worker, const struct central_settings *settings, bool tells, struct error *error)
 {
-    struct client_tls *tls = settings->tls ? central_tls_create(settings) : NULL;
-    if (settings->tls && tls == NULL)
-        return error_set(error, EX_OSERR, "not enough memory for TLS to the central store");
-    const struct central_link_options options = {.name =
-                                                     settings->sentinels[0] ? settings->master : settings->address,
-                                                 .sentinels = settings->sentinels,
-                                                 .master = settings->master,
-                                                 .address = settings->address,
-                                                 .user = settings->user,
-                                                 .password = settings->secret,
-                                                 .prefix = settings->prefix,
-                                                 .timeout_ns = settings->timeout_ns,
-                                                 .tls = tls,
-                                                 .log = tells ? &worker->log : NULL,
-                                                 .news = on_central,
-                                                 .context = worker};
-    worker->central = central_link_create(&worker->loop, &options);
-    if (worker->central == NULL) {
-        client_tls_destroy(&tls);
-        return error_set(error, EX_OSERR, "not enough memory for the connection to the central store");
-    }
-    worker->commands.central = central_link_central(worker->central);
-    return true;
+    worker->central.commands = &worker->commands;
+    worker->central.log = &worker->log;
+    worker->central.news = on_central;
+    worker->central.context = worker;
+    return worker_central_connect(&worker->central, settings, tells, error);
 }
 
 void worker_change(struct worker *worker, const struct worker_changes *changes)
@@ -303,6 +285,8 @@ void worker_change(struct worker *worker, const struct worker_changes *changes)
     worker->log.level = changes->log_level;
     if (worker->has_listener)
         listener_change(&worker->listener, &changes->limits);
+    if (worker->has_listener && worker->central.now != NULL)
+        worker_central_change(&worker->central, &changes->central);
 }
 
 static void nothing(void *context)
@@ -318,6 +302,5 @@ void worker_close_listener(struct worker *worker)
     if (worker->has_listener)
         listener_close(&worker->listener, nothing, NULL);
     worker->has_listener = false;
-    if (worker->central != NULL)
-        central_link_close(worker->central);
+    worker_central_stop(&worker->central);
 }

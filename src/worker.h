@@ -11,15 +11,14 @@
 
 #include "base/gate.h"
 #include "commands/commands.h"
-#include "edge/central/central_link.h"
 #include "edge/clients/listener.h"
 #include "edge/process/clock.h"
 #include "edge/process/log.h"
-#include "edge/settings/central_settings.h"
 #include "edge/settings/http_settings.h"
 #include "grpc/grpc.h"
 #include "http/http.h"
 #include "refused_log.h"
+#include "worker_central.h"
 
 #include <stdatomic.h>
 
@@ -66,10 +65,10 @@ struct worker {
     struct refused_log refused_log;
     struct listener listener;
     struct commands commands;
-    struct http *http;            /* NULL: HTTP is not served */
-    struct grpc *grpc;            /* NULL: gRPC is not served */
-    struct hot *hot;              /* what this thread notes for HOT */
-    struct central_link *central; /* NULL: there is no central store */
+    struct http *http; /* NULL: HTTP is not served */
+    struct grpc *grpc; /* NULL: gRPC is not served */
+    struct hot *hot;   /* what this thread notes for HOT */
+    struct worker_central central;
 };
 
 /*
@@ -107,8 +106,8 @@ bool worker_watch(struct worker *worker, bool names, uint64_t seed, struct error
  */
 void worker_set_commands(struct worker *worker, const struct commands *like, const struct log *log);
 /*
- * Begins to connect to the central store; after worker_set_commands. The settings must outlive the worker. `tells`:
- * the log says when the store is up or down.
+ * Begins to connect to the central store; after worker_set_commands. `tells`: the log says when the store is up or
+ * down.
  */
 bool worker_connect(struct worker *worker, const struct central_settings *settings, bool tells,
                     struct error *error);
@@ -116,6 +115,7 @@ bool worker_connect(struct worker *worker, const struct central_settings *settin
 struct worker_changes {
     enum log_level log_level;
     struct listener_limits limits;
+    struct central_settings central; /* if there is a central store */
 };
 /* In the worker's own thread. */
 void worker_change(struct worker *worker, const struct worker_changes *changes);

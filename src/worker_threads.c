@@ -6,6 +6,7 @@
 #include "worker_threads.h"
 
 #include <assert.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <sysexits.h>
 
@@ -55,9 +56,10 @@ static void on_told_to_change(uv_async_t *handle)
 {
     struct worker_thread *worker_thread = handle->data;
     uv_mutex_lock(&worker_thread->worker_threads->mutex);
-    const struct worker_changes changes = worker_thread->worker_threads->changes;
+    struct worker_changes changes = worker_thread->worker_threads->changes;
     uv_mutex_unlock(&worker_thread->worker_threads->mutex);
     worker_change(&worker_thread->worker, &changes);
+    sodium_memzero(&changes, sizeof changes);
 }
 
 /*
@@ -256,6 +258,7 @@ void worker_threads_close(struct worker_threads *worker_threads)
         worker_close(&worker_thread->worker);
     }
     free(worker_threads->worker_thread);
+    sodium_memzero(&worker_threads->changes, sizeof worker_threads->changes);
     uv_cond_destroy(&worker_threads->carried_out);
     uv_mutex_destroy(&worker_threads->mutex);
 }

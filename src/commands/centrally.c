@@ -202,10 +202,31 @@ static bool decide_without(struct commands *commands, const struct charge *charg
                   : finish(commands, charges, count, &parts, take, now_ns, verdicts);
 }
 
+/* ---- tickets ---- */
+
+/* Such a ticket is of the store whose turn it was when commands->central_turn was true. */
+#define TURN_TICKET ((uint32_t)1 << 29)
+
 static uint32_t ticket_of(uint32_t ticket)
 {
-    return ticket & ~CENTRALLY_TICKET;
+    return ticket & ~(CENTRALLY_TICKET | TURN_TICKET);
 }
+
+static uint32_t ticket_for(const struct commands *commands, uint32_t ticket)
+{
+    return ticket | CENTRALLY_TICKET | (commands->central_turn ? TURN_TICKET : 0);
+}
+
+/* The store that the ticket is of. */
+static struct central *store_of(const struct commands *commands, uint32_t ticket)
+{
+    struct central *store =
+        ((ticket & TURN_TICKET) != 0) == commands->central_turn ? commands->central : commands->central_before;
+    assert(store != NULL); /* it stays until nobody has a ticket of it */
+    return store;
+}
+
+/* ---- one request ---- */
 
 /* The store has answered, or will not. */
 static bool decide_answered(struct commands *commands, const struct charge *charges, uint32_t count, bool take,
@@ -213,7 +234,7 @@ static bool decide_answered(struct commands *commands, const struct charge *char
 {
     const struct central_answer *answer;
     bool allowed, used = false;
-    if (central_look(commands->central, ticket_of(*ticket), &answer) == CENTRAL_FAILED) {
+    if (central_look(store_of(commands, *ticket), ticket_of(*ticket), &answer) == CENTRAL_FAILED) {
         allowed = decide_without(commands, charges, count, take, now_ns, verdicts, &used);
         used = used && allowed;
     } else {
@@ -222,12 +243,10 @@ static bool decide_answered(struct commands *commands, const struct charge *char
                                   : refuse(commands, charges, count, parts, take, now_ns, verdicts);
         used = allowed;
     }
-    central_end(commands->central, ticket_of(*ticket), used);
+    central_end(store_of(commands, *ticket), ticket_of(*ticket), used);
     *ticket = 0;
     return allowed;
 }
-
-/* ---- one request ---- */
 
 /* True: it waits. */
 static bool ask(struct commands *commands, const struct parts *parts, enum central_way way, uint32_t *ticket,
@@ -236,7 +255,7 @@ static bool ask(struct commands *commands, const struct parts *parts, enum centr
     if (commands->central == NULL || parts->unasked)
         return false;
     const uint32_t asked = central_ask(commands->central, way, parts->asked, parts->asked_count, now_ns);
-    *ticket = asked > 0 ? asked | CENTRALLY_TICKET : 0;
+    *ticket = asked > 0 ? ticket_for(commands, asked) : 0;
     return asked > 0;
 }
 
@@ -255,7 +274,7 @@ static enum lease_outcome decide_by_lease(struct commands *commands, const struc
     case LEASE_ASK:
         break;
     case LEASE_WAIT:
-        *ticket = place | CENTRALLY_TICKET;
+        *ticket = ticket_for(commands, place);
         break;
     case LEASE_ALLOWED:
         put_central(commands->node, charges, parts, &answer, verdicts);
@@ -283,10 +302,10 @@ static enum central_state look(struct commands *commands, const struct parts *pa
     const bool is_lease = (*ticket & CENTRALLY_TICKET) != 0 && (*ticket & LEASE_TICKET) != 0;
     if (*ticket > 0 && !is_lease &&
         ((*ticket & CENTRALLY_TICKET) == 0 ||
-         !central_is_of(commands->central, ticket_of(*ticket), way, parts->asked, parts->asked_count)))
+         !central_is_of(store_of(commands, *ticket), ticket_of(*ticket), way, parts->asked, parts->asked_count)))
         patient_leave(commands, ticket); /* the rules have changed meanwhile */
     if (*ticket > 0)
-        state = central_look(commands->central, ticket_of(*ticket), &ignored);
+        state = central_look(store_of(commands, *ticket), ticket_of(*ticket), &ignored);
     if (state == CENTRAL_OVER)
         patient_leave(commands, ticket);
     return state;
@@ -327,11 +346,11 @@ bool centrally_decide(struct commands *commands, const struct charge *charges, u
 bool centrally_is_due(const struct commands *commands, uint32_t ticket)
 {
     const struct central_answer *ignored;
-    return central_look(commands->central, ticket_of(ticket), &ignored) != CENTRAL_WAITS;
+    return central_look(store_of(commands, ticket), ticket_of(ticket), &ignored) != CENTRAL_WAITS;
 }
 
 void centrally_leave(const struct commands *commands, uint32_t *ticket)
 {
-    central_end(commands->central, ticket_of(*ticket), false);
+    central_end(store_of(commands, *ticket), ticket_of(*ticket), false);
     *ticket = 0;
 }

@@ -193,8 +193,10 @@ struct commands {
     struct replays *replays;                              /* of all threads; NULL: idempotency keys are not known */
     struct transport *transport;                          /* for INFO; NULL: there is none */
     struct tls *tls;                                      /* for INFO; NULL: no port speaks TLS */
-    struct central *central;  /* what this thread asks the central store; NULL: the config has none */
-    struct observer observer; /* its `hot` is the thread's own */
+    struct central *central;        /* what this thread asks the central store; NULL: the config has none */
+    struct central *central_before; /* the store before, for requests that wait for it; NULL: there are none */
+    bool central_turn;              /* changes with the store: tickets have it */
+    struct observer observer;       /* its `hot` is the thread's own */
     /*
      * Hands an event to the node and carries out its effects, before it returns. The hook fills in
      * the times of `event`. `event` and everything that it points to are valid during the call. The

@@ -57,6 +57,8 @@ void figures_gather(const struct commands *commands, struct figures *figures)
         add_commands(&figures->commands, &members[i]->stats);
         if (members[i]->central != NULL)
             add_central(&figures->central, central_stats(members[i]->central));
+        if (members[i]->central_before != NULL)
+            add_central(&figures->central, central_stats(members[i]->central_before));
         add_observed(&figures->observed, &members[i]->observer.counts);
         for (size_t door = 0; door < DOORS; door++)
             latency_add(&figures->latency[door], &members[i]->latencies.door[door]);

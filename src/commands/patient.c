@@ -127,4 +127,6 @@ void patient_stop(struct commands *commands)
     commands->waiting.ends = true;
     if (commands->central != NULL)
         central_stop(commands->central);
+    if (commands->central_before != NULL)
+        central_stop(commands->central_before);
 }

@@ -162,6 +162,37 @@ void central_stop(struct central *central)
     }
 }
 
+/* ---- one store after the other ---- */
+
+void central_retire(struct central *central)
+{
+    central->retired = true;
+    central->up = false;
+    metric_set(&central->stats.connections, 0);
+    metric_set(&central->stats.changing, 0);
+    central_sweep(central, UINT64_MAX);
+}
+
+bool central_is_idle(const struct central *central)
+{
+    bool idle = metric_get(&central->stats.waiting) == 0;
+    for (uint32_t at = 1; at <= central->slots_end && idle; at++)
+        idle = !central->slot[at].in_flight;
+    return idle;
+}
+
+void central_inherit(struct central *central, const struct central *before)
+{
+#define X(name, help) metric_add(&central->stats.name, metric_get(&before->stats.name));
+    CENTRAL_STATS(X)
+#undef X
+}
+
+void central_note_changing(struct central *central, bool changing)
+{
+    metric_set(&central->stats.changing, changing);
+}
+
 const struct central_stats *central_stats(const struct central *central)
 {
     return &central->stats;

@@ -36,7 +36,9 @@ enum {
     X(crowded, "requests that could not ask, since too many others were on their way")                             \
     X(returned, "grants given back: the client had gone, another rule refused, or the answer was late")            \
     X(lost, "grants that could not be given back: their tokens stay used")                                         \
-    X(opened, "times that the store was taken for down")
+    X(opened, "times that the store was taken for down")                                                           \
+    X(changing,                                                                                                    \
+      "threads that go on with the store before, since the one of the config read again does not answer (now)")
 
 struct central_stats {
 #define X(name, help) uint64_t name;
@@ -105,6 +107,14 @@ void central_end(struct central *central, uint32_t ticket, bool used);
 bool central_is_up(const struct central *central);
 /* From now on nothing is asked, and all that waits has failed. */
 void central_stop(struct central *central);
+/* Another store is asked from now on: what is on its way here is still answered, and what is in hand is given back. */
+void central_retire(struct central *central);
+/* True: nobody has a ticket, and the store has answered everything. */
+bool central_is_idle(const struct central *central);
+/* Counts what `before` has counted as well. */
+void central_inherit(struct central *central, const struct central *before);
+/* Another store is to be asked, which does not answer yet. */
+void central_note_changing(struct central *central, bool changing);
 const struct central_stats *central_stats(const struct central *central);
 /* Why the last call or connection failed; "": none has. */
 const char *central_error(const struct central *central);

@@ -12,7 +12,7 @@
 
 static void set_up(struct central *central, bool up)
 {
-    if (central->up == up)
+    if (central->up == up || central->retired)
         return;
     central->up = up;
     central->failures = 0;

@@ -34,6 +34,7 @@ struct central_link {
     char found[NI_MAXHOST + NI_MAXSERV]; /* "host:port" of the store, as a sentinel says; "": none has said it */
     redisAsyncContext *redis;
     uint64_t begun_ns; /* of the connection, or of resolving */
+    uint32_t open_handles;
     bool resolving, greeted, closing;
     bool refuses; /* some call was answered with an error since the store was up */
     bool told_up;
@@ -415,6 +416,7 @@ struct central_link *central_link_create(uv_loop_t *loop, const struct central_l
     (void)uv_timer_init(loop, &link->health);
     (void)uv_timer_init(loop, &link->deadline);
     link->health.data = link->deadline.data = link;
+    link->open_handles = 2;
     central_set_error(link->central, "it has not answered yet");
     (void)uv_timer_start(&link->health, on_health, CENTRAL_HEALTH_MS, CENTRAL_HEALTH_MS);
     begin(link);
@@ -426,6 +428,18 @@ struct central *central_link_central(const struct central_link *link)
     return link->central;
 }
 
+void central_link_tell(struct central_link *link, struct log *log)
+{
+    link->options.log = log;
+    report(link);
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    struct central_link *link = handle->data;
+    link->open_handles--;
+}
+
 void central_link_close(struct central_link *link)
 {
     if (link->closing)
@@ -435,15 +449,20 @@ void central_link_close(struct central_link *link)
     drop(link);
     if (link->resolving)
         (void)uv_cancel((uv_req_t *)&link->resolve);
-    uv_close((uv_handle_t *)&link->health, NULL);
-    uv_close((uv_handle_t *)&link->deadline, NULL);
+    uv_close((uv_handle_t *)&link->health, on_handle_closed);
+    uv_close((uv_handle_t *)&link->deadline, on_handle_closed);
+}
+
+bool central_link_is_closed(const struct central_link *link)
+{
+    return link->open_handles == 0 && !link->resolving;
 }
 
 void central_link_destroy(struct central_link **link)
 {
     if (*link == NULL)
         return;
-    assert((*link)->closing && !(*link)->resolving);
+    assert((*link)->closing && central_link_is_closed(*link));
     central_destroy(&(*link)->central);
     client_tls_destroy(&(*link)->options.tls);
     free(*link);

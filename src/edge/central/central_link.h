@@ -38,9 +38,13 @@ struct central_link_options {
 struct central_link *central_link_create(uv_loop_t *loop, const struct central_link_options *options);
 /* What is asked over the link. */
 struct central *central_link_central(const struct central_link *link);
+/* The log hears of the link from now on. */
+void central_link_tell(struct central_link *link, struct log *log);
 /* All that waits fails, and the handles of the link begin to close. */
 void central_link_close(struct central_link *link);
-/* After its handles have closed: once the loop has run to its end. *link may be NULL. */
+/* True: its handles have closed. */
+bool central_link_is_closed(const struct central_link *link);
+/* After its handles have closed. *link may be NULL. */
 void central_link_destroy(struct central_link **link);
 
 #endif

@@ -7,6 +7,8 @@
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <sodium.h>
+#include <stdio.h>
 
 bool central_tls_check(const struct central_settings *settings, struct tls_fault *fault)
 {
@@ -25,6 +27,25 @@ bool central_tls_check(const struct central_settings *settings, struct tls_fault
     SSL_CTX_free(context);
     ERR_clear_error();
     return good;
+}
+
+void central_tls_digest(struct central_settings *settings)
+{
+    const char *const paths[] = {settings->tls_ca, settings->tls_certificate, settings->tls_key};
+    crypto_generichash_state state;
+    (void)crypto_generichash_init(&state, NULL, 0, sizeof settings->tls_digest);
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        unsigned char bytes[4096];
+        FILE *file = paths[i][0] != '\0' ? fopen(paths[i], "rb") : NULL;
+        for (size_t size; file != NULL && (size = fread(bytes, 1, sizeof bytes, file)) > 0;)
+            (void)crypto_generichash_update(&state, bytes, size);
+        (void)crypto_generichash_update(&state, (const unsigned char *)"",
+                                        1); /* where one ends and the next begins */
+        if (file != NULL)
+            (void)fclose(file);
+        sodium_memzero(bytes, sizeof bytes);
+    }
+    (void)crypto_generichash_final(&state, settings->tls_digest, sizeof settings->tls_digest);
 }
 
 /* "" is no file. */

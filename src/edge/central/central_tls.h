@@ -17,6 +17,9 @@ struct tls_fault;
 /* False: a file is wrong, as the fault says. */
 bool central_tls_check(const struct central_settings *settings, struct tls_fault *fault);
 
+/* Fills in the digest of the files, so that settings which name the same files can be told apart. */
+void central_tls_digest(struct central_settings *settings);
+
 /* For one connection after the other. NULL: memory is short. */
 struct client_tls *central_tls_create(const struct central_settings *settings);
 

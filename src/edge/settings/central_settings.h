@@ -1,6 +1,6 @@
 /*
  * central_settings: the central store of the config. Plain data, which the settings fill and the server hands to each
- * thread's link.
+ * thread's link. Those of two reads are compared with what stood in the files that they name.
  */
 #ifndef HEADGATE_EDGE_SETTINGS_CENTRAL_SETTINGS_H
 #define HEADGATE_EDGE_SETTINGS_CENTRAL_SETTINGS_H
@@ -12,7 +12,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { CENTRAL_SENTINELS_BYTES = 257 };
+enum {
+    CENTRAL_SENTINELS_BYTES = 257,
+    CENTRAL_DIGEST_BYTES = 32,
+};
 
 struct central_settings {
     char address[NODE_ADDRESS_BYTES];        /* "": the config has none, or sentinels know it */
@@ -31,7 +34,11 @@ struct central_settings {
     char tls_key[USER_SECRET_BYTES];
     char tls_name
         [NODE_ADDRESS_BYTES]; /* which the store's certificate must be for; "": the host that is connected to */
+    unsigned char tls_digest[CENTRAL_DIGEST_BYTES]; /* of what stands in these files */
     uint64_t timeout_ns;
 };
+
+/* True: they name the same store, and it is asked in the same way. */
+bool central_settings_equal(const struct central_settings *a, const struct central_settings *b);
 
 #endif

@@ -93,6 +93,15 @@ static bool read_tls(const struct settings_reader *reader, struct central_settin
                      "a name in the store's certificate");
 }
 
+bool central_settings_equal(const struct central_settings *a, const struct central_settings *b)
+{
+    return strcmp(a->address, b->address) == 0 && strcmp(a->sentinels, b->sentinels) == 0 &&
+           strcmp(a->master, b->master) == 0 && strcmp(a->user, b->user) == 0 &&
+           strcmp(a->secret, b->secret) == 0 && strcmp(a->prefix, b->prefix) == 0 && a->tls == b->tls &&
+           strcmp(a->tls_name, b->tls_name) == 0 &&
+           memcmp(a->tls_digest, b->tls_digest, sizeof a->tls_digest) == 0 && a->timeout_ns == b->timeout_ns;
+}
+
 bool settings_read_central(const struct settings_reader *reader, struct settings *settings)
 {
     struct central_settings *central = &settings->central;
@@ -120,5 +129,7 @@ bool settings_fetch_central(struct settings *settings, const char *file, struct 
     if (central->tls && !central_tls_check(central, &fault))
         return error_set(error, EX_CONFIG, "%s: central.%s is '%s': expected %s", file, fault.member, fault.path,
                          fault.expected);
+    if (central->tls)
+        central_tls_digest(central);
     return settings_fetch_secret(&place, central->secret, error);
 }

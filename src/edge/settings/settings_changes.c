@@ -138,6 +138,8 @@ static bool may_take(const char *path, const struct settings *now, const struct 
         return settings_has_tls(now) == settings_has_tls(next);
     if (strncmp(path, "peers_tls.", 10) == 0)
         return settings_has_peers_tls(now) == settings_has_peers_tls(next);
+    if (strncmp(path, "central.", 8) == 0)
+        return settings_have_central(now) == settings_have_central(next);
     for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
         if (strcmp(taken[i], path) == 0)
             return true;
@@ -156,6 +158,8 @@ void settings_compare(const struct settings *now, const struct settings *next, s
         else
             changes->restart[changes->restart_count++] = key->path;
     }
+    if (may_take("central.", now, next) && !central_settings_equal(&now->central, &next->central))
+        settings_note_renewed(changes, "central");
 }
 
 void settings_note_renewed(struct settings_changes *changes, const char *path)
@@ -191,6 +195,8 @@ void settings_take(struct settings *now, const struct settings *next)
     }
     if (may_take("max_connections", now, next))
         now->max_connections = next->max_connections;
+    if (may_take("central.", now, next))
+        now->central = next->central;
     if (may_take("users", now, next)) {
         memcpy(now->password, next->password, sizeof now->password);
         now->users = next->users;

@@ -13,7 +13,7 @@
 enum {
     SETTINGS_CHANGES_MAX = 128, /* more than there are keys */
     SETTINGS_CHANGES_BYTES = 512,
-    SETTINGS_RENEWED_MAX = 2,
+    SETTINGS_RENEWED_MAX = 3,
 };
 
 /* Paths of keys, as "clients.idle_timeout", in the order of the table. */

@@ -69,6 +69,40 @@ static void test_answers(void)
     test_wire_close();
 }
 
+/* Another store is asked from now on. */
+static void test_retirement(void)
+{
+    const struct central_answer *answer;
+    begin();
+    const uint32_t a = ask(1), b = ask(2);
+    central_note_changing(test_wire.central, true);
+    OK(stats()->connections == 1 && stats()->changing == 1, "a store, and another one that is to come");
+    central_retire(test_wire.central);
+    OK(stats()->connections == 0 && stats()->changing == 0 && stats()->opened == 0, "has come, and none is down");
+    OK(!central_is_up(test_wire.central) && ask(3) == 0, "nothing new is asked");
+    OK(!central_is_idle(test_wire.central), "two wait");
+    test_wire_answer(&test_wire.sent[1], true, 9);
+    OK(central_look(test_wire.central, a, &answer) == CENTRAL_ANSWERED && answer->allowed, "and are answered");
+    central_end(test_wire.central, a, true);
+    test_wire_answer(&test_wire.sent[2], true, 9);
+    central_end(test_wire.central, b, false);
+    OK(test_wire_last()->way == CENTRAL_RETURN && !central_is_idle(test_wire.central),
+       "what is not used goes back to the store that gave it");
+    test_wire_answer(test_wire_last(), true, 9);
+    OK(central_is_idle(test_wire.central), "then it is left");
+    (void)central_probe(test_wire.central, now_ns);
+    test_wire_answer(test_wire_last(), true, 1);
+    OK(!central_is_up(test_wire.central), "for ever, whatever it answers");
+    struct central *before = test_wire.central;
+    begin();
+    (void)ask(1);
+    central_inherit(test_wire.central, before);
+    OK(stats()->asked == 3 && stats()->returned == 1 && stats()->connections == 1 && stats()->waiting == 1,
+       "what it has counted stays counted");
+    test_wire_close();
+    central_destroy(&before);
+}
+
 static void test_deadlines(void)
 {
     begin();
@@ -190,6 +224,7 @@ static void test_limits(void)
 int main(void)
 {
     test_answers();
+    test_retirement();
     test_deadlines();
     test_breaker();
     test_lost();

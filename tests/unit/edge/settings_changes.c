@@ -106,6 +106,23 @@ static void test_keys(void)
        "files that are new are named unless their key is");
 }
 
+static void test_central(void)
+{
+    struct settings_changes found;
+    OK_STRING(changes("central: {address: 'a:1'}", "central: {address: 'b:1', user: u, password: p, timeout: 1s}"),
+              "central.address, central.user, central.password, central.timeout; ", "another central store");
+    OK_STRING(changes("central: {address: 'a:1'}", "region: default"), "; central.address", "none any more");
+    (void)(parse(now, "central: {address: 'a:1', password: a}") &&
+           parse(next, "central: {address: 'a:1', password: a}"));
+    next->central.tls_digest[0]++;
+    settings_compare(now, next, &found);
+    OK(found.taken_count == 0 && found.renewed_count == 1 && strcmp(found.renewed[0], "central") == 0,
+       "what is new in a file of it is named");
+    settings_take(now, next);
+    settings_compare(now, next, &found);
+    OK(found.renewed_count == 0, "and taken over");
+}
+
 /* What is taken over differs no more, and nothing else has become another. */
 static void test_take(void)
 {
@@ -144,6 +161,7 @@ int main(void)
     next = calloc(1, sizeof *next);
     assert(now != NULL && next != NULL);
     test_keys();
+    test_central();
     test_take();
     test_paths();
     free(now);

@@ -4,6 +4,8 @@
  */
 #include "commands/centrally.h"
 
+#include "commands/patient.h"
+
 #include "tests/lib/central_wire.h"
 #include "tests/lib/served.h"
 
@@ -219,6 +221,53 @@ static void test_down(void)
     end();
 }
 
+/* As a worker does when another store answers. */
+static void change_store(void)
+{
+    central_retire(served.commands.central);
+    served.commands.central_before = served.commands.central;
+    test_wire_open(50 * SERVED_MS, served.now_ns);
+    served.commands.central = test_wire.central;
+    served.commands.central_turn = !served.commands.central_turn;
+}
+
+static void test_another_store(void)
+{
+    static const char words[] = "CHECK user=ann SERVICE shop\r\n";
+    static struct test_wire before, after; /* large */
+    for (int round = 0; round < 2; round++) {
+        struct session other = {0};
+        begin();
+        served.commands.central_turn = round == 1;
+        session_open(&other, &served.commands, 9, "");
+        (void)serve(&served.session, words);
+        before = test_wire;
+        const struct central_sent asked = *test_wire_last();
+        change_store();
+        OK(!is_due(&served.session), "a request waits for the store that it asked");
+        (void)serve(&other, words);
+        OK_U64(test_wire.sent_count, 2, "the next one asks the other store");
+        test_wire_answer(test_wire_last(), true, 9);
+        OK(serve(&other, words) == SERVE_MORE && strstr(served.reply, "*6\r\n:1\r\n"), "and is decided by it");
+        after = test_wire;
+        test_wire = before;
+        test_wire_answer(&asked, true, 3);
+        OK(is_due(&served.session) && serve(&served.session, words) == SERVE_MORE &&
+               strstr(served.reply, "*6\r\n:1\r\n:10\r\n:3\r\n"),
+           "the first by the store before");
+        OK(central_is_idle(test_wire.central), "where nothing is left");
+        before = test_wire;
+        test_wire = after;
+        (void)serve(&served.session, words);
+        OK_U64(test_wire.sent_count, 3, "whoever was there asks the other one, too");
+        patient_stop(&served.commands);
+        session_close(&other, &served.commands);
+        served.commands.central_before = NULL;
+        central_destroy(&before.central);
+        end();
+    }
+}
+
 static void test_deadline(void)
 {
     static const char words[] = "CHECK page=a SERVICE shop\r\n", closed[] = "CHECK ip=1.2.3.4 SERVICE shop\r\n";
@@ -319,6 +368,7 @@ int main(void)
     test_access();
     test_gone();
     test_down();
+    test_another_store();
     test_deadline();
     test_never_waits();
     test_changes();
