@@ -8,104 +8,21 @@
  */
 #include "cluster/members/takeover.h"
 
+#include "cluster/members/takeover_right.h"
+
 #include <string.h>
-
-static uint64_t bit(uint32_t index)
-{
-    return (uint64_t)1 << index;
-}
-
-/* How long a renewal and a word count. */
-static uint64_t counting_ns(const struct takeover *takeover)
-{
-    return takeover->after_ns - takeover->after_ns / 100;
-}
-
-/* How long to wait until what others count has ended. */
-static uint64_t waiting_ns(const struct takeover *takeover)
-{
-    return takeover->after_ns + takeover->after_ns / 50;
-}
-
-static bool is_more_than_half(const struct takeover *takeover, uint64_t weight)
-{
-    return 2 * weight > takeover->weight_all;
-}
-
-static bool is_other(const struct takeover *takeover, uint32_t index)
-{
-    return index < takeover->count && index != takeover->me;
-}
-
-/* It may come back to us by itself: nobody has recorded that it is gone. */
-static bool is_awaited(const struct takeover *takeover, uint32_t index)
-{
-    const struct takeover_peer *peer = &takeover->peer[index];
-    return is_other(takeover, index) && !peer->recorded && !peer->is_away;
-}
-
-/* ---- the own right ---- */
-
-static uint64_t leased_until(const struct takeover *takeover, uint64_t at_ns)
-{
-    uint64_t weight = takeover->peer[takeover->me].weight;
-    for (uint32_t i = 0; i < takeover->count; i++)
-        weight += is_other(takeover, i) && takeover->peer[i].lease_ns >= at_ns ? takeover->peer[i].weight : 0;
-    return weight;
-}
-
-/* Until when a majority has renewed this node's right: the latest end of a lease that leases of a majority reach. */
-static uint64_t right_ends_ns(const struct takeover *takeover)
-{
-    uint64_t ends_ns = 0;
-    if (is_more_than_half(takeover, takeover->peer[takeover->me].weight))
-        return UINT64_MAX;
-    for (uint32_t i = 0; i < takeover->count; i++) {
-        const uint64_t lease_ns = is_other(takeover, i) ? takeover->peer[i].lease_ns : 0;
-        if (lease_ns > ends_ns && is_more_than_half(takeover, leased_until(takeover, lease_ns)))
-            ends_ns = lease_ns;
-    }
-    return ends_ns;
-}
-
-bool takeover_acts(const struct takeover *takeover)
-{
-    return takeover->after_ns == 0 || (takeover->acted && !takeover->lapsed);
-}
-
-/* What others see of it: budgets, settling, and the time of requests. */
-static void derive(struct takeover *takeover)
-{
-    const bool acts = takeover_acts(takeover);
-    bool someone_is_taken = false;
-    takeover->owed_weight = 0;
-    for (uint32_t i = 0; i < takeover->count; i++) {
-        takeover->owed_weight += takeover->peer[i].owed ? takeover->peer[i].weight : 0;
-        someone_is_taken |= takeover->peer[i].taken;
-    }
-    takeover->stops = !acts;
-    takeover->settles = acts || takeover->is_ready || !someone_is_taken;
-    takeover->right_ends_ns = acts && takeover->after_ns > 0 ? right_ends_ns(takeover) : UINT64_MAX;
-}
-
-static void lapse(struct takeover *takeover)
-{
-    takeover->lapsed = true;
-    for (uint32_t i = 0; i < takeover->count; i++)
-        takeover->peer[i].then = takeover->peer[i].incarnation;
-}
 
 /* (3), and the end of (6). */
 static void change_sayings(struct takeover *takeover, struct takeover_time time)
 {
     for (uint32_t i = 0; i < takeover->count; i++) {
         struct takeover_peer *peer = &takeover->peer[i];
-        if (!is_awaited(takeover, i))
+        if (!takeover_is_awaited(takeover, i))
             continue;
-        if (peer->saying == SAYS_NOTHING && time.awake_ns - peer->said_awake_ns > waiting_ns(takeover))
+        if (peer->saying == SAYS_NOTHING && time.awake_ns - peer->said_awake_ns > takeover_waiting_ns(takeover))
             peer->saying = SAYS_OWNED;
         if (peer->saying == SAYS_OWNED && takeover->acted &&
-            time.awake_ns - peer->heard_awake_ns > waiting_ns(takeover))
+            time.awake_ns - peer->heard_awake_ns > takeover_waiting_ns(takeover))
             peer->saying = SAYS_DISOWNED;
     }
 }
@@ -114,15 +31,15 @@ bool takeover_expire(struct takeover *takeover, struct takeover_time time)
 {
     if (takeover->after_ns == 0)
         return false;
-    const bool ends = takeover_acts(takeover) && time.now_ns >= right_ends_ns(takeover);
+    const bool ends = takeover_acts(takeover) && time.now_ns >= takeover_right_ends_ns(takeover);
     if (ends)
-        lapse(takeover);
-    if (!takeover->renews && time.awake_ns - takeover->born_awake_ns > waiting_ns(takeover)) { /* (9) */
+        takeover_lapse(takeover);
+    if (!takeover->renews && time.awake_ns - takeover->born_awake_ns > takeover_waiting_ns(takeover)) { /* (9) */
         takeover->renews = true;
         takeover->renews_since_ns = time.now_ns;
     }
     change_sayings(takeover, time);
-    derive(takeover);
+    takeover_derive(takeover);
     return ends;
 }
 
@@ -132,7 +49,7 @@ bool takeover_expire(struct takeover *takeover, struct takeover_time time)
 static bool has_not_renewed(const struct takeover *takeover, uint32_t index, struct takeover_time time)
 {
     const struct takeover_peer *peer = &takeover->peer[index];
-    return !peer->was_renewed || time.awake_ns - peer->renewed_awake_ns > waiting_ns(takeover);
+    return !peer->was_renewed || time.awake_ns - peer->renewed_awake_ns > takeover_waiting_ns(takeover);
 }
 
 static void owe(struct takeover_peer *peer, uint64_t incarnation)
@@ -157,9 +74,9 @@ static void record(struct takeover *takeover, uint32_t index)
 static void believe(struct takeover *takeover, const struct takeover_word *word, struct takeover_time time)
 {
     for (uint32_t i = 0; i < takeover->count; i++) {
-        const bool agreed = (word->takes & bit(i)) != 0;
-        const bool told = agreed || ((word->records & bit(i)) != 0 && takeover->acted && word->acted);
-        if (told && is_awaited(takeover, i) && has_not_renewed(takeover, i, time))
+        const bool agreed = (word->takes & takeover_bit(i)) != 0;
+        const bool told = agreed || ((word->records & takeover_bit(i)) != 0 && takeover->acted && word->acted);
+        if (told && takeover_is_awaited(takeover, i) && has_not_renewed(takeover, i, time))
             record(takeover, i);
         if (agreed && takeover->peer[i].recorded)
             takeover->peer[i].taken = true; /* all for whom the teller waits have lowered theirs */
@@ -171,8 +88,8 @@ static void adopt_owed(struct takeover *takeover, const struct takeover_word *wo
 {
     for (uint32_t i = 0; i < takeover->count; i++) {
         struct takeover_peer *peer = &takeover->peer[i];
-        if ((word->owes & bit(i)) != 0 && is_other(takeover, i) && !peer->owed && !peer->word.acted &&
-            peer->incarnation > 0)
+        if ((word->owes & takeover_bit(i)) != 0 && takeover_is_other(takeover, i) && !peer->owed &&
+            !peer->word.acted && peer->incarnation > 0)
             owe(peer, peer->incarnation - 1);
     }
 }
@@ -181,24 +98,24 @@ void takeover_hear(struct takeover *takeover, uint32_t index, const struct takeo
                    struct takeover_time time)
 {
     struct takeover_peer *peer = &takeover->peer[index];
-    if (takeover->after_ns == 0 || !is_other(takeover, index) || takeover_ignores(takeover, index) ||
+    if (takeover->after_ns == 0 || !takeover_is_other(takeover, index) || takeover_ignores(takeover, index) ||
         word->number <= peer->word.number)
         return;
     peer->word = *word;
     peer->word_ns = made_ns;
-    const uint64_t lease_ns = made_ns + counting_ns(takeover);
+    const uint64_t lease_ns = made_ns + takeover_counting_ns(takeover);
     if (word->renews_us && made_ns > 0 && takeover->renews && made_ns >= takeover->renews_since_ns &&
         lease_ns > peer->lease_ns)
         peer->lease_ns = lease_ns; /* (1) */
     believe(takeover, word, time);
     adopt_owed(takeover, word);
-    derive(takeover);
+    takeover_derive(takeover);
 }
 
 void takeover_heard(struct takeover *takeover, uint32_t index, struct takeover_time time)
 {
     struct takeover_peer *peer = &takeover->peer[index];
-    if (takeover->after_ns == 0 || !is_other(takeover, index))
+    if (takeover->after_ns == 0 || !takeover_is_other(takeover, index))
         return;
     peer->heard_awake_ns = time.awake_ns;
     if (peer->saying == SAYS_DISOWNED && !peer->recorded) { /* (6) */
@@ -215,7 +132,7 @@ bool takeover_ignores(const struct takeover *takeover, uint32_t index)
 void takeover_started(struct takeover *takeover, uint32_t index, uint64_t incarnation, struct takeover_time time)
 {
     struct takeover_peer *peer = &takeover->peer[index];
-    if (takeover->after_ns == 0 || !is_other(takeover, index))
+    if (takeover->after_ns == 0 || !takeover_is_other(takeover, index))
         return;
     peer->incarnation = incarnation;
     peer->is_away = peer->recorded = peer->taken = false;
@@ -225,23 +142,23 @@ void takeover_started(struct takeover *takeover, uint32_t index, uint64_t incarn
     peer->word = (struct takeover_word){0};
     for (uint32_t i = 0; i < takeover->count; i++) {
         struct takeover_word *word = &takeover->peer[i].word;
-        word->disowns &= ~bit(index);
-        word->records &= ~bit(index);
-        word->takes &= ~bit(index);
+        word->disowns &= ~takeover_bit(index);
+        word->records &= ~takeover_bit(index);
+        word->takes &= ~takeover_bit(index);
     }
-    derive(takeover);
+    takeover_derive(takeover);
 }
 
 void takeover_is_away(struct takeover *takeover, uint32_t index, bool for_good)
 {
     struct takeover_peer *peer = &takeover->peer[index];
-    if (takeover->after_ns == 0 || !is_other(takeover, index) || (peer->recorded && !for_good))
+    if (takeover->after_ns == 0 || !takeover_is_other(takeover, index) || (peer->recorded && !for_good))
         return;
     peer->is_away = true;
     peer->lease_ns = 0;
     if (for_good)
         peer->recorded = peer->taken = peer->owed = false;
-    derive(takeover);
+    takeover_derive(takeover);
 }
 
 /* ---- what this node does ---- */
@@ -251,20 +168,20 @@ static bool may_record(const struct takeover *takeover, uint32_t index, struct t
 {
     uint64_t weight = takeover->peer[takeover->me].weight, rest = weight;
     bool is_last = true; /* of those who are left: its word is the only one that may be missing */
-    if (!is_awaited(takeover, index) || takeover->peer[index].saying != SAYS_DISOWNED ||
+    if (!takeover_is_awaited(takeover, index) || takeover->peer[index].saying != SAYS_DISOWNED ||
         !has_not_renewed(takeover, index, time))
         return false;
     for (uint32_t i = 0; i < takeover->count; i++) {
         const struct takeover_peer *peer = &takeover->peer[i];
-        if (i == index || !is_awaited(takeover, i))
+        if (i == index || !takeover_is_awaited(takeover, i))
             continue;
         rest += peer->weight;
         is_last = false;
-        if ((peer->word.disowns & bit(index)) != 0 && peer->word_ns > 0 &&
-            time.now_ns < peer->word_ns + counting_ns(takeover))
+        if ((peer->word.disowns & takeover_bit(index)) != 0 && peer->word_ns > 0 &&
+            time.now_ns < peer->word_ns + takeover_counting_ns(takeover))
             weight += peer->weight;
     }
-    return !is_last && is_more_than_half(takeover, weight) && is_more_than_half(takeover, rest);
+    return !is_last && takeover_is_majority(takeover, weight) && takeover_is_majority(takeover, rest);
 }
 
 /* (5) A majority of those that have acted has recorded it, and all who are waited for have lowered their allowances. */
@@ -274,21 +191,21 @@ static bool may_take(const struct takeover *takeover, uint32_t index)
     bool all_owe = true;
     for (uint32_t i = 0; i < takeover->count; i++) {
         const struct takeover_peer *peer = &takeover->peer[i];
-        if (i == index || !is_awaited(takeover, i))
+        if (i == index || !takeover_is_awaited(takeover, i))
             continue;
-        weight += peer->word.acted && (peer->word.records & bit(index)) != 0 ? peer->weight : 0;
-        all_owe &= (peer->word.owes & bit(index)) != 0;
+        weight += peer->word.acted && (peer->word.records & takeover_bit(index)) != 0 ? peer->weight : 0;
+        all_owe &= (peer->word.owes & takeover_bit(index)) != 0;
     }
-    return is_more_than_half(takeover, weight) && all_owe;
+    return takeover_is_majority(takeover, weight) && all_owe;
 }
 
 /* Everybody for whom this node waits renews its right, and they are a majority. */
 static bool all_renew(const struct takeover *takeover, struct takeover_time time)
 {
     for (uint32_t i = 0; i < takeover->count; i++)
-        if (is_awaited(takeover, i) && time.now_ns >= takeover->peer[i].lease_ns)
+        if (takeover_is_awaited(takeover, i) && time.now_ns >= takeover->peer[i].lease_ns)
             return false;
-    return time.now_ns < right_ends_ns(takeover);
+    return time.now_ns < takeover_right_ends_ns(takeover);
 }
 
 /* Someone is gone, or has started anew since this node's right lapsed. */
@@ -296,7 +213,8 @@ static bool is_changed(const struct takeover *takeover)
 {
     for (uint32_t i = 0; i < takeover->count; i++) {
         const struct takeover_peer *peer = &takeover->peer[i];
-        if (is_other(takeover, i) && (!is_awaited(takeover, i) || peer->owed || peer->incarnation != peer->then))
+        if (takeover_is_other(takeover, i) &&
+            (!takeover_is_awaited(takeover, i) || peer->owed || peer->incarnation != peer->then))
             return true;
     }
     return false;
@@ -328,7 +246,7 @@ static bool end_debts(struct takeover *takeover, const struct takeover_view *vie
     for (uint32_t i = 0; i < takeover->count; i++) {
         struct takeover_peer *peer = &takeover->peer[i];
         if (!peer->owed || peer->recorded || !peer->word.acted || peer->incarnation <= peer->owed_incarnation ||
-            (view->covers & bit(i)) == 0)
+            (view->covers & takeover_bit(i)) == 0)
             continue;
         peer->owed = false;
         ended = true;
@@ -353,9 +271,10 @@ bool takeover_step(struct takeover *takeover, const struct takeover_view *view, 
         }
     changed |= act(takeover, view, time);
     changed |= end_debts(takeover, view);
-    if (takeover_acts(takeover) && time.now_ns >= right_ends_ns(takeover)) /* who was recorded renews nothing */
-        lapse(takeover);
-    derive(takeover);
+    if (takeover_acts(takeover) &&
+        time.now_ns >= takeover_right_ends_ns(takeover)) /* who was recorded renews nothing */
+        takeover_lapse(takeover);
+    takeover_derive(takeover);
     return changed;
 }
 
@@ -374,7 +293,7 @@ bool takeover_wants_anew(const struct takeover *takeover, const struct takeover_
         return false;
     for (uint32_t i = 0; i < takeover->count; i++) {
         const struct takeover_peer *peer = &takeover->peer[i];
-        if (!is_awaited(takeover, i) || peer->word.number == 0)
+        if (!takeover_is_awaited(takeover, i) || peer->word.number == 0)
             continue;
         const bool joins = !peer->word.acted && !peer->word.is_stuck;
         if (joins || (peer->word.is_stuck && peer->rank < takeover->peer[takeover->me].rank))
@@ -387,7 +306,7 @@ bool takeover_wants_anew(const struct takeover *takeover, const struct takeover_
 
 bool takeover_renews(const struct takeover *takeover, uint32_t index)
 {
-    return takeover->after_ns > 0 && takeover->renews && is_awaited(takeover, index) &&
+    return takeover->after_ns > 0 && takeover->renews && takeover_is_awaited(takeover, index) &&
            takeover->peer[index].incarnation > 0 && takeover->peer[index].saying == SAYS_OWNED;
 }
 
@@ -417,13 +336,13 @@ void takeover_begin_anew(struct takeover *takeover)
         if (peer->recorded && !peer->taken) /* nobody else may know of that, and it waits for all */
             peer->recorded = peer->owed = false;
     }
-    derive(takeover);
+    takeover_derive(takeover);
 }
 
 void takeover_off(struct takeover *takeover)
 {
     memset(takeover, 0, sizeof *takeover);
-    derive(takeover);
+    takeover_derive(takeover);
 }
 
 void takeover_begin(struct takeover *takeover, uint64_t after_ns, const uint64_t *weights, const uint32_t *ranks,
@@ -439,5 +358,5 @@ void takeover_begin(struct takeover *takeover, uint64_t after_ns, const uint64_t
         takeover->peer[i].heard_awake_ns = time.awake_ns;
         takeover->weight_all += weights[i];
     }
-    derive(takeover);
+    takeover_derive(takeover);
 }

@@ -9,7 +9,6 @@
 #include "cluster/node.h"
 #include "cluster/spend/voucher.h"
 #include "cluster/spend/voucher_places.h"
-#include "cluster/state/member.h"
 #include "limit/kind.h"
 
 enum {

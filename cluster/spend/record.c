@@ -13,8 +13,6 @@
 #include "cluster/state/node_state.h"
 #include "limit/kind.h"
 
-#include <assert.h>
-
 static const struct limit *limit_of(const struct node *node, const struct entry *entry)
 {
     return &node->limits.limit[entry->limit];

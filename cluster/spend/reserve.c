@@ -19,7 +19,6 @@
 #include "cluster/state/step.h"
 #include "limit/kind.h"
 
-#include <assert.h>
 #include <string.h>
 
 static void lock_pool(struct node *node)

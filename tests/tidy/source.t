@@ -114,7 +114,7 @@ my $request_path = qr{^src/base/(?:bytes|error|hash|list|random)\.|^src/limit/(?
     |^src/edge/clients/(?:connection(?:_input|_output|_turn)?|listener_turns|stream)\.
     |^src/http/(?!create\.|rule_(?:change|plan)\.)
     |^src/grpc/(?!create\.)
-    |^src/commands/(?:pending|late|shapes|match)\.|^cluster/spend/(?:decide|decide_full|record|deferred)\.}x;
+    |^src/commands/(?:pending|late|shapes|match)\.|^cluster/spend/(?:decide|decide_full|key_view|record|deferred)\.}x;
 
 # ---- shape ----
 

@@ -1,0 +1,171 @@
+/*
+ * key_view looks the key of a charge up, converts its state where its rule has another limit by now, and writes
+ * figures. Nothing here decides about a whole request: that is decide_full.c.
+ */
+#include "cluster/spend/key_view.h"
+
+#include "base/number.h"
+#include "cluster/spend/outbox.h"
+#include "cluster/spend/voucher.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/refundable.h"
+#include "limit/bucket_inline.h"
+#include "limit/kind.h"
+
+/* The key has another limit than its rule has now: converts its state to the new limit. */
+static void convert(struct node *node, struct entry *entry, const struct charge *charge, uint64_t now_ns)
+{
+    const struct limit *from = &node->limits.limit[entry->limit], *to = &node->limits.limit[charge->limit];
+    struct spend *untold = is_in_outbox(node, entry) ? open_spend(node, entry) : NULL;
+    bucket_refill(&entry->bucket, from, &node->by_limit.budget[entry->limit], now_ns);
+    bucket_convert(&entry->bucket, from, to, (enum bucket_inherit)charge->inherit, now_ns, charge->expires_ns);
+    entry->limit = charge->limit & (unsigned)LIMITS_MAX;
+    bool same_tokens = charge->inherit == INHERIT_KEEP && !kind_lists(from->kind) && !kind_lists(to->kind);
+    if (!same_tokens) /* old spends are other tokens than present ones */
+        refundable_forget(&node->refundable, entry->id, now_ns);
+    if (untold) {
+        untold->limit = charge->limit;
+        /* refill pays the spend off by different limits at different peers now */
+        outbox_urge(node, entry);
+    }
+    __atomic_store_n(&node->converted_ns, now_ns, __ATOMIC_RELAXED); /* steps read it */
+}
+
+/* Prepares an entry that was found or made, before its key is decided over. */
+static inline void fit(struct node *node, struct entry *entry, const struct charge *charge, bool take,
+                       uint64_t now_ns)
+{
+    if (__builtin_expect(entry->limit != charge->limit, 0))
+        convert(node, entry, charge, now_ns);
+    if (entry->tenant != charge->tenant && take)
+        table_claim(node->table, entry, charge->tenant);
+    if (kind_expires(node->limits.limit[charge->limit].kind) && entry->bucket.expires_ns < charge->expires_ns)
+        entry->bucket.expires_ns = charge->expires_ns; /* a peer's clock is ahead: keep its cell */
+}
+
+static const struct bucket *previous_of(struct node *node, const struct charge *charge, struct bucket *absent,
+                                        uint64_t now_ns)
+{
+    struct entry *entry = table_find(node->table, charge->previous);
+    if (entry && entry->limit == charge->limit) {
+        bucket_refill(&entry->bucket, &node->limits.limit[entry->limit], &node->by_limit.budget[entry->limit],
+                      now_ns);
+        return &entry->bucket;
+    }
+    table_start(node->table, charge->previous, charge->limit, charge->window_end_ns, now_ns, absent);
+    if (entry) { /* of the rule's earlier limit: used tokens stay used */
+        const struct limit *from = &node->limits.limit[entry->limit], *to = &node->limits.limit[charge->limit];
+        int64_t used =
+            (from->capacity_units - entry->bucket.settled + entry->bucket.unsettled + from->units_per_token - 1) /
+            from->units_per_token;
+        if (kind_expires(to->kind))
+            bucket_lower_level(absent, to, to->capacity_units - used * to->units_per_token, now_ns);
+    }
+    return absent;
+}
+
+static struct sliding sliding_of(struct node *node, const struct charge *charge, struct key_view *view,
+                                 uint64_t now_ns)
+{
+    return (struct sliding){
+        .current = view->bucket,
+        .previous = previous_of(node, charge, &view->previous, now_ns),
+        .limit = view->limit,
+        .budget = view->budget,
+        .window_ns = charge->window_ns,
+        .window_end_ns = charge->window_end_ns,
+    };
+}
+
+void key_view_look(struct node *node, const struct charge *charge, bool take, uint64_t now_ns,
+                   struct key_view *view)
+{
+    view->limit = &node->limits.limit[charge->limit];
+    view->budget = &node->by_limit.budget[charge->limit];
+    view->entry = take ? table_obtain(node->table, charge->id, charge->limit, charge->expires_ns, now_ns)
+                       : table_find(node->table, charge->id);
+    if (view->entry) {
+        fit(node, view->entry, charge, take, now_ns);
+        view->bucket = &view->entry->bucket;
+    } else {
+        view->bucket = &view->absent;
+        table_start(node->table, charge->id, charge->limit, charge->expires_ns, now_ns, &view->absent);
+    }
+    bucket_refill_inline(view->bucket, view->limit, view->budget, now_ns);
+    if (charge->sliding)
+        view->sliding = sliding_of(node, charge, view, now_ns);
+}
+
+bool key_view_allows(const struct key_view *view, const struct charge *charge, const struct budget *budget,
+                     uint64_t now_ns)
+{
+    if (!charge->sliding)
+        return bucket_allows_inline(view->bucket, view->limit, budget, charge->cost, charge->floor_tokens);
+    struct sliding sliding = view->sliding;
+    sliding.budget = budget;
+    return sliding_allows(&sliding, charge->cost, charge->floor_tokens, now_ns);
+}
+
+static uint64_t retry_after_ns(const struct key_view *view, const struct charge *charge, uint64_t settle_ns,
+                               uint64_t now_ns)
+{
+    const struct bucket_wait wait = {.cost = charge->cost,
+                                     .floor_tokens = charge->floor_tokens,
+                                     .now_ns = now_ns,
+                                     .window_end_ns = charge->window_end_ns,
+                                     .settle_ns = settle_ns};
+    return charge->sliding ? sliding_retry_after_ns(&view->sliding, &wait)
+                           : bucket_retry_after_ns(view->bucket, view->limit, view->budget, &wait);
+}
+
+void key_view_show(const struct key_view *view, const struct charge *charge, uint64_t now_ns,
+                   struct verdict *verdict)
+{
+    verdict->allowed = true;
+    verdict->reason = VERDICT_ALLOWED;
+    verdict->limit_tokens = view->limit->capacity;
+    verdict->retry_after_ns = 0;
+    if (charge->sliding) {
+        verdict->remaining_tokens = sliding_remaining(&view->sliding, charge->floor_tokens, now_ns);
+        verdict->available_tokens = sliding_available(&view->sliding, charge->floor_tokens, now_ns);
+        verdict->reset_after_ns = sliding_reset_after_ns(&view->sliding, now_ns);
+    } else {
+        verdict->remaining_tokens = bucket_remaining_inline(view->bucket, view->limit, charge->floor_tokens);
+        verdict->available_tokens =
+            bucket_available_inline(view->bucket, view->limit, view->budget, charge->floor_tokens);
+        verdict->reset_after_ns =
+            bucket_reset_after_ns_inline(view->bucket, view->limit, now_ns, charge->window_end_ns);
+    }
+}
+
+/* Why a key refuses a charge that may be tried again after `retry_ns`. */
+static enum verdict_reason reason_of(const struct node *node, const struct key_view *view,
+                                     const struct charge *charge, uint64_t retry_ns, uint64_t now_ns)
+{
+    const bool is_cut_off = node->awake.somebody_silent;
+    const struct bucket level = charge->sliding ? sliding_level(&view->sliding, now_ns) : *view->bucket;
+    if (charge->cost > view->limit->capacity ||
+        (retry_ns == UINT64_MAX &&
+         (!is_cut_off || retry_after_ns(view, charge, node->log.settle_ns, now_ns) == UINT64_MAX)))
+        return VERDICT_TOO_LARGE;
+    if (level.settled - level.unsettled < (int64_t)charge->cost * view->limit->units_per_token)
+        return VERDICT_CAPACITY;
+    return is_cut_off ? VERDICT_ISOLATION : VERDICT_SHARE;
+}
+
+/* The time until own spends are expected to be known everywhere. */
+static uint64_t settling_ns(const struct node *node)
+{
+    return node->awake.somebody_silent ? UINT64_MAX : node->log.settle_ns;
+}
+
+void key_view_show_refused(const struct node *node, const struct key_view *view, const struct charge *charge,
+                           uint64_t now_ns, struct verdict *verdict)
+{
+    const uint64_t retry_ns = number_least(retry_after_ns(view, charge, settling_ns(node), now_ns),
+                                           voucher_wait_ns(node, charge, view->bucket));
+    key_view_show(view, charge, now_ns, verdict);
+    verdict->allowed = false;
+    verdict->retry_after_ns = retry_ns;
+    verdict->reason = reason_of(node, view, charge, retry_ns, now_ns);
+}

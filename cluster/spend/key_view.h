@@ -1,0 +1,48 @@
+/*
+ * key_view: the key of a charge as it is now, in the table or as it would start, and what it says to the charge.
+ *
+ * The one idea: the full kernel looks a key up once, and then asks the view: is the charge allowed, when may it be
+ * tried again, what are the figures. The view knows every kind of limit and changed limits. It spends nothing, and it
+ * knows nothing of vouchers, of isolation, or of the other charges of the request.
+ */
+#ifndef HEADGATE_CLUSTER_SPEND_KEY_VIEW_H
+#define HEADGATE_CLUSTER_SPEND_KEY_VIEW_H
+
+#include "limit/bucket.h"
+#include "limit/sliding.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct budget;
+struct charge;
+struct entry;
+struct node;
+struct verdict;
+
+struct key_view {
+    struct bucket *bucket;
+    struct entry *entry;            /* NULL: not in the table */
+    struct bucket absent, previous; /* the targets of the pointers where there is no entry */
+    struct sliding sliding;         /* for sliding charges */
+    const struct limit *limit;
+    const struct budget *budget;
+};
+
+/*
+ * Looks the charge's key up, and refills it; `take`: the table makes room for a key that is not in it. The view is
+ * valid until the next table_obtain.
+ */
+void key_view_look(struct node *node, const struct charge *charge, bool take, uint64_t now_ns,
+                   struct key_view *view);
+/* True if that budget allows the charge; what a voucher pays is not asked. */
+bool key_view_allows(const struct key_view *view, const struct charge *charge, const struct budget *budget,
+                     uint64_t now_ns);
+/* Writes the present figures, and that the charge is allowed. */
+void key_view_show(const struct key_view *view, const struct charge *charge, uint64_t now_ns,
+                   struct verdict *verdict);
+/* Writes the present figures, and why and for how long the charge is refused. */
+void key_view_show_refused(const struct node *node, const struct key_view *view, const struct charge *charge,
+                           uint64_t now_ns, struct verdict *verdict);
+
+#endif
