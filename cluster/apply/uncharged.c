@@ -107,7 +107,8 @@ static uint64_t members_hash(const struct node *node)
 static bool charges_may_wait(const struct node *node)
 {
     bool some_silent = false;
-    if (!may_decide(node) || node->sharing.alone || node->takeover.after_ns > 0 || node->snapshot.running)
+    if (!node->awake.somebody_silent || !may_decide(node) || node->sharing.alone || node->takeover.after_ns > 0 ||
+        node->snapshot.running)
         return false;
     for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
@@ -123,8 +124,14 @@ static bool charges_may_wait(const struct node *node)
 void uncharged_refresh(struct node *node)
 {
     struct uncharged *uncharged = &node->uncharged;
-    uint64_t members = members_hash(node);
-    uncharged->waits = charges_may_wait(node) && uncharged->members == members;
+    if (!charges_may_wait(node)) {
+        uncharged->waits = false;
+        uncharged->members = 0;
+        uncharged_charge(node);
+        return;
+    }
+    const uint64_t members = members_hash(node);
+    uncharged->waits = uncharged->members == 0 || uncharged->members == members;
     uncharged->members = members;
     if (!uncharged->waits)
         uncharged_charge(node);

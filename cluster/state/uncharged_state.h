@@ -14,7 +14,7 @@ struct uncharged_key;
 struct uncharged {
     bool waits;                 /* charges may wait in this step */
     uint32_t count;             /* keys in use */
-    uint64_t members;           /* a hash of the members: see uncharged.c */
+    uint64_t members;           /* a hash of the members in the last step; 0: charges did not wait then */
     struct uncharged_key *slot; /* NULL: no charge waited yet, or no memory */
 };
 
