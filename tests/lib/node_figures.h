@@ -13,4 +13,11 @@ static inline uint32_t open_reservations(const struct node *node)
     return (uint32_t)stats.open_reservations;
 }
 
+static inline uint64_t batches_closed(const struct node *node)
+{
+    struct node_stats stats;
+    node_stats(node, &stats);
+    return stats.batches_closed;
+}
+
 #endif

@@ -140,7 +140,7 @@ uint64_t ask_window_now(const struct sim *sim, unsigned i, unsigned rule);
 uint64_t ask_keys(const struct sim *sim); /* keys that may have had spends so far */
 struct bucket ask_view(struct sim *sim, unsigned i, const struct charge *charge);
 
-/* ---- ask_return.c ---- */
+/* ---- ask_return.c, ask_ended.c ---- */
 /*
  * Keeps an allowed request, so that its tokens can be given back: a reservation for `ttl_ns`, or,
  * if that is 0, a refund.

@@ -1,6 +1,6 @@
 /*
- * Returns of admitted requests: refunds, and reservations that are committed, cancelled, renewed, or end by
- * themselves.
+ * Returns of admitted requests by their clients: refunds, and reservations that are committed, cancelled or renewed.
+ * Those that end by themselves are in ask_ended.c.
  *
  * The returned tokens are the difference between the node's view of each key before and after the call. The truth
  * counts this difference, and it must be what the node answers. Where keys are evicted, a view may jump by more
@@ -58,87 +58,6 @@ void ask_hold(struct sim *sim, struct ask_held *held, uint64_t ttl_ns)
         ask_follow_up_in(sim, held, 1 + random_below(random, sim->plan.asks.hold_max_ns));
 }
 
-/* ---- reservations that end by themselves ---- */
-
-/*
- * Counts all that the reservation held as possibly given back: the node may have returned it, and others may have
- * heard.
- */
-static void let_go(struct sim *sim, struct ask_held *held, uint64_t batches)
-{
-    for (unsigned c = 0; c < held->count; c++) {
-        const struct limit *limit = &sim->plan.asks.rule[held->part[c].rule].limit;
-        ask_given_back(sim, held->node, &held->part[c], held, 0,
-                       (int64_t)held->part[c].taken * limit->units_per_token, batches);
-    }
-}
-
-static uint64_t batches_closed(const struct sim *sim, unsigned i)
-{
-    struct node_stats stats;
-    node_stats(sim->node[i].node, &stats);
-    return stats.batches_closed;
-}
-
-void ask_before_step(struct sim *sim, unsigned i)
-{
-    for (unsigned h = 0; h < ASK_HELD_MAX; h++) {
-        struct ask_held *held = &sim->asks.held[h];
-        if (held->used && held->reserved && !held->ending && held->node == i &&
-            world_local_ns(sim, i) >= held->ends_ns) {
-            story_tell(sim, sim->node[i].name, "reservation %u ends by itself", h);
-            held->ending = true;
-        }
-    }
-}
-
-/* Of the ended reservations that node i has not given back, the one that ended first; NULL: there is none. */
-static struct ask_held *first_ending(struct sim *sim, unsigned i)
-{
-    struct ask_held *first = NULL;
-    for (unsigned h = 0; h < ASK_HELD_MAX; h++) {
-        struct ask_held *held = &sim->asks.held[h];
-        if (held->used && held->ending && held->node == i && (first == NULL || held->ends_ns < first->ends_ns))
-            first = held;
-    }
-    return first;
-}
-
-/*
- * A node gives ended reservations back in the order in which they ended. Of several that ended in one moment, the
- * node may have given back any.
- */
-void ask_after_step(struct sim *sim, unsigned i)
-{
-    const struct step_figures *before = &sim->node[i].before;
-    uint32_t left = open_reservations(sim->node[i].node);
-    struct ask_held *held;
-    for (uint32_t count = before->reservations; count > left && (held = first_ending(sim, i)) != NULL; count--) {
-        let_go(sim, held, before->batches_closed);
-        for (unsigned c = 0; c < held->count; c++)
-            ask_right_used(sim, i, &held->part[c], held->part[c].taken);
-        held->used = false;
-        for (unsigned h = 0; h < ASK_HELD_MAX && count == left + 1; h++) {
-            struct ask_held *other = &sim->asks.held[h];
-            if (other->used && other->ending && other->node == i && other->ends_ns == held->ends_ns)
-                let_go(sim, other, before->batches_closed);
-        }
-    }
-}
-
-void ask_node_ends(struct sim *sim, unsigned i)
-{
-    for (unsigned h = 0; h < ASK_HELD_MAX; h++) {
-        struct ask_held *held = &sim->asks.held[h];
-        if (held->used && held->node == i && held->reserved && sim->node[i].life == LIFE_LEAVING)
-            let_go(sim, held, batches_closed(sim, i));
-        if (held->node == i)
-            held->used = false;
-    }
-}
-
-/* ---- returned tokens ---- */
-
 bool ask_views_may_jump(const struct sim *sim)
 {
     return sim->plan.table_keys <= SIM_KEYS_MAX;
@@ -157,7 +76,7 @@ static void note_change(struct sim *sim, unsigned i, struct ask_held *held, unsi
         if (ask_views_may_jump(sim) && (uint64_t)tokens < part->taken)
             tokens = (int64_t)part->taken;
         ask_given_back(sim, i, part, held, ask_views_may_jump(sim) ? 0 : gained, tokens * per_token,
-                       batches_closed(sim, i));
+                       batches_closed(sim->node[i].node));
         part->taken = (uint64_t)tokens < part->taken ? part->taken - (uint64_t)tokens : 0;
     } else if (gained < 0 && may_spend) {
         if (gained % per_token != 0 && !ask_views_may_jump(sim))
@@ -303,7 +222,8 @@ static void renew(struct sim *sim, struct ask_held *held)
         if (sim->plan.asks.rule[part->rule].terms.kind != LIMIT_LOG || part->taken == 0)
             continue;
         ask_right_used(sim, i, part, part->taken);
-        ask_given_back(sim, i, part, &old, (int64_t)part->taken, (int64_t)part->taken, batches_closed(sim, i));
+        ask_given_back(sim, i, part, &old, (int64_t)part->taken, (int64_t)part->taken,
+                       batches_closed(sim->node[i].node));
         ask_spent(sim, i, &held->charge[c], part, part->taken);
     }
     ask_follow_up_in(sim, held, 1 + random_below(&sim->asks.random, sim->plan.asks.hold_max_ns));

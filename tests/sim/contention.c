@@ -4,6 +4,8 @@
  * leave goes to those who are short. The first seconds of each run, in which a full bucket is spent, do not count.
  */
 #include "tests/sim/one_key.h"
+#include "tests/sim/rows.h"
+#include "tests/sim/scenarios.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -174,7 +176,7 @@ static double print_row(unsigned which, unsigned limit, uint64_t percent, const 
 int contention_run(struct sim *sim, unsigned seeds, bool tap)
 {
     struct load_list *list = calloc(1, sizeof *list);
-    unsigned broken = 0, tests = 0;
+    struct rows rows = {.tap = tap};
     if (list == NULL)
         return EXIT_FAILURE;
     for (unsigned limit = 0; limit < LIMITS; limit++)
@@ -185,14 +187,9 @@ int contention_run(struct sim *sim, unsigned seeds, bool tap)
                 const double least = print_row(which, limit, overshoot_percent[e], &got);
                 const double floor = cases[which].floor > 0 ? cases[which].floor : floor_part;
                 const bool holds = kept && least >= floor && got.all >= utilisation_least;
-                broken += !holds;
-                if (tap)
-                    printf("%sok %u - %s, %s, E = %" PRIu64 "%%: each gets its part\n", holds ? "" : "not ",
-                           ++tests, limits[limit].name, cases[which].name, overshoot_percent[e]);
-                (void)fflush(stdout);
+                rows_add(&rows, holds, "%s, %s, E = %" PRIu64 "%%: each gets its part", limits[limit].name,
+                         cases[which].name, overshoot_percent[e]);
             }
-    if (tap)
-        printf("1..%u\n", tests);
     free(list);
-    return broken > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    return rows_end(&rows);
 }

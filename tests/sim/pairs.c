@@ -4,6 +4,7 @@
  * hides, only by a seed that draws the first alone. Plans have many draws, from several random streams, and some
  * draws exclude others: without this check, two features might never meet unnoticed.
  */
+#include "tests/sim/scenarios.h"
 #include "tests/sim/sim.h"
 
 #include <stdio.h>

@@ -4,6 +4,7 @@
  * within capacity + overshoot. An event is a spend, a wake-up or the delivery of the oldest message of some link.
  * Limits that refill: search_refill.c.
  */
+#include "tests/sim/scenarios.h"
 #include "tests/sim/schedule.h"
 
 #include <float.h>

@@ -177,7 +177,7 @@ void sim_fail(struct sim *sim, const char *format, ...) __attribute__((format(pr
 void sim_hash(struct sim *sim, const void *data, size_t size);
 void sim_hash_u64(struct sim *sim, uint64_t value);
 
-/* ---- world.c: nodes ---- */
+/* ---- world.c, world_start.c: nodes ---- */
 void world_init(struct sim *sim);
 void world_close(struct sim *sim);
 void world_start(struct sim *sim, unsigned i);
@@ -305,7 +305,7 @@ void weights_restore(struct sim *sim, unsigned i);
 uint64_t weights_agree_ns(const struct sim *sim);
 bool weights_are_over(struct sim *sim, unsigned i, char *text, size_t room);
 
-/* ---- laws_agree.c ---- */
+/* ---- laws_agree.c, laws_utilisation.c, laws_time.c ---- */
 /*
  * Everything is healed and no message is under way: every node must know everything. `lateness_ns`:
  * the longest time that a spend may have been on its way to some node.
@@ -325,6 +325,13 @@ void laws_begin(struct sim *sim);
  * the slowest measured key; 0: no key is measured.
  */
 uint64_t laws_warm_up_ns(const struct sim *sim, uint64_t refill_ns);
+enum { LAWS_WAITS_INTERVALS_MAX = 20 }; /* a spend that refill may pay off is told after so many, at the latest */
+/* So many keys of a step may be told in it at the least, or applied, or settled. */
+uint64_t laws_step_part(const struct sim *sim);
+/* A message and its answer, at their slowest. */
+uint64_t laws_round_trip_ns(const struct sim *sim);
+/* How long it may take until so many keys are told that are not urgent. */
+uint64_t laws_telling_ns(const struct sim *sim, uint64_t keys);
 /* How long a spend that is not urgent may wait until it is told. */
 uint64_t laws_untold_ns(const struct sim *sim);
 /* the longest time until all nodes agree when nothing is broken */
@@ -361,32 +368,10 @@ void story_admission(struct sim *sim, unsigned i, unsigned key, uint64_t cost);
 void story_views(struct sim *sim);
 const char *phase_name(enum phase phase);
 
-/* ---- scenarios.c, demand.c, healing.c, gone.c, search.c, pairs.c: print and return an exit status ---- */
-struct search_options {
-    uint64_t from, trials;
-    double seconds; /* > 0: for so long, instead of so many trials */
-    bool refill;    /* of limits that refill */
-    bool tap;
-};
-struct scenario_options {
-    unsigned seeds; /* each figure is a mean of so many */
-    bool grants;    /* nodes ask each other for rights */
-    bool tap;
-};
-int scenarios_run(struct sim *sim, const struct scenario_options *options);
-/* Demand that goes where rights are not, without grants and with them: with them it never gets less. */
-int demand_run(struct sim *sim, unsigned seeds, bool tap);
-int healing_run(struct sim *sim, unsigned seeds, bool tap);
+/* ---- clocks.c, healing.c: their modes are in scenarios.h ---- */
+void clocks_draw(struct plan *plan);
 /* One of the listed requests was decided. */
 void healing_note(struct sim *sim, bool allowed);
-int gone_run(struct sim *sim, unsigned seeds, bool tap);
-int clocks_run(struct sim *sim, unsigned seeds, bool tap);
-int contention_run(struct sim *sim, unsigned seeds, bool tap);
-void clocks_draw(struct plan *plan);
-int search_run(const struct search_options *options);
-int woven_run(bool tap);
-/* Holds if every two features of plans meet, and each comes without the other, within so many seeds. */
-int pairs_run(unsigned seeds, bool tap);
 
 /* ---- known.c ---- */
 struct known_seed {

@@ -8,6 +8,7 @@
  * holds in all that were ever run, and is exceeded by 0.06% of the capacity here.
  */
 #include "tests/sim/rotations.h"
+#include "tests/sim/scenarios.h"
 #include "tests/sim/schedule.h"
 
 #include <float.h>
