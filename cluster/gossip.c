@@ -11,7 +11,6 @@
 #include "cluster/apply/receive.h"
 #include "cluster/apply/retire.h"
 #include "cluster/apply/settle.h"
-#include "cluster/codec/effects.h"
 #include "cluster/codec/message.h"
 #include "cluster/log/origins.h"
 #include "cluster/members/clocks.h"

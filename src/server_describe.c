@@ -2,7 +2,6 @@
  * server_describe writes the config, the peers and the place of the state into the log, for an
  * operator who sets `log_level: debug`.
  */
-#include "base/units.h"
 #include "edge/settings/settings_users.h"
 #include "server_state.h"
 

@@ -15,7 +15,6 @@
 #include "http/json_arena.h"
 #include "server_state.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -26,7 +26,6 @@
 #include "limit/kind.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {

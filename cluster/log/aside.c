@@ -12,7 +12,6 @@
 #include "limit/bucket_units.h"
 #include "limit/kind.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 

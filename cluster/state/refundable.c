@@ -8,7 +8,6 @@
 #include "base/prefetch.h"
 #include "base/spin.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 enum {

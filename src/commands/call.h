@@ -191,6 +191,8 @@ void call_unwatch(struct call *call);
 /* catalog.c */
 void call_command(struct call *call);
 void call_config(struct call *call);
+void call_dbsize(struct call *call);
+void call_time(struct call *call);
 
 /* reload.c */
 void call_reload(struct call *call);
@@ -208,7 +210,5 @@ void call_debug(struct call *call);
 
 /* report.c */
 void call_info(struct call *call);
-void call_dbsize(struct call *call);
-void call_time(struct call *call);
 
 #endif

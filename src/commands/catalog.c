@@ -1,9 +1,12 @@
 /*
- * Answers what client libraries ask about the server before they use it: COMMAND and CONFIG GET.
+ * Answers what client libraries ask about the server before they use it: COMMAND and CONFIG GET, DBSIZE and TIME.
  */
+#include "base/units.h"
 #include "commands/call.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 
 static void answer_flags(struct answer *answer, unsigned flags)
 {
@@ -68,21 +71,15 @@ static void answer_doc(struct answer *answer, const struct command_spec *spec, c
 {
     bool has_arguments = spec->syntax[0] != '\0';
     answer_map(answer, 3 + has_arguments + further);
-    answer_text(answer, "summary");
-    answer_text(answer, spec->summary);
-    answer_text(answer, "since");
-    answer_text(answer, "0.1.0");
-    answer_text(answer, "group");
-    answer_text(answer, group);
+    answer_pair_text(answer, "summary", spec->summary);
+    answer_pair_text(answer, "since", "0.1.0");
+    answer_pair_text(answer, "group", group);
     if (!has_arguments)
         return;
-    answer_text(answer, "arguments");
-    answer_array(answer, 1);
+    answer_pair_array(answer, "arguments", 1);
     answer_map(answer, 2);
-    answer_text(answer, "name");
-    answer_text(answer, spec->syntax);
-    answer_text(answer, "type");
-    answer_text(answer, "string");
+    answer_pair_text(answer, "name", spec->syntax);
+    answer_pair_text(answer, "type", "string");
 }
 
 static void answer_docs(struct answer *answer, enum command_id id)
@@ -181,4 +178,21 @@ void call_config(struct call *call)
         answer_bulk(&call->answer, words->args[i]);
         answer_text(&call->answer, value);
     }
+}
+
+void call_dbsize(struct call *call)
+{
+    struct table_stats table;
+    node_table_stats(call->commands->node, &table);
+    answer_integer(&call->answer, (int64_t)table.used_keys);
+}
+
+void call_time(struct call *call)
+{
+    char text[UNITS_TEXT_BYTES];
+    answer_array(&call->answer, 2);
+    (void)snprintf(text, sizeof text, "%" PRIu64, call->wall_ns / 1000000000u);
+    answer_text(&call->answer, text);
+    (void)snprintf(text, sizeof text, "%" PRIu64, call->wall_ns / 1000u % 1000000u);
+    answer_text(&call->answer, text);
 }

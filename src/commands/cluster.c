@@ -17,27 +17,21 @@ static double share_of(const struct peer_report *peer)
 
 static void answer_traffic(struct answer *answer, const struct peer_traffic *traffic)
 {
-    answer_text(answer, "received_messages");
-    answer_integer(answer, (int64_t)traffic->received_messages);
-    answer_text(answer, "received_bytes");
-    answer_integer(answer, (int64_t)traffic->received_bytes);
-    answer_text(answer, "sent_messages");
-    answer_integer(answer, (int64_t)traffic->sent_messages);
-    answer_text(answer, "sent_bytes");
-    answer_integer(answer, (int64_t)traffic->sent_bytes);
+    answer_pair_count(answer, "received_messages", traffic->received_messages);
+    answer_pair_count(answer, "received_bytes", traffic->received_bytes);
+    answer_pair_count(answer, "sent_messages", traffic->sent_messages);
+    answer_pair_count(answer, "sent_bytes", traffic->sent_bytes);
 }
 
 static void answer_clock(struct answer *answer, const struct peer_report *peer)
 {
-    answer_text(answer, "clock");
-    answer_text(answer, clock_state_name(peer->clock));
+    answer_pair_text(answer, "clock", clock_state_name(peer->clock));
     answer_text(answer, "clock_rate");
     if (peer->clock != CLOCK_UNMEASURED)
         answer_double(answer, 1 + (double)peer->clock_ppm / 1e6);
     else
         answer_null(answer);
-    answer_text(answer, "clock_jumps");
-    answer_integer(answer, peer->clock_jumps);
+    answer_pair_integer(answer, "clock_jumps", peer->clock_jumps);
     answer_text(answer, "clock_offset_ms");
     if (peer->wall_known)
         answer_integer(answer, peer->wall_ahead_ms);
@@ -54,32 +48,19 @@ void call_nodes(struct call *call)
     for (size_t i = 0; i < count; i++) {
         const struct peer_report *peer = &peers[i];
         answer_map(answer, 21);
-        answer_text(answer, "node");
-        answer_text(answer, peer->name);
-        answer_text(answer, "region");
-        answer_text(answer, peer->region);
-        answer_text(answer, "address");
-        answer_text(answer, peer->gossip_address);
-        answer_text(answer, "state");
-        answer_text(answer, peer_state_name(peer->state));
-        answer_text(answer, "self");
-        answer_bool(answer, peer->self);
-        answer_text(answer, "heard_ago_ms");
-        answer_integer(answer, peer->self ? 0 : call_ms(peer->heard_ago_ns));
-        answer_text(answer, "round_trip_us");
-        answer_integer(answer, (int64_t)(peer->round_trip_ns / 1000));
-        answer_text(answer, "lag_batches");
-        answer_integer(answer, (int64_t)peer->lag_batches);
-        answer_text(answer, "log_batches");
-        answer_integer(answer, (int64_t)peer->log_batches);
-        answer_text(answer, "share");
-        answer_double(answer, share_of(peer));
-        answer_text(answer, "config_differs");
-        answer_bool(answer, peer->config_differs);
-        answer_text(answer, "decides");
-        answer_bool(answer, peer->decides);
-        answer_text(answer, "incarnation");
-        answer_integer(answer, (int64_t)peer->incarnation);
+        answer_pair_text(answer, "node", peer->name);
+        answer_pair_text(answer, "region", peer->region);
+        answer_pair_text(answer, "address", peer->gossip_address);
+        answer_pair_text(answer, "state", peer_state_name(peer->state));
+        answer_pair_bool(answer, "self", peer->self);
+        answer_pair_integer(answer, "heard_ago_ms", peer->self ? 0 : call_ms(peer->heard_ago_ns));
+        answer_pair_count(answer, "round_trip_us", peer->round_trip_ns / 1000);
+        answer_pair_count(answer, "lag_batches", peer->lag_batches);
+        answer_pair_count(answer, "log_batches", peer->log_batches);
+        answer_pair_double(answer, "share", share_of(peer));
+        answer_pair_bool(answer, "config_differs", peer->config_differs);
+        answer_pair_bool(answer, "decides", peer->decides);
+        answer_pair_count(answer, "incarnation", peer->incarnation);
         answer_traffic(answer, &peer->traffic);
         answer_clock(answer, peer);
     }

@@ -4,7 +4,6 @@
 #include "commands/call.h"
 #include "limit/kind.h"
 
-#include <assert.h>
 #include <stdio.h>
 
 _Static_assert((int)PRIORITY_CRITICAL == (int)RULE_PRIORITY_CRITICAL && PRIORITY_LOW == 0, "the same levels");
@@ -166,11 +165,9 @@ static void answer_named(struct answer *answer, bool allowed, const struct verdi
     const int64_t values[] = {figures->limit, figures->remaining, figures->available, figures->retry_after_ms,
                               figures->reset_after_ms};
     _Static_assert(1 + sizeof names / sizeof names[0] == FIGURES_NAMED, "allowed and the others");
-    answer_text(answer, "allowed");
-    answer_bool(answer, allowed);
+    answer_pair_bool(answer, "allowed", allowed);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        answer_text(answer, names[i]);
-        answer_integer(answer, values[i]);
+        answer_pair_integer(answer, names[i], values[i]);
     }
 }
 
@@ -189,12 +186,10 @@ static void answer_figures(struct answer *answer, size_t more, const struct told
         answer_map(answer, FIGURES_NAMED + (size_t)(told->over || !told->allowed) + 1 + more);
         answer_named(answer, told->allowed, figures);
         if (told->over) {
-            answer_text(answer, "over_limit");
-            answer_bool(answer, true);
+            answer_pair_bool(answer, "over_limit", true);
         }
         if (!told->allowed) {
-            answer_text(answer, "reason");
-            answer_text(answer, verdict_reason_name(told->reason));
+            answer_pair_text(answer, "reason", verdict_reason_name(told->reason));
         }
         answer_text(answer, "rule");
     }
@@ -286,20 +281,13 @@ static void answer_rule_begin(struct answer *answer, const struct matched *match
 {
     const struct ruled_version *version = matched->version;
     answer_map(answer, 8 + FIGURES_NAMED);
-    answer_text(answer, "rule");
-    answer_bulk(answer, matched->rule->id);
-    answer_text(answer, "endpoint");
-    answer_bulk(answer, version->endpoint);
-    answer_text(answer, "by");
-    answer_bulk(answer, version->by);
-    answer_text(answer, "algorithm");
-    answer_text(answer, rule_algorithm_name(version->algorithm));
-    answer_text(answer, "mode");
-    answer_text(answer, rule_mode_name(version->mode));
-    answer_text(answer, "why");
-    answer_text(answer, match_why_name((enum match_why)matched->why));
-    answer_text(answer, "canary");
-    answer_bool(answer, matched->candidate);
+    answer_pair_bulk(answer, "rule", matched->rule->id);
+    answer_pair_bulk(answer, "endpoint", version->endpoint);
+    answer_pair_bulk(answer, "by", version->by);
+    answer_pair_text(answer, "algorithm", rule_algorithm_name(version->algorithm));
+    answer_pair_text(answer, "mode", rule_mode_name(version->mode));
+    answer_pair_text(answer, "why", match_why_name((enum match_why)matched->why));
+    answer_pair_bool(answer, "canary", matched->candidate);
 }
 
 void call_answer_rules(struct answer *answer, const struct match *match, const struct verdict *verdicts)
@@ -317,7 +305,6 @@ void call_answer_rules(struct answer *answer, const struct match *match, const s
                                                      : match_denial(matched->why);
         answer_rule_begin(answer, matched);
         answer_named(answer, allowed, &figures);
-        answer_text(answer, "reason");
-        answer_text(answer, verdict_reason_name(reason));
+        answer_pair_text(answer, "reason", verdict_reason_name(reason));
     }
 }

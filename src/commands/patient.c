@@ -3,7 +3,6 @@
  */
 #include "commands/patient.h"
 
-#include "base/number.h"
 #include "commands/centrally.h"
 #include "commands/commands.h"
 #include "edge/central/central.h"

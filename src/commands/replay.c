@@ -2,7 +2,6 @@
 
 #include "base/spin.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 struct place {

@@ -194,32 +194,12 @@ static void print_memory(const struct report *report)
     field_number(call->answer.output, "used_memory_rss", bytes);
 }
 
-static uint64_t used_keys(const struct call *call)
-{
-    struct table_stats table;
-    node_table_stats(call->commands->node, &table);
-    return table.used_keys;
-}
-
 static void print_keyspace(const struct report *report)
 {
     struct call *call = report->call;
-    output_print(call->answer.output, "db0:keys=%" PRIu64 ",expires=0,avg_ttl=0\r\n", used_keys(call));
-}
-
-void call_dbsize(struct call *call)
-{
-    answer_integer(&call->answer, (int64_t)used_keys(call));
-}
-
-void call_time(struct call *call)
-{
-    char text[UNITS_TEXT_BYTES];
-    answer_array(&call->answer, 2);
-    (void)snprintf(text, sizeof text, "%" PRIu64, call->wall_ns / 1000000000u);
-    answer_text(&call->answer, text);
-    (void)snprintf(text, sizeof text, "%" PRIu64, call->wall_ns / 1000u % 1000000u);
-    answer_text(&call->answer, text);
+    struct table_stats table;
+    node_table_stats(call->commands->node, &table);
+    output_print(call->answer.output, "db0:keys=%" PRIu64 ",expires=0,avg_ttl=0\r\n", table.used_keys);
 }
 
 static void print_peer(struct output *output, const struct peer_report *peer)

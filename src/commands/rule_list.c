@@ -19,11 +19,6 @@ static bool has_room(const struct call *call, size_t begun, size_t further)
     return call->answer.output->size - begun + further < ROWS_MAX_BYTES;
 }
 
-static int64_t signed_of(uint64_t number)
-{
-    return number > (uint64_t)INT64_MAX ? INT64_MAX : (int64_t)number;
-}
-
 struct rule_version *call_rule_version(struct call *call, struct bytes service, struct bytes id,
                                        struct bytes number)
 {
@@ -53,18 +48,6 @@ void call_rule_get(struct call *call)
 
 /* ---- LIST ---- */
 
-static void answer_pair(struct answer *answer, const char *name, struct bytes value)
-{
-    answer_text(answer, name);
-    answer_bulk(answer, value);
-}
-
-static void answer_count(struct answer *answer, const char *name, uint64_t value)
-{
-    answer_text(answer, name);
-    answer_integer(answer, signed_of(value));
-}
-
 static void answer_list_row(struct call *call, const struct rulebook_rule *rule)
 {
     struct answer *answer = &call->answer;
@@ -81,19 +64,19 @@ static void answer_list_row(struct call *call, const struct rulebook_rule *rule)
         output_append(&joined, newest->by[i].data, newest->by[i].size);
     }
     answer_map(answer, 13);
-    answer_pair(answer, "service", rule->service);
-    answer_pair(answer, "id", rule->id);
-    answer_pair(answer, "endpoint", newest->endpoint);
-    answer_pair(answer, "by", (struct bytes){by, joined.size});
-    answer_pair(answer, "algorithm", bytes_of(rule_algorithm_name(newest->algorithm)));
-    answer_pair(answer, "mode", bytes_of(rule_mode_name(newest->mode)));
-    answer_count(answer, "canary_millionths", record->share_millionths);
-    answer_count(answer, "lamport", record->stamp.lamport);
-    answer_pair(answer, "author", record->author);
-    answer_count(answer, "allowed", counts.allowed);
-    answer_count(answer, "denied", counts.denied);
-    answer_count(answer, "shadow_denied", counts.shadow_denied);
-    answer_count(answer, "over_limit", counts.over_limit);
+    answer_pair_bulk(answer, "service", rule->service);
+    answer_pair_bulk(answer, "id", rule->id);
+    answer_pair_bulk(answer, "endpoint", newest->endpoint);
+    answer_pair_bulk(answer, "by", (struct bytes){by, joined.size});
+    answer_pair_text(answer, "algorithm", rule_algorithm_name(newest->algorithm));
+    answer_pair_text(answer, "mode", rule_mode_name(newest->mode));
+    answer_pair_count(answer, "canary_millionths", record->share_millionths);
+    answer_pair_count(answer, "lamport", record->stamp.lamport);
+    answer_pair_bulk(answer, "author", record->author);
+    answer_pair_count(answer, "allowed", counts.allowed);
+    answer_pair_count(answer, "denied", counts.denied);
+    answer_pair_count(answer, "shadow_denied", counts.shadow_denied);
+    answer_pair_count(answer, "over_limit", counts.over_limit);
 }
 
 static int compare_bytes(struct bytes a, struct bytes b)
@@ -173,18 +156,16 @@ static void answer_history_row(struct call *call, size_t begun, const struct rul
                  (unsigned long long)record->stamp.author);
     bool in_force = version == rulebook_stable(rule) || version == rulebook_candidate(rule);
     answer_map(answer, 11);
-    answer_count(answer, "version", number_of(rule, version));
-    answer_pair(answer, "service", record->service);
-    answer_pair(answer, "id", record->id);
-    answer_pair(answer, "change", (struct bytes){change, text.size});
-    answer_pair(answer, "author", record->author);
-    answer_count(answer, "unix_ms", record->wall_ms);
-    answer_text(answer, "in_force");
-    answer_bool(answer, in_force);
-    answer_text(answer, "deleted");
-    answer_bool(answer, record->deleted);
-    answer_count(answer, "canary_millionths", record->share_millionths);
-    answer_pair(answer, "note", record->note);
+    answer_pair_count(answer, "version", number_of(rule, version));
+    answer_pair_bulk(answer, "service", record->service);
+    answer_pair_bulk(answer, "id", record->id);
+    answer_pair_bulk(answer, "change", (struct bytes){change, text.size});
+    answer_pair_bulk(answer, "author", record->author);
+    answer_pair_count(answer, "unix_ms", record->wall_ms);
+    answer_pair_bool(answer, "in_force", in_force);
+    answer_pair_bool(answer, "deleted", record->deleted);
+    answer_pair_count(answer, "canary_millionths", record->share_millionths);
+    answer_pair_bulk(answer, "note", record->note);
     answer_text(answer, "text"); /* nil if the answer has no room for the text */
     if (record->deleted || !has_room(call, begun, record->text.size))
         answer_null(answer);

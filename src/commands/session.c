@@ -189,20 +189,13 @@ static void answer_hello(struct call *call)
     struct answer *answer = &call->answer;
     answer->protocol = call->session->protocol;
     answer_map(answer, 7);
-    answer_text(answer, "server");
-    answer_text(answer, "headgate");
-    answer_text(answer, "version");
-    answer_text(answer, call->commands->version);
-    answer_text(answer, "proto");
-    answer_integer(answer, call->session->protocol);
-    answer_text(answer, "id");
-    answer_integer(answer, (int64_t)call->session->id);
-    answer_text(answer, "mode");
-    answer_text(answer, "standalone");
-    answer_text(answer, "role");
-    answer_text(answer, "master");
-    answer_text(answer, "modules");
-    answer_array(answer, 0);
+    answer_pair_text(answer, "server", "headgate");
+    answer_pair_text(answer, "version", call->commands->version);
+    answer_pair_integer(answer, "proto", call->session->protocol);
+    answer_pair_count(answer, "id", call->session->id);
+    answer_pair_text(answer, "mode", "standalone");
+    answer_pair_text(answer, "role", "master");
+    answer_pair_array(answer, "modules", 0);
 }
 
 /* Checks all options before any takes effect. */

@@ -8,8 +8,6 @@
  */
 #include "commands/call.h"
 
-#include <assert.h>
-
 enum {
     ANSWER_BYTES = 256,        /* the longest answer of most commands, and of an error */
     NAMED_ANSWER_BYTES = 384,  /* the longest answer of a command whose figures have names */

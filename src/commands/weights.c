@@ -5,54 +5,38 @@
 #include "commands/call.h"
 #include "wire/command_words.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
-static void answer_number(struct answer *answer, const char *name, uint64_t number)
-{
-    answer_text(answer, name);
-    answer_integer(answer, (int64_t)number);
-}
-
 static void answer_weight(struct answer *answer, const char *name, uint64_t billionths)
 {
-    answer_text(answer, name);
-    answer_double(answer, weight_number(billionths));
-}
-
-static void answer_word(struct answer *answer, const char *name, const char *word)
-{
-    answer_text(answer, name);
-    answer_text(answer, word);
+    answer_pair_double(answer, name, weight_number(billionths));
 }
 
 static void answer_all(struct answer *answer, const struct weights_report *report)
 {
     answer_map(answer, 5);
-    answer_number(answer, "version", report->pending ? report->pending->stamp.number : report->base->stamp.number);
-    answer_number(answer, "complete", report->base->stamp.number);
-    answer_word(answer, "region",
-                report->own_row < report->region_count ? report->row[report->own_row].region : "");
-    answer_text(answer, "regions");
-    answer_array(answer, report->region_count);
+    answer_pair_count(answer, "version",
+                      report->pending ? report->pending->stamp.number : report->base->stamp.number);
+    answer_pair_count(answer, "complete", report->base->stamp.number);
+    answer_pair_text(answer, "region",
+                     report->own_row < report->region_count ? report->row[report->own_row].region : "");
+    answer_pair_array(answer, "regions", report->region_count);
     for (uint32_t i = 0; i < report->region_count; i++) {
         const struct weights_row *row = &report->row[i];
         answer_map(answer, 5);
-        answer_word(answer, "region", row->region);
+        answer_pair_text(answer, "region", row->region);
         answer_weight(answer, "weight", row->pending_billionths);
         answer_weight(answer, "complete", row->base_billionths);
         answer_weight(answer, "in_force", row->in_force_billionths);
-        answer_text(answer, "spent_per_s");
-        answer_double(answer, row->demand_tokens_per_s);
+        answer_pair_double(answer, "spent_per_s", row->demand_tokens_per_s);
     }
-    answer_text(answer, "wait_for");
-    answer_array(answer, report->wait_count);
+    answer_pair_array(answer, "wait_for", report->wait_count);
     for (uint32_t i = 0; i < report->wait_count; i++) {
         answer_map(answer, 3);
-        answer_word(answer, "node", report->wait[i].name);
-        answer_word(answer, "why", weights_wait_name(report->wait[i].why));
-        answer_word(answer, "advice", weights_wait_advice(report->wait[i].why));
+        answer_pair_text(answer, "node", report->wait[i].name);
+        answer_pair_text(answer, "why", weights_wait_name(report->wait[i].why));
+        answer_pair_text(answer, "advice", weights_wait_advice(report->wait[i].why));
     }
 }
 
@@ -62,16 +46,14 @@ static void answer_history(struct answer *answer, const struct weights_report *r
     for (uint32_t i = 0; i < report->past_count; i++) {
         const struct weights_version *version = report->past[i];
         answer_map(answer, 5);
-        answer_number(answer, "version", version->stamp.number);
-        answer_word(answer, "author", version->author);
-        answer_number(answer, "unix_ms", version->wall_ms);
-        answer_text(answer, "complete");
-        answer_bool(answer, version->stamp.number <= report->base->stamp.number);
-        answer_text(answer, "regions");
-        answer_array(answer, version->count);
+        answer_pair_count(answer, "version", version->stamp.number);
+        answer_pair_text(answer, "author", version->author);
+        answer_pair_count(answer, "unix_ms", version->wall_ms);
+        answer_pair_bool(answer, "complete", version->stamp.number <= report->base->stamp.number);
+        answer_pair_array(answer, "regions", version->count);
         for (uint32_t r = 0; r < version->count; r++) {
             answer_map(answer, 2);
-            answer_word(answer, "region", version->part[r].region);
+            answer_pair_text(answer, "region", version->part[r].region);
             answer_weight(answer, "weight", version->part[r].billionths);
         }
     }

@@ -55,14 +55,11 @@ static void answer_key(struct answer *answer, const struct hot_asked *asked, con
     hot_print_fingerprint(hitter->key, fingerprint);
     (void)hot_find_name(asked->hots, asked->threads, hitter->key, name);
     answer_map(answer, 4);
-    answer_text(answer, "fingerprint");
-    answer_text(answer, fingerprint);
+    answer_pair_text(answer, "fingerprint", fingerprint);
     answer_text(answer, "name");
     answer_name(answer, name);
-    answer_text(answer, "count");
-    answer_integer(answer, (int64_t)(hitter->count * view->unit));
-    answer_text(answer, "error");
-    answer_integer(answer, (int64_t)(hitter->error * view->unit));
+    answer_pair_count(answer, "count", hitter->count * view->unit);
+    answer_pair_count(answer, "error", hitter->error * view->unit);
 }
 
 static void answer_row(struct answer *answer, const struct hot_asked *asked, const struct hot_view *view,
@@ -73,18 +70,13 @@ static void answer_row(struct answer *answer, const struct hot_asked *asked, con
     answer_map(answer, 7);
     answer_text(answer, "service");
     answer_name(answer, view->service);
-    answer_text(answer, "rule");
-    answer_text(answer, view->rule);
+    answer_pair_text(answer, "rule", view->rule);
     answer_text(answer, "tier");
     answer_name(answer, view->tier);
-    answer_text(answer, "seconds");
-    answer_integer(answer, (int64_t)(view->over_ns / 1000000000));
-    answer_text(answer, "sampled");
-    answer_integer(answer, (int64_t)view->unit);
-    answer_text(answer, "total");
-    answer_integer(answer, (int64_t)(view->hitters.total * view->unit));
-    answer_text(answer, "keys");
-    answer_array(answer, count);
+    answer_pair_count(answer, "seconds", view->over_ns / 1000000000);
+    answer_pair_count(answer, "sampled", view->unit);
+    answer_pair_count(answer, "total", view->hitters.total * view->unit);
+    answer_pair_array(answer, "keys", count);
     for (uint32_t i = 0; i < count; i++)
         answer_key(answer, asked, view, &view->hitters.at[i]);
 }
@@ -127,8 +119,7 @@ static void answer_fingerprint(struct answer *answer, uint64_t fingerprint)
 {
     char text[HOT_FINGERPRINT_BYTES];
     hot_print_fingerprint(fingerprint, text);
-    answer_text(answer, "fingerprint");
-    answer_text(answer, text);
+    answer_pair_text(answer, "fingerprint", text);
 }
 
 static void answer_under(struct answer *answer, const struct matched *matched, struct key_id identity)
@@ -139,8 +130,7 @@ static void answer_under(struct answer *answer, const struct matched *matched, s
         answer_bulk(answer, matched->rule->service);
     else
         answer_null(answer);
-    answer_text(answer, "rule");
-    answer_bulk(answer, matched->rule->id);
+    answer_pair_bulk(answer, "rule", matched->rule->id);
     answer_fingerprint(answer, hot_fingerprint(identity));
 }
 
@@ -155,8 +145,7 @@ void call_fingerprint(struct call *call)
     const bool denied = match->status == MATCH_DENIED;
     answer_map(answer, 2);
     answer_fingerprint(answer, fingerprint_of(call->commands, &question.query));
-    answer_text(answer, "rules");
-    answer_array(answer, denied ? 1 : match->count);
+    answer_pair_array(answer, "rules", denied ? 1 : match->count);
     if (denied)
         answer_under(answer, &match->passed[match->denied_by], match->passed[match->denied_by].identity);
     for (uint32_t i = 0; i < match->count; i++)

@@ -1,8 +1,6 @@
 #include "base/number.h"
 #include "limit/bucket_inline.h"
 
-#include <assert.h>
-
 /*
  * retry_after and reset_after. For a BUCKET the time is arithmetic; a CELL waits for the end of its window; for a
  * LOG the list is walked, oldest first, until enough tokens have left it; where events are to be spared, it waits for

@@ -8,7 +8,6 @@
 #include "operator/json.h"
 #include "operator/rules.h"
 #include "rules/rule_reach.h"
-#include "rules/rule_value.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -1,7 +1,6 @@
 /*
  * headgate rules list and history: tables, or JSON.
  */
-#include "base/units.h"
 #include "operator/command.h"
 #include "operator/json.h"
 #include "operator/rules.h"

@@ -7,7 +7,6 @@
 #include "rules/ruleset_state.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 /* ---- construction ---- */
 

@@ -217,6 +217,47 @@ void answer_map(struct answer *answer, size_t pairs)
         header(answer->output, '*', (int64_t)pairs * 2);
 }
 
+void answer_pair_text(struct answer *answer, const char *key, const char *value)
+{
+    answer_text(answer, key);
+    answer_text(answer, value);
+}
+
+void answer_pair_bulk(struct answer *answer, const char *key, struct bytes value)
+{
+    answer_text(answer, key);
+    answer_bulk(answer, value);
+}
+
+void answer_pair_integer(struct answer *answer, const char *key, int64_t value)
+{
+    answer_text(answer, key);
+    answer_integer(answer, value);
+}
+
+void answer_pair_count(struct answer *answer, const char *key, uint64_t value)
+{
+    answer_pair_integer(answer, key, value > INT64_MAX ? INT64_MAX : (int64_t)value);
+}
+
+void answer_pair_double(struct answer *answer, const char *key, double value)
+{
+    answer_text(answer, key);
+    answer_double(answer, value);
+}
+
+void answer_pair_bool(struct answer *answer, const char *key, bool value)
+{
+    answer_text(answer, key);
+    answer_bool(answer, value);
+}
+
+void answer_pair_array(struct answer *answer, const char *key, size_t count)
+{
+    answer_text(answer, key);
+    answer_array(answer, count);
+}
+
 void answer_set(struct answer *answer, size_t count)
 {
     header(answer->output, answer->protocol >= 3 ? '~' : '*', (int64_t)count);

@@ -39,8 +39,16 @@ void answer_array_of(struct answer *answer, size_t count, const int64_t *values,
  * fourth 0 (nothing to wait for), so that constants cover both.
  */
 void answer_allowed(struct answer *answer, int64_t limit, int64_t remaining, int64_t reset_ms, struct bytes rule);
-/* Writes the head of a map; `pairs` keys must follow, each with its value. */
+/* Writes the head of a map; `pairs` keys must follow, each with its value: answer_pair_*, or a text and any value. */
 void answer_map(struct answer *answer, size_t pairs);
+void answer_pair_text(struct answer *answer, const char *key, const char *value);
+void answer_pair_bulk(struct answer *answer, const char *key, struct bytes value);
+void answer_pair_integer(struct answer *answer, const char *key, int64_t value);
+/* A count beyond INT64_MAX does not fit an integer of RESP: its largest one stands for it. */
+void answer_pair_count(struct answer *answer, const char *key, uint64_t value);
+void answer_pair_double(struct answer *answer, const char *key, double value);
+void answer_pair_bool(struct answer *answer, const char *key, bool value);
+void answer_pair_array(struct answer *answer, const char *key, size_t count);
 void answer_set(struct answer *answer, size_t count);
 
 /*

@@ -5,7 +5,6 @@
 
 #include "edge/library/client.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -11,7 +11,6 @@
  */
 #include "base/metric.h"
 #include "edge/peers/transport_pipes_state.h"
-#include "edge/process/clock.h"
 
 #include <netinet/in.h>
 #include <string.h>
