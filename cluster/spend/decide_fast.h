@@ -75,7 +75,8 @@ static inline bool fast_is_expected(const struct terms *terms, const struct entr
 {
     const struct charge *charge = terms->charge;
     return entry->limit == charge->limit && entry->tenant == charge->tenant &&
-           (kind_refills(terms->limit->kind) || entry->bucket.expires_ns >= charge->expires_ns);
+           (kind_refills(terms->limit->kind) ||
+            (entry->bucket.expires_ns >= charge->expires_ns && !charge_begins_with_spend(charge)));
 }
 
 /* Returns the allowance after the refill. */
@@ -192,7 +193,8 @@ __attribute__((always_inline)) static inline void fast_describe(const struct ter
             ? bucket_available_inline(bucket, terms->limit, terms->budget, charge->floor_tokens)
             : bucket_available_of(bucket, terms->limit, allowance);
     verdict->retry_after_ns = 0;
-    verdict->reset_after_ns = bucket_reset_after_ns_inline(bucket, terms->limit, now_ns, charge->window_end_ns);
+    verdict->reset_after_ns =
+        bucket_reset_after_ns_inline(bucket, terms->limit, now_ns, charge_window_end_ns(charge, bucket));
 }
 
 /*

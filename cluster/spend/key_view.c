@@ -17,8 +17,11 @@ static void convert(struct node *node, struct entry *entry, const struct charge 
 {
     const struct limit *from = &node->limits.limit[entry->limit], *to = &node->limits.limit[charge->limit];
     struct spend *untold = is_in_outbox(node, entry) ? open_spend(node, entry) : NULL;
+    uint64_t expires_ns = charge->expires_ns;
     bucket_refill(&entry->bucket, from, &node->by_limit.budget[entry->limit], now_ns);
-    bucket_convert(&entry->bucket, from, to, (enum bucket_inherit)charge->inherit, now_ns, charge->expires_ns);
+    if (kind_expires(from->kind) && charge_begins_with_spend(charge) && !bucket_is_full(&entry->bucket, from))
+        expires_ns = number_least(expires_ns, entry->bucket.expires_ns);
+    bucket_convert(&entry->bucket, from, to, (enum bucket_inherit)charge->inherit, now_ns, expires_ns);
     entry->limit = charge->limit & (unsigned)LIMITS_MAX;
     bool same_tokens = charge->inherit == INHERIT_KEEP && !kind_lists(from->kind) && !kind_lists(to->kind);
     if (!same_tokens) /* old spends are other tokens than present ones */
@@ -31,6 +34,15 @@ static void convert(struct node *node, struct entry *entry, const struct charge 
     __atomic_store_n(&node->converted_ns, now_ns, __ATOMIC_RELAXED); /* steps read it */
 }
 
+/* A window begins while nothing of it is used. One that was longer ends with the window that it would be now. */
+static void fit_window(const struct node *node, struct entry *entry, const struct charge *charge, uint64_t now_ns)
+{
+    const struct limit *limit = &node->limits.limit[charge->limit];
+    bucket_refill(&entry->bucket, limit, &node->by_limit.budget[charge->limit], now_ns);
+    if (bucket_is_full(&entry->bucket, limit) || entry->bucket.expires_ns > charge->expires_ns)
+        entry->bucket.expires_ns = charge->expires_ns;
+}
+
 /* Prepares an entry that was found or made, before its key is decided over. */
 static inline void fit(struct node *node, struct entry *entry, const struct charge *charge, bool take,
                        uint64_t now_ns)
@@ -39,7 +51,11 @@ static inline void fit(struct node *node, struct entry *entry, const struct char
         convert(node, entry, charge, now_ns);
     if (entry->tenant != charge->tenant && take)
         table_claim(node->table, entry, charge->tenant);
-    if (kind_expires(node->limits.limit[charge->limit].kind) && entry->bucket.expires_ns < charge->expires_ns)
+    if (!kind_expires(node->limits.limit[charge->limit].kind))
+        return;
+    if (charge_begins_with_spend(charge))
+        fit_window(node, entry, charge, now_ns);
+    else if (entry->bucket.expires_ns < charge->expires_ns)
         entry->bucket.expires_ns = charge->expires_ns; /* a peer's clock is ahead: keep its cell */
 }
 
@@ -112,7 +128,7 @@ static uint64_t retry_after_ns(const struct key_view *view, const struct charge 
     const struct bucket_wait wait = {.cost = charge->cost,
                                      .floor_tokens = charge->floor_tokens,
                                      .now_ns = now_ns,
-                                     .window_end_ns = charge->window_end_ns,
+                                     .window_end_ns = charge_window_end_ns(charge, view->bucket),
                                      .settle_ns = settle_ns};
     return charge->sliding ? sliding_retry_after_ns(&view->sliding, &wait)
                            : bucket_retry_after_ns(view->bucket, view->limit, view->budget, &wait);
@@ -133,8 +149,8 @@ void key_view_show(const struct key_view *view, const struct charge *charge, uin
         verdict->remaining_tokens = bucket_remaining_inline(view->bucket, view->limit, charge->floor_tokens);
         verdict->available_tokens =
             bucket_available_inline(view->bucket, view->limit, view->budget, charge->floor_tokens);
-        verdict->reset_after_ns =
-            bucket_reset_after_ns_inline(view->bucket, view->limit, now_ns, charge->window_end_ns);
+        verdict->reset_after_ns = bucket_reset_after_ns_inline(view->bucket, view->limit, now_ns,
+                                                               charge_window_end_ns(charge, view->bucket));
     }
 }
 

@@ -62,7 +62,8 @@ static void add_asked(const struct node *node, struct parts *parts, const struct
                                      .cost = charge->cost,
                                      .floor_tokens = number_least(charge->floor_tokens, limit->capacity),
                                      .capacity = limit->capacity,
-                                     .window_us = charge->window_ns / 1000};
+                                     .window_us = charge->window_ns / 1000,
+                                     .from_first = charge_begins_with_spend(charge)};
     parts->unasked |= !is_window && !coarse_units(limit, &asked->coarse);
 }
 

@@ -72,12 +72,12 @@ static void print_version(struct output *output, const struct matched *matched)
     const struct ruled_version *version = matched->version;
     if (matched->why == WHY_CONFIG)
         return;
-    output_print(output, "rule              %s by %.*s, endpoint %.*s, %s%.*s%s%s%s; amount of the %s\n",
-                 rule_algorithm_name(version->algorithm), (int)version->by.size, version->by.data,
-                 (int)version->endpoint.size, version->endpoint.data, version->counts.size > 0 ? "counts " : "",
-                 (int)version->counts.size, version->counts.data, version->counts.size > 0 ? ", " : "",
-                 rule_mode_name(version->mode), matched->candidate ? " (canary)" : "",
-                 match_why_name((enum match_why)matched->why));
+    output_print(output, "rule              %s%s by %.*s, endpoint %.*s, %s%.*s%s%s%s; amount of the %s\n",
+                 rule_algorithm_name(version->algorithm), version->from_first ? " from the first request" : "",
+                 (int)version->by.size, version->by.data, (int)version->endpoint.size, version->endpoint.data,
+                 version->counts.size > 0 ? "counts " : "", (int)version->counts.size, version->counts.data,
+                 version->counts.size > 0 ? ", " : "", rule_mode_name(version->mode),
+                 matched->candidate ? " (canary)" : "", match_why_name((enum match_why)matched->why));
 }
 
 static void print_charge(struct call *call, const struct charge *charge, const struct verdict *verdict)

@@ -40,9 +40,10 @@ struct charge {
     struct key_id
         previous; /* sliding windows: of the key in the window before; central: of the key in any; else 0 */
     uint64_t cost;
-    uint64_t floor_tokens;  /* left to requests of higher priority: denied where taking would go below */
-    uint64_t expires_ns;    /* cells: forgotten then; of a sliding window: the end of the next window; else 0 */
-    uint64_t window_end_ns; /* cells: of this window; else 0 */
+    uint64_t floor_tokens; /* left to requests of higher priority: denied where taking would go below */
+    /* cells: forgotten then; sliding windows: the end of the next one; where it begins with a spend: its end; else 0 */
+    uint64_t expires_ns;
+    uint64_t window_end_ns; /* cells: of this window; 0 where it begins with the first spend; else 0 */
     uint64_t spent_ns;      /* LOG: when the tokens of a reservation were spent, see bucket_hold; else 0 */
     uint64_t window_ns;     /* cells: how long this window is; else 0 */
     uint16_t limit;         /* an index into the limit set */
@@ -57,5 +58,21 @@ struct charge {
     uint16_t patience_ms;
     uint32_t counts; /* of a reservation: a number for the name of what is counted; 0: requests */
 };
+
+/*
+ * True: a cell whose window begins with the first spend from a key that is full. So the window is not a part of the
+ * key, and the bucket knows its end. Only for limits that are told to nobody (LIMIT_SPLIT): peers cannot agree on such
+ * a begin.
+ */
+static inline bool charge_begins_with_spend(const struct charge *charge)
+{
+    return charge->window_ns > 0 && charge->window_end_ns == 0;
+}
+
+/* When the window of a cell ends. */
+static inline uint64_t charge_window_end_ns(const struct charge *charge, const struct bucket *bucket)
+{
+    return charge_begins_with_spend(charge) ? bucket->expires_ns : charge->window_end_ns;
+}
 
 #endif

@@ -5,6 +5,7 @@
  */
 #include "rules/match.h"
 
+#include "base/number.h"
 #include "base/prefetch.h"
 #include "rules/match_state.h"
 
@@ -45,6 +46,12 @@ static void fill_window(const struct matcher *matcher, const struct variant *var
 {
     const struct request *request = matcher->request;
     const struct present *present = &window->present[request->thread];
+    if (variant->from_first) {
+        charge->previous = charge->id;
+        charge->window_ns = window->period_ns;
+        charge->expires_ns = number_sum(matcher->now_ns, window->period_ns);
+        return;
+    }
     if (!present_is_current(present, matcher->now_ns, matcher->wall_ns))
         window_renew(&matcher->ruleset->windows, window, request->thread, matcher->now_ns, matcher->wall_ns);
     if (variant->sliding)

@@ -58,6 +58,12 @@ enum rule_algorithm {
     RULE_ALGORITHMS_END,
 };
 
+/* When a fixed window begins. */
+enum rule_begins {
+    RULE_BEGINS_CLOCK,         /* at multiples of its length since 1970 */
+    RULE_BEGINS_FIRST_REQUEST, /* of each key: with the first request that takes something; RULE_CENTRAL only */
+};
+
 enum rule_mode {
     RULE_ENFORCE,
     RULE_SOFT,   /* in force, but allows what is over the limit, and says so */
@@ -147,7 +153,8 @@ struct rule {
     bool persist;                         /* counters survive a restart of the whole cluster */
     enum rule_algorithm algorithm;
     struct rule_amount amount;
-    struct bytes zone;  /* quotas: a name of the tz database; else "" */
+    struct bytes zone; /* quotas: a name of the tz database; else "" */
+    enum rule_begins begins;
     uint64_t overshoot; /* 0 if sync is RULE_BUDGET or RULE_CENTRAL */
     enum rule_sync sync;
     enum isolation on_isolation;

@@ -12,11 +12,11 @@
 #include <sysexits.h>
 
 const char *const rule_field_names[RULE_FIELDS] = {
-    "id",           "service",        "endpoint",  "by",    "counts",         "when",    "replaces",
-    "algorithm",    "rate",           "burst",     "limit", "window",         "zone",    "overshoot",
-    "sync",         "on_isolation",   "when_down", "mode",  "priority_floor", "tiers",   "overrides",
-    "overrides_of", "overrides_file", "allow",     "deny",  "adaptive",       "persist", "inherit",
-    "patience",
+    "id",       "service",        "endpoint",  "by",        "counts",       "when",
+    "replaces", "algorithm",      "rate",      "burst",     "limit",        "window",
+    "zone",     "begins",         "overshoot", "sync",      "on_isolation", "when_down",
+    "mode",     "priority_floor", "tiers",     "overrides", "overrides_of", "overrides_file",
+    "allow",    "deny",           "adaptive",  "persist",   "inherit",      "patience",
 };
 
 /* ---- the block ---- */
@@ -223,13 +223,14 @@ static bool find_fields(struct rule_builder *builder)
         while (field < RULE_FIELDS && !bytes_equal(node->key, bytes_of(rule_field_names[field])))
             field++;
         if (field == RULE_FIELDS)
-            return rule_fail(&builder->reader, node->line,
-                             "%.64s is unknown: expected id, service, endpoint, by, counts, when, replaces, "
-                             "algorithm, rate, burst, limit, "
-                             "window, zone, overshoot, sync, on_isolation, when_down, mode, priority_floor, tiers, "
-                             "overrides, "
-                             "overrides_of, overrides_file, allow, deny, adaptive, persist, inherit, patience",
-                             node->key.data);
+            return rule_fail(
+                &builder->reader, node->line,
+                "%.64s is unknown: expected id, service, endpoint, by, counts, when, replaces, "
+                "algorithm, rate, burst, limit, "
+                "window, zone, begins, overshoot, sync, on_isolation, when_down, mode, priority_floor, tiers, "
+                "overrides, "
+                "overrides_of, overrides_file, allow, deny, adaptive, persist, inherit, patience",
+                node->key.data);
         builder->field[field] = node;
     }
     return true;

@@ -160,6 +160,20 @@ static bool read_zone(struct rule_builder *builder)
     return true;
 }
 
+static bool read_begins(struct rule_builder *builder)
+{
+    const struct yaml_node *node = builder->field[RULE_FIELD_BEGINS];
+    struct rule *rule = builder->rule;
+    int begins = RULE_BEGINS_CLOCK;
+    if (node && rule->algorithm != RULE_FIXED_WINDOW)
+        return rule_fail(&builder->reader, node->line, "begins makes no sense with %s: expected fixed_window",
+                         rule_algorithm_name(rule->algorithm));
+    if (!rule_read_choice(&builder->reader, node, "begins", &rule_begins, &begins))
+        return false;
+    rule->begins = (enum rule_begins)begins;
+    return true;
+}
+
 bool rule_read_amounts(struct rule_builder *builder)
 {
     struct rule *rule = builder->rule;
@@ -175,7 +189,7 @@ bool rule_read_amounts(struct rule_builder *builder)
     }
     enum rule_field main_field = rule_is_bucket(rule->algorithm) ? RULE_FIELD_RATE : RULE_FIELD_LIMIT;
     rule->amount.unlimited = is_unlimited(builder->field[main_field]);
-    if (!check_fields(builder, rule->amount.unlimited) || !read_zone(builder))
+    if (!check_fields(builder, rule->amount.unlimited) || !read_zone(builder) || !read_begins(builder))
         return false;
     if (rule->amount.unlimited)
         return true;
@@ -242,6 +256,10 @@ static bool check_central(const struct rule_builder *builder)
 {
     const struct rule *rule = builder->rule;
     const struct yaml_node *sync = builder->field[RULE_FIELD_SYNC], *down = builder->field[RULE_FIELD_WHEN_DOWN];
+    if (rule->sync != RULE_CENTRAL && rule->begins == RULE_BEGINS_FIRST_REQUEST)
+        return rule_wrong(&builder->reader, builder->field[RULE_FIELD_BEGINS], "begins",
+                          "clock, or sync: central beside it, since regions cannot agree on such a begin "
+                          "without a store; algorithm: sliding_log keeps its promise without one");
     if (rule->sync != RULE_CENTRAL)
         return !down || rule_fail(&builder->reader, down->line,
                                   "when_down makes no sense without sync: central, whose store may be down");

@@ -26,6 +26,7 @@ enum rule_field {
     RULE_FIELD_LIMIT,
     RULE_FIELD_WINDOW,
     RULE_FIELD_ZONE,
+    RULE_FIELD_BEGINS,
     RULE_FIELD_OVERSHOOT,
     RULE_FIELD_SYNC,
     RULE_FIELD_ON_ISOLATION,
@@ -62,7 +63,7 @@ struct rule_builder {
 struct bytes rule_keep(struct rule_builder *builder, struct bytes text);
 bool rule_missing(const struct rule_builder *builder, enum rule_field field, const char *expected);
 
-/* Reads algorithm, rate, burst, limit, window and zone. */
+/* Reads algorithm, rate, burst, limit, window, zone and begins. */
 bool rule_read_amounts(struct rule_builder *builder);
 /* Reads the amount of a tier or an override. The rule's own amount must be known. */
 bool rule_read_amount(const struct rule_builder *builder, const struct yaml_node *node, const char *field,

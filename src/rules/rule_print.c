@@ -158,6 +158,8 @@ static void own_amount(struct printer *printer, const struct rule *rule)
     }
     if (rule->zone.size > 0 && !bytes_equal(rule->zone, bytes_of(RULE_DEFAULT_ZONE)))
         name(printer, "zone", rule->zone);
+    if (rule->begins != RULE_BEGINS_CLOCK)
+        line(printer, "begins", rule_begins.name[rule->begins]);
 }
 
 static void behaviour(struct printer *printer, const struct rule *rule)

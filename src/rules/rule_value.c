@@ -17,6 +17,7 @@ const struct rule_choices rule_syncs = {{"gossip", "budget", "central"}};
 const struct rule_choices rule_isolations = {{"budget", "open", "closed"}};
 const struct rule_choices rule_inherits = {{"keep", "proportional", "reset"}};
 const struct rule_choices rule_calendars = {{"hour", "day", "week", "month", "year"}};
+const struct rule_choices rule_begins = {{"clock", "first_request"}};
 const struct rule_choices rule_priorities = {{"low", "normal", "high", "critical"}};
 const struct rule_choices rule_booleans = {{"false", "true"}};
 

@@ -25,7 +25,7 @@ struct rule_choices {
     const char *name[RULE_CHOICES_MAX];
 };
 extern const struct rule_choices rule_algorithms, rule_modes, rule_syncs, rule_isolations, rule_inherits,
-    rule_calendars, rule_priorities, rule_booleans;
+    rule_calendars, rule_begins, rule_priorities, rule_booleans;
 
 /* The index of the name, or -1. */
 int rule_choice(const struct rule_choices *choices, struct bytes text);

@@ -136,7 +136,8 @@ struct ruled_version {
     enum rule_algorithm algorithm;
     enum rule_mode mode;
     bool adaptive;
-    bool central; /* a central store decides, and no share of a daemon */
+    bool central;    /* a central store decides, and no share of a daemon */
+    bool from_first; /* its windows begin with the first request */
 };
 
 struct rule_counts {

@@ -132,6 +132,7 @@ struct variant {
     bool
         hides_config; /* where the variant applies, limits of the config do not: it is in force and counts requests */
     bool sliding, concurrency;
+    bool from_first;                          /* its windows begin with the first request */
     bool candidate, shadow, soft, has_canary; /* as in struct matched */
     /* Only the variant's own amount can apply unless the request has one of its tiers: no lists, windows or
      * leases, and it counts requests. The variant may have conditions: its plan is then partial. */

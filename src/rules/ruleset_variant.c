@@ -198,6 +198,7 @@ static bool describe(struct service *service, struct variant *variant, const str
         .mode = rule->mode,
         .adaptive = rule->adaptive_floor > 0,
         .central = rule->sync == RULE_CENTRAL,
+        .from_first = rule->begins == RULE_BEGINS_FIRST_REQUEST,
     };
     if (!variant->version.endpoint.data || !variant->version.by.data || !variant->version.counts.data)
         return error_set(error, 71, "not enough memory");
@@ -226,6 +227,7 @@ bool variant_compile(struct ruleset *ruleset, struct service *service, struct va
     variant->central = rule->sync == RULE_CENTRAL ? (uint8_t)(CENTRAL_OR_BUDGET + rule->when_down) : CENTRAL_NOT;
     variant->patience_ms = (uint16_t)((rule->patience_ns + 999999) / 1000000);
     variant->sliding = rule->algorithm == RULE_SLIDING_WINDOW;
+    variant->from_first = rule->begins == RULE_BEGINS_FIRST_REQUEST;
     variant->concurrency = rule->algorithm == RULE_CONCURRENCY;
     variant->soft = rule->mode == RULE_SOFT;
     variant->shadow = rule->mode == RULE_SHADOW || variant->soft;

@@ -64,7 +64,7 @@ sub all_are {
 }
 
 ok(all_are('up'), 'all are connected to the store') or diag map { $_->log } @daemons;
-is($east->client->command('RULE', 'APPLY', <<'RULES'), 6, 'rules');
+is($east->client->command('RULE', 'APPLY', <<'RULES'), 8, 'rules');
 rules:
   - {id: calls, service: shop, by: user, rate: 100/h, burst: 100, sync: central}
   - {id: logins, service: shop, by: ip, algorithm: fixed_window, limit: 60, window: 1d, sync: central,
@@ -72,6 +72,10 @@ rules:
   - {id: views, service: shop, by: page, rate: 10/h, sync: central, when_down: open}
   - {id: mails, service: shop, by: mail, rate: 90/h, sync: central, when_down: budget}
   - {id: hot, service: shop, by: key, rate: 500/s, burst: 500, sync: central, when_down: closed}
+  - {id: codes, service: shop, by: phone, algorithm: fixed_window, limit: 30, window: 3s, begins: first_request,
+     sync: central}
+  - {id: links, service: shop, by: link, algorithm: fixed_window, limit: 100, window: 1h, begins: first_request,
+     sync: central}
   - {id: both, service: shop, by: [mail, ip], rate: 5/h, overshoot: 0}
 RULES
 my $knows = sub { ref $_[0]->client->command('CHECK', 'x=y', 'SERVICE', 'shop') eq 'ARRAY' };
@@ -145,6 +149,38 @@ cmp_ok($hot, '<=', 500 + 500 * $elapsed, 'of a hot key no more is admitted than 
 cmp_ok($hot, '>=', 0.6 * (500 + 500 * $elapsed), 'and most of it');
 cmp_ok($called, '<=', $asked / 20, 'for one call of the store in 20 requests at most');
 
+# ---- windows that begin with the first request ----
+
+# Asks all daemons for one key, as fast as they answer. A window is known by its end, which each answer tells.
+my $window_s = 3;
+(my $first, my @admissions) = (time);
+my $phone = Headgate::Client::encode('CHECK', 'phone=1', 'SERVICE', 'shop');
+while (time - $first < 3.4 * $window_s) {
+    my $asked = time;
+    $_->send_raw($phone) for @clients;
+    for my $client (@clients) {
+        my $reply = $client->reply;
+        push @admissions, {asked => $asked, ends => time + $reply->[4] / 1000} if $reply->[0];
+    }
+}
+my @windows;
+for my $admission (@admissions) {
+    push @windows, {%$admission, count => 0} if !@windows || $admission->{ends} > $windows[-1]{ends} + $window_s / 2;
+    $windows[-1]{count}++;
+}
+note 'windows: ', join ', ', map { sprintf '%d from %.2f s', $_->{count}, $_->{asked} - $first } @windows;
+cmp_ok(scalar @windows, '>=', 3, 'windows begin with their first request, and again');
+is_deeply([map { $_->{count} } @windows[0 .. $#windows - 1]], [(30) x $#windows],
+          'each admits its limit, in all regions');
+cmp_ok($windows[-1]{count}, '<=', 30, 'the last one no more');
+my @between = map { $windows[$_]{asked} - $windows[$_ - 1]{asked} } 1 .. $#windows;
+ok(!(grep { $_ < $window_s - 0.1 || $_ > $window_s + 1 } @between),
+   "each begins when the one before has ended: @between");
+my $fresh = $west->client->command('CHECK', 'phone=2', 'SERVICE', 'shop');
+is($fresh->[4], $window_s * 1000, 'another key has a window of its own, whatever the clock says');
+is(Http::connect($east)->post('/v1/peek', {service_id => 'shop', identifiers => {phone => 2}})->{json}{window_ms},
+   $window_s * 1000, 'whose length is told');
+
 # ---- the script is forgotten ----
 
 is(redis('SCRIPT', 'FLUSH'), 'OK', 'the store forgets its scripts');
@@ -157,6 +193,7 @@ sub check_down {
     my ($what, $key) = @_;
     my $shares = admitted(60, "mail=$key");
     ok($shares <= 90 && $shares >= 85, "$what: budget: each its share: $shares of 90");
+    is(admitted(40, "link=$key"), 99, "$what: budget: a third each of a window that begins with its first request");
     is(admitted(10, "ip=$key"), 0, "$what: closed: nothing");
     is(admitted(20, "page=$key"), 60, "$what: open: everything");
     return;

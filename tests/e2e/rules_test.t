@@ -132,4 +132,22 @@ cases:
       - {ask: user=ann SERVICE bank, expect: refused, rule: bank, retry_after: 10s}
 CASES
 is($central, 0, 'sync: central');
+# So are windows that begin with the first request.
+file('codes.yaml', '{id: codes, service: codes, by: phone, algorithm: fixed_window, limit: 2, window: 10m, ' .
+     "begins: first_request, sync: central}\n");
+my ($begun, $said, $why) = tested(file('codes.test.yaml', <<'CASES'));
+rules: [codes.yaml]
+cases:
+  - name: from the first request, and not by the clock
+    steps:
+      - {wait: 7m}
+      - {ask: phone=1 SERVICE codes, expect: allowed, remaining: 1}
+      - {wait: 9m}
+      - {ask: phone=1 SERVICE codes, expect: allowed, remaining: 0}
+      - {ask: phone=1 SERVICE codes, expect: refused, rule: codes, retry_after: 1m}
+      - {wait: 1m}
+      - {ask: phone=1 SERVICE codes, times: 2, expect: allowed, remaining: 0}
+      - {ask: phone=1 SERVICE codes, expect: refused, retry_after: 10m}
+CASES
+is($begun, 0, 'begins: first_request') or diag($said, $why);
 done_testing;

@@ -118,7 +118,7 @@ enum central_state central_look(const struct central *central, uint32_t ticket,
 static bool is_same(const struct central_charge *a, const struct central_charge *b)
 {
     return key_id_equal(a->id, b->id) && a->cost == b->cost && a->floor_tokens == b->floor_tokens &&
-           a->capacity == b->capacity && a->window_us == b->window_us &&
+           a->capacity == b->capacity && a->window_us == b->window_us && a->from_first == b->from_first &&
            a->coarse.units_per_token == b->coarse.units_per_token &&
            a->coarse.units_per_tick == b->coarse.units_per_tick && a->coarse.tick_us == b->coarse.tick_us;
 }

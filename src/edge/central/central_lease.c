@@ -14,7 +14,7 @@
 static bool is_same(const struct central_charge *a, const struct central_charge *b)
 {
     return key_id_equal(a->id, b->id) && a->capacity == b->capacity && a->window_us == b->window_us &&
-           memcmp(&a->coarse, &b->coarse, sizeof a->coarse) == 0;
+           a->from_first == b->from_first && memcmp(&a->coarse, &b->coarse, sizeof a->coarse) == 0;
 }
 
 static struct lease *place_of(struct leases *leases, const struct central_charge *charge)

@@ -8,11 +8,12 @@
 
 /*
  * KEYS: of the charges. ARGV: the time in us ('': the store's), the way (p, t, r), a span in us, and for each charge
- * its kind (b, w), cost, floor, capacity, three numbers, a stamp, and what is taken in advance. The numbers are of a
+ * its kind (b, w, f), cost, floor, capacity, three numbers, a stamp, and what is taken in advance. The numbers are of a
  * bucket: units for a token, units for a tick, us of a tick; of a window: its length. All are whole, and below 2^53.
  *
  * A key holds of a bucket 'b used tick units begun': the units that are used at a tick, units for a token, and since
- * when the bucket was not full; of a window 'w used start length'. A key that is absent, or has other words, is full.
+ * when the bucket was not full; of a window 'w used start length', or 'f used start length' if it began with its first
+ * request. A key that is absent, or has other words, is full.
  * What a bucket had given before it was full again is never given back: refill has done so.
  *
  * In advance half of what is left is taken at most, for a span. A bucket first loses what would be beyond its capacity
@@ -53,11 +54,19 @@ const char central_script[] =
     "    reset = function() return up(used, p) * tick end,\n"
     "    text = function() return string.format('b %.0f %.0f %.0f %.0f', used, last, q, begun) end}\n"
     "end\n"
-    "local function window(key, c)\n"
+    "local function window(key, c, kind)\n"
     "  local length = c[4]\n"
-    "  local used, start = 0, now - now % length\n"
-    "  local u, s, w = string.match(redis.call('GET', key) or '', '^w (%d+) (%d+) (%d+)$')\n"
-    "  if u and tonumber(w) == length and tonumber(s) >= start then used, start = tonumber(u), tonumber(s) end\n"
+    "  local first = kind == 'f'\n"
+    "  local used, start = 0, first and now or now - now % length\n"
+    "  local k, u, s, w = string.match(redis.call('GET', key) or '', '^([wf]) (%d+) (%d+) (%d+)$')\n"
+    "  if k and tonumber(w) == length then\n"
+    "    s = tonumber(s)\n"
+    "    local any = first or k == 'f'\n" /* it may have begun at any time */
+    "    if any and now < s + length or not any and s >= start then\n"
+    "      used = tonumber(u)\n"
+    "      if first or k == 'w' then start = s end\n"
+    "    end\n"
+    "  end\n"
     "  local fits = c[1] + c[2] <= c[3]\n"
     "  local ok = used + c[1] + c[2] <= c[3]\n"
     "  local rest = start + length - now\n"
@@ -66,13 +75,13 @@ const char central_script[] =
     "    add = function(n) used = math.max(0, used + n) end,\n"
     "    left = function() return math.max(0, c[3] - used - c[2]) end,\n"
     "    reset = function() return used > 0 and rest or 0 end,\n"
-    "    text = function() return string.format('w %.0f %.0f %.0f', used, start, length) end}\n"
+    "    text = function() return string.format('%s %.0f %.0f %.0f', kind, used, start, length) end}\n"
     "end\n"
     "local all, state = true, {}\n"
     "for i = 1, #KEYS do\n"
     "  local c, at = {}, 3 + (i - 1) * 9\n"
     "  for k = 1, 8 do c[k] = tonumber(ARGV[at + 1 + k]) end\n"
-    "  state[i] = (ARGV[at + 1] == 'b' and bucket or window)(KEYS[i], c)\n"
+    "  state[i] = (ARGV[at + 1] == 'b' and bucket or window)(KEYS[i], c, ARGV[at + 1])\n"
     "  if way == 'r' then state[i].ok = state[i].old <= c[7] and (ARGV[at + 1] == 'b' or state[i].old == c[7]) "
     "end\n"
     "  all = all and state[i].ok\n"
@@ -87,7 +96,7 @@ const char central_script[] =
     "    s.add(extra)\n"
     "  elseif way == 'r' and s.ok then s.add(-s.cost) end\n"
     "  local reset = s.reset()\n"
-    "  if s.cost > 0 and (way == 't' and all or way == 'r' and s.ok) then\n"
+    "  if s.cost + extra > 0 and (way == 't' and all or way == 'r' and s.ok) then\n"
     "    if reset > 0 then redis.call('SET', s.key, s.text(), 'PX', math.ceil(reset / 1000) + 1)\n"
     "    else redis.call('DEL', s.key) end\n"
     "  end\n"
@@ -132,7 +141,7 @@ static void print_number(struct central_words *words, uint64_t number)
 static void print_charge(struct central_words *words, const struct central_charge *charge)
 {
     const bool is_window = charge->window_us > 0;
-    add_word(words, is_window ? "w" : "b", 1);
+    add_word(words, !is_window ? "b" : charge->from_first ? "f" : "w", 1);
     print_number(words, charge->cost);
     print_number(words, charge->floor_tokens);
     print_number(words, charge->capacity);

@@ -8,38 +8,22 @@
 #include "limit/bucket.h"
 #include "tests/lib/bucket_take.h"
 #include "tests/lib/limits.h"
-#include "tests/lib/redis.h"
+#include "tests/lib/script_store.h"
 #include "tests/lib/tap.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
 enum { ROUNDS = TAP_SLOW ? 300 : 2000 };
-#define SPAN_US UINT64_C(100000)
 #define SECOND_NS UINT64_C(1000000000)
 #define BEGUN_US UINT64_C(1790000000000000)
 
-static struct test_redis redis;
-static char sha[64];
+static struct script_store store;
 
 static struct central_answer call(enum central_way way, const struct central_charge *charges, uint32_t count,
                                   uint64_t now_us)
 {
-    struct central_words words;
-    struct central_answer answer = {.count = 0};
-    int64_t numbers[1 + CHARGES_MAX * CENTRAL_FIGURES];
-    central_script_call(&words, sha, "test:", way, charges, count, SPAN_US, now_us);
-    redisReply *reply = redisCommandArgv(redis.client, words.count, words.word, words.size);
-    assert(reply != NULL);
-    if (reply->type == REDIS_REPLY_ERROR)
-        printf("# %s\n", reply->str);
-    assert(reply->type == REDIS_REPLY_ARRAY && reply->elements <= sizeof numbers / sizeof numbers[0]);
-    for (size_t i = 0; i < reply->elements; i++)
-        numbers[i] = reply->element[i]->integer;
-    const bool good = central_script_read(&answer, numbers, reply->elements, count);
-    assert(good);
-    freeReplyObject(reply);
-    return answer;
+    return script_store_call(&store, way, charges, count, now_us);
 }
 
 static struct central_answer take(const struct central_charge *charge, uint64_t now_us)
@@ -253,7 +237,7 @@ static uint64_t refused_of_leases(const struct limit *limit, uint64_t id, uint64
             continue;
         refused += bucket_take(&judge, limit, &budget, charge.cost, 0, now_us * 1000) ? 0 : charge.cost;
         *admitted += charge.cost;
-        *own = (struct hand){answer.figures[0].extra, now_us + SPAN_US, answer.figures[0].stamp};
+        *own = (struct hand){answer.figures[0].extra, now_us + SCRIPT_SPAN_US, answer.figures[0].stamp};
     }
     return refused;
 }
@@ -275,6 +259,9 @@ static void test_leases(void)
     OK_U64(take(&window, BEGUN_US).figures[0].extra, 30, "again");
     OK_U64(take(&window, BEGUN_US).figures[0].extra, 19, "and half of what is left");
     OK_U64(take(&window, BEGUN_US).figures[0].remaining_tokens, 9, "at most");
+    struct central_charge nothing = {.id = {63, 63}, .capacity = 100, .window_us = 3600000000, .extra = 30};
+    OK_U64(take(&nothing, BEGUN_US).figures[0].extra, 30, "who asks for nothing may take in advance");
+    OK_U64(call(CENTRAL_PEEK, &nothing, 1, BEGUN_US).figures[0].remaining_tokens, 70, "which is charged");
 }
 
 /* Used tokens stay used. */
@@ -293,7 +280,7 @@ static void test_change(void)
 
 static bool is_gone(uint64_t id)
 {
-    redisReply *reply = redisCommand(redis.client, "EXISTS test:%016" PRIx64 "%016" PRIx64, id, id);
+    redisReply *reply = redisCommand(store.redis.client, "EXISTS test:%016" PRIx64 "%016" PRIx64, id, id);
     const bool gone = reply->integer == 0;
     freeReplyObject(reply);
     return gone;
@@ -317,16 +304,10 @@ static void test_clock(void)
 
 int main(void)
 {
-    if (!test_redis_start(&redis)) {
+    if (!script_store_start(&store)) {
         tap_skip("the script in a redis-server", "there is no redis-server here");
         return tap_done();
     }
-    redisReply *reply = redisCommand(redis.client, "SCRIPT LOAD %s", central_script);
-    assert(reply != NULL);
-    if (!OK(reply->type == REDIS_REPLY_STRING && reply->len == 40, "the script is loaded: %s", reply->str))
-        return tap_done();
-    memcpy(sha, reply->str, 41);
-    freeReplyObject(reply);
     test_buckets();
     test_windows();
     test_together();
@@ -334,6 +315,6 @@ int main(void)
     test_leases();
     test_change();
     test_clock();
-    test_redis_stop(&redis);
+    script_store_stop(&store);
     return tap_done();
 }

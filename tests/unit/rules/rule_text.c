@@ -34,6 +34,11 @@ static const struct {
      NULL},
     {"a fixed window", "id: a\nalgorithm: fixed_window\nlimit: 500\nwindow: 1.5h\ntiers:\n  b: 7\n  c: 7/s\n",
      NULL},
+    {"a window that begins with the first request",
+     "id: a\nalgorithm: fixed_window\nlimit: 500\nwindow: 1.5h\nbegins: first_request\nsync: central\n", NULL},
+    {"... or by the clock, as without a word",
+     "{id: a, algorithm: fixed_window, limit: 5, window: 1h, begins: clock}",
+     "id: a\nalgorithm: fixed_window\nlimit: 5\nwindow: 1h\n"},
     {"... where a tier has the rule's window",
      "id: a\nalgorithm: sliding_window\nlimit: 500\nwindow: 60s\ntiers: {b: 7/m}",
      "id: a\nalgorithm: sliding_window\nlimit: 500\nwindow: 1m\ntiers:\n  b: 7\n"},
@@ -190,9 +195,17 @@ static const struct {
     {"id: a\nrate: 1/s\n\nrtae: 1/s",
      "r.yaml:4: rule 1: rtae is unknown: expected id, service, endpoint, by, "
      "counts, when, replaces, algorithm, rate, burst, limit, window, "
-     "zone, overshoot, sync, on_isolation, when_down, mode, priority_floor, tiers, "
+     "zone, begins, overshoot, sync, on_isolation, when_down, mode, priority_floor, tiers, "
      "overrides, overrides_of, overrides_file, allow, deny, adaptive, persist, "
      "inherit, patience"},
+    {"id: a\nalgorithm: fixed_window\nlimit: 5\nwindow: 1m\nbegins: first_request",
+     "r.yaml:5: rule a: begins is 'first_request': expected clock, or sync: central beside it, since regions "
+     "cannot "
+     "agree on such a begin without a store; algorithm: sliding_log keeps its promise without one"},
+    {"id: a\nalgorithm: fixed_window\nlimit: 5\nwindow: 1m\nbegins: first\nsync: central",
+     "r.yaml:5: rule a: begins is 'first': expected clock or first_request"},
+    {"id: a\nalgorithm: quota\nlimit: 5\nwindow: day\nbegins: clock",
+     "r.yaml:5: rule a: begins makes no sense with quota: expected fixed_window"},
     {"id: a\nrate: 1/s\npatience: 6s", "r.yaml:3: rule a: patience is '6s': expected a duration from 1ms to 5s"},
     {"id: a\nrate: 1/s\nsync: budget\npatience: 1s",
      "r.yaml:4: rule a: patience makes no sense with sync: budget, whose shares never move"},

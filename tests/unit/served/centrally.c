@@ -32,6 +32,8 @@ static const char rules[] =
     "  - {id: calls, service: shop, by: user, rate: 10/m, burst: 10, sync: central}\n"
     "  - {id: logins, service: shop, by: ip, algorithm: fixed_window, limit: 5, window: 1h,\n"
     "     sync: central, when_down: closed}\n"
+    "  - {id: codes, service: shop, by: phone, algorithm: fixed_window, limit: 5, window: 1h,\n"
+    "     begins: first_request, sync: central}\n"
     "  - {id: views, service: shop, by: page, rate: 100/s, sync: central, when_down: open}\n"
     "  - {id: mail, service: shop, by: [mail, user], rate: 2/h}\n";
 
@@ -95,11 +97,28 @@ static void test_waits(void)
     OK(test_wire_last()->charge[0].window_us == UINT64_C(3600000000) && test_wire_last()->charge[0].cost == 2,
        "whose length the store is told");
     const struct key_id id = test_wire_last()->charge[0].id;
+    OK(!test_wire_last()->charge[0].from_first, "and that it is one of the clock");
     test_wire_answer(test_wire_last(), true, 3);
     (void)serve(&served.session, "CHECK ip=1.2.3.4 SERVICE shop COST 2\r\n");
     served_wait_ms(3600 * 1000);
     (void)serve(&served.session, "CHECK ip=1.2.3.4 SERVICE shop COST 2\r\n");
     OK(key_id_equal(test_wire_last()->charge[0].id, id), "the store knows which window it is: the key is the same");
+    end();
+}
+
+static void test_first_request(void)
+{
+    static const char words[] = "CHECK phone=7 SERVICE shop\r\n";
+    begin();
+    OK(serve(&served.session, words) == SERVE_WAIT, "a window that begins with the first request");
+    OK(test_wire_last()->charge[0].from_first && test_wire_last()->charge[0].window_us == UINT64_C(3600000000),
+       "is the store's, which is told so");
+    const struct key_id id = test_wire_last()->charge[0].id;
+    test_wire_answer(test_wire_last(), true, 3);
+    OK(serve(&served.session, words) == SERVE_MORE, "it is answered");
+    served_wait_ms(3600 * 1000);
+    (void)serve(&served.session, words);
+    OK(key_id_equal(test_wire_last()->charge[0].id, id), "its key is always the same");
     end();
 }
 
@@ -363,6 +382,7 @@ static void test_refused_rules(void)
 int main(void)
 {
     test_waits();
+    test_first_request();
     test_mixed();
     test_both();
     test_access();
