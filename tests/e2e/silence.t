@@ -6,6 +6,7 @@ use FindBin;
 use lib $FindBin::Bin;
 use Headgate;
 use IO::Select;
+use IO::Socket::INET;
 use Test::More;
 use Time::HiRes qw(time);
 
@@ -91,6 +92,43 @@ subtest 'room for others' => sub {
     is(scalar(grep { $_ } @new), 19, 'nineteen silent ones make room for others');
     is($client->command('CAN_ACCESS', 'ann'), 1, 'not the one that asked');
     cmp_ok(counts($client)->{closed_for_room}, '>=', 19, 'which is counted');
+    ok($cluster->stop, 'the daemon ends in peace');
+};
+
+subtest 'slow handshakes of one address' => sub {
+    my $dir = Headgate::scratch() . '/certs';
+    is((Headgate::run(10, Headgate::headgate(), 'certs', '--dir', $dir, qw(here localhost)))[0], 0, 'a certificate');
+    my ($port) = Headgate::free_ports(1);
+    my $cluster = Headgate::cluster(regions => ['here'], limits => \@limits, max_connections => 60, threads => 1,
+                                    tls => {certificate => "$dir/here.pem", key => "$dir/here.key"});
+    my $daemon = $cluster->daemon('here');
+    $daemon->{settings}{listen}{clients_tls} = "127.0.0.1:$port";
+    $daemon->write_config->spawn;
+    ok(Headgate::wait_until(10, sub { eval { $daemon->client->command('PING') eq 'PONG' } }), 'a daemon');
+    my $client = $daemon->client;
+    is($client->command('CAN_ACCESS', 'ann'), 1, 'one that asks');
+    my $dial = sub {
+        my ($from) = @_;
+        return IO::Socket::INET->new(LocalAddr => $from, PeerAddr => '127.0.0.1', PeerPort => $port) // die "dial: $!";
+    };
+    # The first bytes of a handshake that goes no further.
+    my @slow = map { $dial->('127.0.0.9') } 1 .. 59;
+    print {$_} "\x16\x03\x01\x02" for @slow;
+    ok(Headgate::wait_until(10, sub { counts($client)->{connected_clients} == 60 }), 'one address has all the places');
+    my $patient = $dial->('127.0.0.5');
+    print {$patient} "\x16\x03\x01\x02";
+    ok(Headgate::wait_until(10, sub { counts($client)->{closed_crowds} == 1 }), 'another one gets a place at once');
+    for my $more (1 .. 200) {
+        push @slow, $dial->('127.0.0.9');
+        next if Headgate::wait_until(10, sub { counts($client)->{closed_crowds} == 1 + $more });
+        fail("newcomer $more does not take the place of another one of its address");
+        last;
+    }
+    vec(my $ready = '', fileno $patient, 1) = 1;
+    is(scalar select($ready, undef, undef, 0), 0, 'which it keeps, while the first makes handshakes without end');
+    my $shake = "openssl s_client -connect 127.0.0.1:$port -quiet </dev/null 2>&1";
+    my (undef, $out) = Headgate::run(10, 'sh', '-c', $shake);
+    like($out, qr/verify/, 'a whole handshake from elsewhere succeeds');
     ok($cluster->stop, 'the daemon ends in peace');
 };
 

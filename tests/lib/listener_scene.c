@@ -180,12 +180,20 @@ int dial(void)
 
 int dial_port(uint16_t port)
 {
+    return dial_from(INADDR_LOOPBACK, port);
+}
+
+int dial_from(uint32_t from, uint16_t port)
+{
+    const struct sockaddr_in own = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(from)};
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     int small = 4096;
     (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
-    int failed = connect(fd, (struct sockaddr *)&address, sizeof address);
+    int failed = bind(fd, (const struct sockaddr *)&own, sizeof own);
+    assert(failed == 0);
+    failed = connect(fd, (struct sockaddr *)&address, sizeof address);
     assert(failed == 0);
     (void)fcntl(fd, F_SETFL, O_NONBLOCK);
     return fd;

@@ -90,6 +90,8 @@ void close_listener(void);
 
 int dial(void);
 int dial_port(uint16_t port);
+/* From an address of the loopback network. */
+int dial_from(uint32_t from, uint16_t port);
 
 void scene_say(int fd, const char *text, size_t size);
 

@@ -53,6 +53,7 @@ void connection_close(struct connection *connection)
     list_remove(&connection->roused);
     list_remove(&connection->aside);
     list_remove(&connection->heard);
+    listener_leave_place(connection);
     assert(list_empty(&connection->unwritten));
     if (connection->has_session) {
         connection->has_session = false;
@@ -115,6 +116,7 @@ static void start(struct connection *connection, struct listener *listener, uint
     list_init(&connection->unwritten);
     list_init(&connection->aside);
     list_init(&connection->heard);
+    list_init(&connection->at_place);
     memset(connection->session, 0, connection->service->session_bytes);
     stream_init(&connection->stream, listener->loop, &stream_events);
     listener->handles_open++;

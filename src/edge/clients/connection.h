@@ -39,9 +39,11 @@ struct connection {
     struct list waiting;
     /* in the listener's list of connections of one weight that wait for a turn, and are not read */
     struct list aside;
-    struct list roused;    /* in the listener's list of connections some of whose requests wait */
-    struct list heard;     /* in the listener's list of strangers, or of connections that the service knows */
-    struct list unwritten; /* in the listener's list of connections with unwritten answers */
+    struct list roused;   /* in the listener's list of connections some of whose requests wait */
+    struct list heard;    /* in the listener's list of strangers, or of connections that the service knows */
+    struct list at_place; /* in the list of `place` */
+    struct listener_place *place;         /* of a stranger; NULL: the connection is none */
+    struct list unwritten;                /* in the listener's list of connections with unwritten answers */
     size_t unwritten_at, unwritten_bytes; /* where the unwritten answers stand in the listener's output */
     uint64_t deadline_ms;                 /* on the clock of the loop */
     size_t rest_bytes;                    /* bytes that the reader had not taken when the deadline was set */
@@ -125,6 +127,18 @@ void listener_delay(struct listener *listener, struct connection *connection, ui
  * silent for long enough.
  */
 bool listener_make_room(struct listener *listener);
+
+/* ---- strangers by where they come from: listener_places.c ---- */
+
+void listener_places_init(struct listener *listener);
+void listener_enter_place(struct listener *listener, struct connection *connection);
+/* The connection is no stranger any more, or closes. */
+void listener_leave_place(struct connection *connection);
+/*
+ * The oldest stranger of the address that has most, if it has a quarter of all connections: slow handshakes of others
+ * need not leave for its connections. NULL: no address has so many.
+ */
+struct connection *listener_find_crowd(const struct listener *listener);
 
 /* ---- the listener's turns: listener_turns.c ---- */
 

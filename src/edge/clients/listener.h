@@ -36,6 +36,7 @@ enum {
     LISTENER_OUTPUT_BYTES = STREAM_TLS_PLAIN_MAX_BYTES, /* what a service may append at once */
     LISTENER_UNWRITTEN_BYTES = 16 << 10, /* answers that are written together: about a millisecond's work */
     LISTENER_HEARD_STEP_MS = 1000,       /* the time when a connection was heard is known to this precision */
+    LISTENER_PLACES = 256,               /* lists of strangers by where they come from */
 };
 
 /* How much a connection asks for. */
@@ -145,10 +146,12 @@ struct listener_options {
     uint64_t stall_timeout_ms;
     uint64_t close_timeout_ms; /* the time that a closing connection has to read its last reply */
     /*
-     * When there are connections_max connections, a new one replaces a stranger that was accepted
-     * newcomer_ms ago or earlier, or a connection that was silent for quiet_ms.
+     * When there are connections_max connections, a new one replaces the oldest stranger of an
+     * address that crowds (listener_find_crowd), a stranger that was accepted newcomer_ms ago or
+     * earlier, or a connection that was silent for quiet_ms.
      */
     uint64_t newcomer_ms, quiet_ms;
+    uint32_t crowd_strangers;    /* fewer strangers of one address are no crowd */
     uint64_t request_timeout_ms; /* a connection is closed if a request is not complete after so long */
     /* a connection is closed if the service does not know its client after so long; 0: never */
     uint64_t stranger_timeout_ms;
@@ -178,6 +181,7 @@ struct listener_options {
                                .close_timeout_ms = 1000,                                                           \
                                .newcomer_ms = 1000,                                                                \
                                .quiet_ms = 10000,                                                                  \
+                               .crowd_strangers = 16,                                                              \
                                .request_timeout_ms = 10000,                                                        \
                                .visit_work = 50,                                                                   \
                                .light_work = 128,                                                                  \
@@ -197,6 +201,7 @@ struct listener_options {
     X(total_connections_received, "connections accepted")                                                          \
     X(rejected_connections, "connections closed at once: too many")                                                \
     X(closed_for_room, "silent connections closed because others came while there were too many")                  \
+    X(closed_crowds, "of these, connections of an address with very many that had not asked anything yet")         \
     X(closed_unfinished, "connections closed: a request was begun and did not become whole in time")               \
     X(closed_strangers, "connections closed: no password in time")                                                 \
     X(closed_idle, "connections closed: silent for too long")                                                      \
@@ -222,6 +227,12 @@ struct listener_stats {
 
 struct connection;
 
+/* Strangers of some addresses, the oldest first. */
+struct listener_place {
+    struct list strangers;
+    uint32_t count;
+};
+
 struct listener {
     uv_loop_t *loop;
     struct service service; /* for addresses without a service of their own */
@@ -239,6 +250,8 @@ struct listener {
     struct list begun; /* connections that hold half a request, by deadline */
     /* all connections by whether the service knows the client; the longest silent connection first */
     struct list strangers, known;
+    struct listener_place place[LISTENER_PLACES]; /* the strangers by where they come from: listener_places.c */
+    uint8_t places_key[16];
     struct list delayed; /* connections that wait with SERVE_DELAY */
     /* connections that wait for a turn; the one that waits for longest is the first */
     struct list aside[LISTENER_WEIGHTS];

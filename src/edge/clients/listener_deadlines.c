@@ -41,6 +41,7 @@ static void queue_by_silence(struct listener *listener, struct connection *conne
 void listener_meet(struct listener *listener, struct connection *connection)
 {
     connection->stranger = true;
+    listener_enter_place(listener, connection);
     queue_by_silence(listener, connection);
     if (waits_for_some(listener))
         run_timer(listener);
@@ -52,6 +53,7 @@ void listener_ask_known(struct listener *listener, struct connection *connection
     if (service->knows != NULL && !service->knows(service->context, connection->session))
         return;
     connection->stranger = false;
+    listener_leave_place(connection);
     queue_by_silence(listener, connection);
 }
 
@@ -92,7 +94,11 @@ static struct connection *find_silent(struct listener *listener, const struct li
 
 bool listener_make_room(struct listener *listener)
 {
-    struct connection *silent = find_silent(listener, &listener->strangers, listener->options.newcomer_ms);
+    struct connection *silent = listener_find_crowd(listener);
+    if (silent != NULL)
+        metric_add(&listener->stats.closed_crowds, 1);
+    else
+        silent = find_silent(listener, &listener->strangers, listener->options.newcomer_ms);
     if (silent == NULL)
         silent = find_silent(listener, &listener->known, listener->options.quiet_ms);
     if (silent == NULL)
@@ -203,6 +209,7 @@ void listener_deadlines_init(struct listener *listener)
     list_init(&listener->strangers);
     list_init(&listener->known);
     list_init(&listener->delayed);
+    listener_places_init(listener);
     (void)uv_timer_init(listener->loop, &listener->timer);
     listener->timer.data = listener;
 }

@@ -60,6 +60,24 @@ void stream_describe_peer(const struct stream *stream, char *text, size_t room)
     (void)snprintf(text, room, is_v6 ? "[%s]:%u" : "%s:%u", host, port);
 }
 
+void stream_place(const struct stream *stream, uint8_t place[STREAM_PLACE_BYTES])
+{
+    struct sockaddr_storage address;
+    int size = sizeof address;
+    memset(place, 0, STREAM_PLACE_BYTES);
+    if (uv_tcp_getpeername(&stream->tcp, (struct sockaddr *)&address, &size) != 0)
+        return;
+    if (address.ss_family == AF_INET) {
+        memcpy(place + 4, &((const struct sockaddr_in *)(const void *)&address)->sin_addr, 4);
+    } else if (address.ss_family == AF_INET6) {
+        const struct in6_addr *v6 = &((const struct sockaddr_in6 *)(const void *)&address)->sin6_addr;
+        if (IN6_IS_ADDR_V4MAPPED(v6))
+            memcpy(place + 4, v6->s6_addr + 12, 4);
+        else
+            memcpy(place, v6->s6_addr, STREAM_PLACE_BYTES);
+    }
+}
+
 /* ---- reading ---- */
 
 /*

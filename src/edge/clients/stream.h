@@ -68,6 +68,9 @@ void stream_init(struct stream *stream, uv_loop_t *loop, const struct stream_eve
  * descriptor is free.
  */
 bool stream_accept(struct stream *stream, uv_tcp_t *socket, const struct stream_port *port);
+enum { STREAM_PLACE_BYTES = 8 };
+/* Writes where the other side is: its address of IPv4, or the /64 of its address of IPv6. Zero: it is not known. */
+void stream_place(const struct stream *stream, uint8_t place[STREAM_PLACE_BYTES]);
 /* Writes the other side's address to `text`: "ip:port" or "[v6]:port". */
 void stream_describe_peer(const struct stream *stream, char *text, size_t room);
 

@@ -278,6 +278,7 @@ static void test_joined(void)
     int fds[DIALLED];
     char address[64];
     options.connections_max = ADMITTED;
+    options.crowd_strangers = UINT32_MAX;
     options.newcomer_ms = DEADLINE_MS * 10;
     options.connected = &connected;
     options.shares_port = true;

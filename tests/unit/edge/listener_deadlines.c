@@ -172,6 +172,46 @@ static void test_room(void)
     close_listener();
 }
 
+/* One address has all the places, and says nothing; others come in, and stay while it comes again and again. */
+static void test_crowd(void)
+{
+    enum { PLACES = 40, OTHERS = 3 };
+    options = LISTENER_OPTIONS_DEFAULT;
+    options.connections_max = PLACES;
+    options.newcomer_ms = NEWCOMER_MS;
+    open_listener(&options);
+    const uint16_t port = listener_port(&listener, 0);
+    int crowd[3 * PLACES], other[OTHERS];
+    for (uint32_t i = 0; i < PLACES; i++)
+        crowd[i] = dial_next();
+    for (uint32_t i = 0; i < OTHERS; i++) {
+        other[i] = dial_from(INADDR_LOOPBACK + 1, port);
+        TURN_UNTIL(listener.stats.closed_crowds == i + 1);
+        OK(hears_end(crowd[i]), "another address takes the place of the oldest, though that is new");
+    }
+    for (uint32_t i = PLACES; i < 3 * PLACES; i++) {
+        crowd[i] = dial();
+        TURN_UNTIL(listener.stats.closed_crowds == OTHERS + 1 + i - PLACES);
+    }
+    OK(listener.stats.closed_for_room == listener.stats.closed_crowds && listener.stats.rejected_connections == 0,
+       "whoever crowds takes the places of its own");
+    for (uint32_t i = 0; i < OTHERS; i++) {
+        scene_say(other[i], "slow\n", 5);
+        OK(hears(other[i], "slow\n"), "and those who are slow have theirs");
+    }
+    for (uint32_t i = 0; i < 3 * PLACES; i++)
+        (void)close(crowd[i]);
+    TURN_UNTIL(listener.stats.connected_clients == OTHERS);
+    uint32_t strangers = 0;
+    for (uint32_t i = 0; i < LISTENER_PLACES; i++)
+        strangers += listener.place[i].count;
+    OK_U64(strangers, 0, "who was served is no stranger");
+    for (uint32_t i = 0; i < OTHERS; i++)
+        (void)close(other[i]);
+    TURN_UNTIL(listener.stats.connected_clients == 0);
+    close_listener();
+}
+
 static void test_delay(void)
 {
     options = LISTENER_OPTIONS_DEFAULT;
@@ -211,6 +251,7 @@ int main(void)
     test_strangers();
     test_idle();
     test_room();
+    test_crowd();
     test_delay();
     free(received);
     return tap_done();
