@@ -102,7 +102,8 @@ struct entry *entry_of_spend(struct node *node, const struct spend *spend, uint6
                                 kind_lists(kind) ? node->now_ns : at_ns);
 }
 
-struct credit credit_of(struct node *node, const struct entry *entry, uint64_t tokens, const struct batch *batch)
+struct credit credit_of(struct node *node, const struct entry *entry, uint64_t tokens, const struct batch *batch,
+                        enum raise raise)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
     if (!kind_refills(limit->kind) || tokens == 0)
@@ -111,7 +112,7 @@ struct credit credit_of(struct node *node, const struct entry *entry, uint64_t t
     bucket_refill(&now, limit, &node->by_limit.budget[entry->limit], node->now_ns);
     uint64_t age_ns = node->now_ns - batch_opened_ns(batch);
     int64_t units = units_of_tokens(limit, tokens);
-    int64_t lost = units - peaks_credit(&node->peaks, entry->id, &now, limit, units, age_ns, node->now_ns);
+    int64_t lost = units - peaks_credit(&node->peaks, entry->id, &now, limit, units, age_ns, raise, node->now_ns);
     return (struct credit){.tokens = tokens - (uint64_t)(lost / limit->units_per_token),
                            .excess_units = lost % limit->units_per_token};
 }
@@ -174,7 +175,7 @@ static void apply_spend(struct node *node, struct entry *entry, uint32_t member,
         entry->bucket.expires_ns = spend->expires_ns;
     if (kind_lists(limit->kind))
         returned = spend->expires_ns > node->now_ns ? returned : 0;
-    const struct credit credit = credit_of(node, entry, returned, batch);
+    const struct credit credit = credit_of(node, entry, returned, batch, RAISE_OTHER);
     const uint64_t least_credit = credit.tokens - (credit.excess_units > 0);
     note_peak(node, entry);
     const struct bucket before = entry->bucket;

@@ -7,6 +7,8 @@
 #ifndef HEADGATE_CLUSTER_APPLY_APPLY_H
 #define HEADGATE_CLUSTER_APPLY_APPLY_H
 
+#include "cluster/state/peaks.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -45,7 +47,8 @@ struct credit {
     uint64_t tokens;
     int64_t excess_units;
 };
-struct credit credit_of(struct node *node, const struct entry *entry, uint64_t tokens, const struct batch *batch);
+struct credit credit_of(struct node *node, const struct entry *entry, uint64_t tokens, const struct batch *batch,
+                        enum raise raise);
 void take_excess_off(struct bucket *bucket, const struct limit *limit, const struct credit *credit);
 /*
  * Counts tokens that were charged or not credited although a part of a snapshot may have had them

@@ -125,6 +125,19 @@ static uint64_t later_tokens(struct node *node, const struct origin *origin, con
     return tokens;
 }
 
+/*
+ * Tokens of the settled spend that neither refill nor a return has paid off: by so many the unsettled ones are fewer
+ * now. Returns are of whole tokens, so a part of one counts as one.
+ */
+static uint64_t not_returned(const struct node *node, const struct entry *entry, struct bucket before,
+                             const struct batch *batch)
+{
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    bucket_refill(&before, limit, &node->by_limit.budget[entry->limit], batch->at_ns);
+    int64_t units = before.unsettled - entry->bucket.unsettled;
+    return units > 0 ? (uint64_t)((units - 1) / limit->units_per_token + 1) : 0;
+}
+
 /* Charges to the entry's bucket a spend of a batch that all members have. */
 static void settle_spend(struct node *node, struct entry *entry, const struct batch *batch,
                          const struct spend *spend, uint64_t later)
@@ -132,7 +145,7 @@ static void settle_spend(struct node *node, struct entry *entry, const struct ba
     const struct limit *limit = &node->limits.limit[entry->limit];
     const struct budget *budget = &node->by_limit.budget[entry->limit];
     const uint64_t excess_tokens = spend->credit > spend->tokens ? spend->credit - spend->tokens : 0;
-    const struct credit credit = credit_of(node, entry, excess_tokens, batch);
+    const struct credit credit = credit_of(node, entry, excess_tokens, batch, RAISE_OWN_UNSETTLED);
     const struct settlement settlement = {.tokens = spend->tokens,
                                           .credit = spend->credit - excess_tokens + credit.tokens,
                                           .later = later,
@@ -146,7 +159,7 @@ static void settle_spend(struct node *node, struct entry *entry, const struct ba
         aside_spare(node, entry, &before, node->me, spend->tokens - spend->credit, batch->at_ns);
     if (!kind_lists(limit->kind) && !kind_lists(node->limits.limit[spend->limit].kind))
         refundable_settle(&node->refundable, entry->id, spend->tokens - number_least(spend->granted, spend->tokens),
-                          batch_opened_ns(batch), node->now_ns);
+                          not_returned(node, entry, before, batch), batch_opened_ns(batch), node->now_ns);
     if (spend->credit > 0) /* the return counts from now on only, so the store is told now */
         counters_mark_dirty(node, entry);
     node->stats.settled_tokens += spend->tokens;

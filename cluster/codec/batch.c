@@ -86,6 +86,7 @@ void spend_add(struct spend *sum, const struct spend *more, bool log)
     add_tokens(&sum->tokens, more->tokens);
     add_tokens(&sum->returned, more->returned);
     add_tokens(&sum->credit, more->credit);
+    sum->returns_settled |= more->returns_settled;
     sum->granted += more->granted;
     sum->spare += more->spare;
 }

@@ -31,6 +31,7 @@ struct spend {
     uint16_t limit; /* index into the limit set */
     bool untold;    /* this field and the following are for own spends: see outbox.c */
     bool urgent : 1, orphan : 1;
+    bool returns_settled : 1; /* settled tokens are among the returned ones: nobody knows when they were spent */
     uint32_t since;   /* when the first of these spends was made, in steps */
     uint32_t granted; /* the part of `tokens` that was spent on behalf of others, see grant.h */
     uint32_t spare;   /* the spend is less than `tokens` by so many parts of a token: see grant_units */

@@ -1,8 +1,7 @@
 /*
- * tell makes batches of untold spends: oldest first, and at a pace. Urgent spends must not wait:
- * they are told before other spends, and before any message leaves that acknowledges spends of
- * other peers. tell takes spends from the rings of outbox.c, sorts them, and appends batches to the
- * own log. It sends nothing: publish.c does.
+ * tell makes batches of untold spends: oldest first, and at a pace. Urgent spends must not wait: they are told before
+ * other spends, and before any message leaves that acknowledges spends of other peers. tell takes spends from the rings
+ * of outbox.c, sorts them, and appends batches to the own log. It sends nothing: publish.c does.
  */
 #include "cluster/log/tell.h"
 
@@ -33,15 +32,18 @@ enum {
 #define PATIENCE_NS UINT64_C(4000000000)
 
 /*
- * A batch with returns is as old as the oldest unsettled spend: batches do not stand in the order
- * of their age.
+ * A batch with returns is as old as the oldest unsettled spend, or as the settled tokens that it returns: batches do
+ * not stand in the order of their age.
  */
-static uint64_t returns_since_ns(const struct origin *mine, const struct batch *batch)
+static uint64_t returns_since_ns(const struct node *node, const struct origin *mine, const struct batch *batch)
 {
     uint64_t since_ns = batch_opened_ns(batch);
     bool credited = false;
-    for (uint32_t i = 0; i < batch->spend_count && !credited; i++)
-        credited = batch->spend[i].credit > 0;
+    for (uint32_t i = 0; i < batch->spend_count; i++) {
+        if (batch->spend[i].returns_settled && node->telling.returned_since_ns < since_ns)
+            since_ns = node->telling.returned_since_ns;
+        credited |= batch->spend[i].credit > 0;
+    }
     for (struct list *at = mine->log.next; at != &mine->log && credited; at = at->next) {
         uint64_t opened_ns = batch_opened_ns(LIST_OWNER(at, const struct batch, link));
         since_ns = opened_ns < since_ns ? opened_ns : since_ns;
@@ -78,7 +80,7 @@ static void close_part(struct node *node, const struct spend *spends, uint32_t c
     batch->first = batch->last = ++mine->applied;
     batch->at_ns = batch->arrived_ns = node->now_ns;
     batch->open_ns = node->now_ns > node->telling.since_ns ? node->now_ns - node->telling.since_ns : 0;
-    batch->open_ns = batch->at_ns - returns_since_ns(mine, batch);
+    batch->open_ns = batch->at_ns - returns_since_ns(node, mine, batch);
     batch->complete = complete;
     origin_log_append(node, mine, batch);
     node->stats.batches_closed++;
@@ -124,6 +126,8 @@ static void flush(struct node *node)
     step_works(node, node->telling.count);
     node->telling.count = 0;
     node->telling.orphans = node->telling.spans = false;
+    if (urgent_count(node) == 0) /* returns are urgent: all are told */
+        node->telling.returned_since_ns = 0;
 }
 
 static void gather(struct node *node, struct spend *spend)
@@ -143,8 +147,20 @@ static void gather(struct node *node, struct spend *spend)
     outbox_drop(node, spend);
 }
 
+/* The threads' returns are urgent, and all of them are gathered now. */
+static void gather_returned_since(struct node *node)
+{
+    uint64_t *since_ns = &node->telling.returned_since_ns;
+    for (struct thread_state *thread = node->thread; thread < node->thread + node->thread_count; thread++) {
+        if (*since_ns == 0 || (thread->returned_since_ns > 0 && thread->returned_since_ns < *since_ns))
+            *since_ns = thread->returned_since_ns;
+        thread->returned_since_ns = 0;
+    }
+}
+
 static void gather_urgent(struct node *node)
 {
+    gather_returned_since(node);
     for (uint32_t i = 0; i < node->thread_count; i++) {
         struct thread_state *thread = &node->thread[i];
         for (uint32_t k = 0; k < thread->urgent_count; k++)

@@ -67,6 +67,7 @@ void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint
         spend->expires_ns = until_ns;
     spend->returned = add_up(spend->returned, tokens);
     spend->credit = add_up(spend->credit, credit);
+    spend->returns_settled |= tokens > credit && kind_refills(limit_of(node, entry)->kind);
     outbox_urge(node, entry); /* other peers may wait for the return */
     if (outbox_wants_push(node))
         own_thread(node)->push_wanted = true;

@@ -15,7 +15,9 @@
 #include "cluster/spend/reserve.h"
 #include "cluster/spend/thread.h"
 #include "cluster/state/node_state.h"
+#include "cluster/state/peaks.h"
 #include "cluster/state/refundable.h"
+#include "limit/bucket_units.h"
 #include "limit/events.h"
 #include "limit/kind.h"
 
@@ -163,6 +165,21 @@ static void note_returned(struct node *node, struct key_id id, const struct limi
         refundable_return_untold(&node->refundable, id, tokens, now_ns);
 }
 
+/* What is credited to a bucket later depends on what this return raises it by. */
+static void note_raised(struct node *node, const struct entry *entry, uint64_t given, uint64_t credit,
+                        uint64_t now_ns)
+{
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    if (!kind_refills(limit->kind))
+        return;
+    if (given > credit) {
+        note_returned_since(own_thread(node), refundable_take_newest(&node->refundable, entry->id, given - credit));
+        peaks_raise(&node->peaks, entry->id, limit, units_of_tokens(limit, given - credit), RAISE_OTHER, now_ns);
+    }
+    if (credit > 0)
+        peaks_raise(&node->peaks, entry->id, limit, units_of_tokens(limit, credit), RAISE_OWN_UNSETTLED, now_ns);
+}
+
 static uint64_t return_to(struct node *node, const struct charge *charge, uint64_t tokens, enum giver giver,
                           uint64_t now_ns)
 {
@@ -188,6 +205,7 @@ static uint64_t return_to(struct node *node, const struct charge *charge, uint64
                                                      : events_oldest_own_ns(limit->events, &entry->bucket.events);
     uint64_t until_ns = heeded_until_ns(node, limit, spent_ns);
     uint64_t given = return_to_bucket(node, entry, charge, tokens, giver, now_ns, &credit);
+    note_raised(node, entry, given, credit, now_ns);
     /* Refill may have made good some tokens of a reservation: they are not given back once more. */
     note_returned(node, entry->id, limit, giver == GIVER_RESERVATION ? tokens : given, now_ns);
     note_open(own_thread(node), now_ns);

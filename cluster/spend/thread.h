@@ -19,6 +19,14 @@ struct thread_state *own_thread(const struct node *node);
 /* Adds the wishes of all threads to the node's todo. Alone. */
 void thread_states_gather(struct node *node);
 
+/* Settled tokens are returned, of which none was spent before `since_ns`; 0: nobody knows. */
+static inline void note_returned_since(struct thread_state *thread, uint64_t since_ns)
+{
+    since_ns = since_ns > 0 ? since_ns : 1;
+    if (thread->returned_since_ns == 0 || since_ns < thread->returned_since_ns)
+        thread->returned_since_ns = since_ns;
+}
+
 static inline void count_refused(struct thread_state *thread, enum verdict_reason reason)
 {
     thread->refused_requests++;

@@ -13,6 +13,7 @@
 #include "cluster/spend/voucher_habit.h"
 #include "cluster/spend/voucher_places.h"
 #include "cluster/state/member.h"
+#include "cluster/state/peaks.h"
 #include "limit/kind.h"
 
 #include <string.h>
@@ -252,6 +253,17 @@ static struct entry *entry_to_return_to(const struct node *node, const struct vo
     return can ? entry : NULL;
 }
 
+/* Others spent for the voucher after the asks. */
+static uint64_t granted_since_ns(const struct node *node, const struct voucher *voucher)
+{
+    uint64_t since_ns = node->now_ns;
+    for (unsigned a = 0; a < VOUCHER_ASKS; a++) {
+        uint64_t age_ns = voucher->ask[a].units > 0 ? voucher_since_ns(voucher->ask[a].asked_ns, node->now_ns) : 0;
+        since_ns = number_least(since_ns, node->now_ns - number_least(age_ns, node->now_ns));
+    }
+    return since_ns;
+}
+
 /* Takes so many units off the asks of the voucher, the older ones first. */
 static void take_off(const struct node *node, struct voucher *voucher, const struct limit *limit, int64_t units)
 {
@@ -280,13 +292,16 @@ static void give_back(struct node *node, struct voucher *voucher)
     units -= units % limit->units_per_token;
     if (units <= 0)
         return;
-    const uint64_t tokens = (uint64_t)(units / limit->units_per_token);
+    const uint64_t tokens = (uint64_t)(units / limit->units_per_token), since_ns = granted_since_ns(node, voucher);
     take_off(node, voucher, limit, units);
     for (unsigned a = 0; a < VOUCHER_ASKS; a++)
         voucher_habit_note(node, voucher->limit, &voucher->ask[a]);
     entry->bucket.settled += units;
     note_open(own_thread(node), node->now_ns);
+    note_returned_since(own_thread(node), since_ns);
     record_return(node, entry, tokens, 0, UINT64_MAX);
+    if (kind_refills(limit->kind))
+        peaks_raise(&node->peaks, entry->id, limit, units, RAISE_OTHER, node->now_ns);
     node->stats.rights_returned_tokens += tokens;
 }
 

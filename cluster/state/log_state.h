@@ -36,6 +36,7 @@ struct telling {
     bool orphans;                     /* some gathered spends are of keys that were evicted since */
     bool spans;                       /* an earlier step gathered some of them */
     uint64_t since_ns;                /* no gathered spend is older */
+    uint64_t returned_since_ns;       /* no settled token that gathered spends return is older; 0: there is none */
     uint64_t pace, credit, credit_ns; /* see tell_at_pace */
     /* so many untold spends are worth a message; so many ask for one now */
     uint32_t slice_keys, push_keys;

@@ -9,9 +9,15 @@
 #include "limit/kind.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
-enum { KEYS_PER_PEAK = 4, LEVEL_BITS = 15 };
+enum {
+    KEYS_PER_PEAK = 4,
+    LEVEL_BITS = 15,
+    STAMPS_PER_SPAN = 1024,
+    RAISED_SPANS = 64,
+};
 
 /*
  * A level is the settled units divided by a step and rounded up. The step is a power of two, and a
@@ -21,6 +27,11 @@ enum { KEYS_PER_PEAK = 4, LEVEL_BITS = 15 };
 struct peak {
     uint32_t span; /* the number of the span of time that `now` belongs to */
     uint16_t now, before;
+    /*
+     * By enum raise: the upper half says when a return last raised a bucket (stamp_of), the lower half by how many
+     * levels those did that came within RAISED_SPANS of one another, up to that one.
+     */
+    _Atomic uint64_t raised[2];
 };
 
 bool peaks_init(struct peaks *peaks, uint64_t keys)
@@ -54,13 +65,14 @@ static struct peak *slot_of(const struct peaks *peaks, struct key_id id)
     return &peaks->slot[id.high >> peaks->shift];
 }
 
-static struct peak peak_of(const struct peaks *peaks, struct key_id id, uint64_t now_ns)
+/* Brings the slot up to the present span. */
+static struct peak *peak_of(const struct peaks *peaks, struct key_id id, uint64_t now_ns)
 {
-    struct peak peak = *slot_of(peaks, id);
-    uint32_t span = (uint32_t)(now_ns / PEAKS_SPAN_NS), passed = span - peak.span;
-    peak.before = passed == 0 ? peak.before : passed == 1 ? peak.now : 0;
-    peak.now = passed == 0 ? peak.now : 0;
-    peak.span = span;
+    struct peak *peak = slot_of(peaks, id);
+    uint32_t span = (uint32_t)(now_ns / PEAKS_SPAN_NS), passed = span - peak->span;
+    peak->before = passed == 0 ? peak->before : passed == 1 ? peak->now : 0;
+    peak->now = passed == 0 ? peak->now : 0;
+    peak->span = span;
     return peak;
 }
 
@@ -79,6 +91,35 @@ static uint16_t level_of(const struct bucket *bucket, const struct limit *limit)
     return (uint16_t)(((uint64_t)bucket->settled + ((uint64_t)1 << bits) - 1) >> bits);
 }
 
+/*
+ * Times in parts of a span. They repeat after 52 days: then a return of long ago counts as a new one, for a moment.
+ * Nothing returned is 0, which is 26 days after the clock began, as nodes often run from there on.
+ */
+static uint32_t stamp_of(uint64_t now_ns)
+{
+    return (uint32_t)(now_ns / (PEAKS_SPAN_NS / STAMPS_PER_SPAN)) + ((uint32_t)1 << 31);
+}
+
+/* How many levels returns may have raised buckets by in the last `ns`. */
+static uint32_t raised_levels(uint64_t raised, uint64_t ns, uint64_t now_ns)
+{
+    uint32_t passed = stamp_of(now_ns) - (uint32_t)(raised >> 32);
+    return passed <= ns / (PEAKS_SPAN_NS / STAMPS_PER_SPAN) + 1 ? (uint32_t)raised : 0;
+}
+
+void peaks_raise(struct peaks *peaks, struct key_id id, const struct limit *limit, int64_t units, enum raise raise,
+                 uint64_t now_ns)
+{
+    _Atomic uint64_t *at = &slot_of(peaks, id)->raised[raise];
+    uint64_t levels = ((uint64_t)units >> step_bits(limit)) + 1, sum;
+    uint64_t before = atomic_load_explicit(at, memory_order_relaxed);
+    do {
+        sum = raised_levels(before, RAISED_SPANS * PEAKS_SPAN_NS, now_ns) + levels;
+        sum = sum < UINT32_MAX ? sum : UINT32_MAX;
+    } while (!atomic_compare_exchange_weak_explicit(at, &before, (uint64_t)stamp_of(now_ns) << 32 | sum,
+                                                    memory_order_relaxed, memory_order_relaxed));
+}
+
 void peaks_prefetch(const struct peaks *peaks, struct key_id id)
 {
     prefetch_write(slot_of(peaks, id));
@@ -87,10 +128,9 @@ void peaks_prefetch(const struct peaks *peaks, struct key_id id)
 void peaks_note(struct peaks *peaks, struct key_id id, const struct bucket *bucket, const struct limit *limit,
                 uint64_t now_ns)
 {
-    struct peak peak = peak_of(peaks, id, now_ns);
+    struct peak *peak = peak_of(peaks, id, now_ns);
     uint16_t level = level_of(bucket, limit);
-    peak.now = level > peak.now ? level : peak.now;
-    *slot_of(peaks, id) = peak;
+    peak->now = level > peak->now ? level : peak->now;
 }
 
 /* The units that refill in `ns`, rounded up. */
@@ -103,23 +143,50 @@ static int64_t refilled_units(const struct limit *limit, uint64_t ns)
     return (int64_t)units;
 }
 
-int64_t peaks_credit(const struct peaks *peaks, struct key_id id, const struct bucket *bucket,
-                     const struct limit *limit, int64_t units, uint64_t age_ns, uint64_t now_ns)
+/*
+ * Of tokens that were spent at most `since_ns` ago and returned, so many are lost at most: as many as have refilled
+ * since, and as many as were returned of older ones and credited here. One span is in `since_ns`: until a spend
+ * settles, its own node sees less refill.
+ */
+static int64_t lost_units(const struct peak *peak, const struct limit *limit, uint64_t since_ns, enum raise raise,
+                          uint64_t now_ns)
+{
+    uint64_t levels = 0;
+    int64_t refilled = refilled_units(limit, since_ns);
+    for (unsigned i = raise == RAISE_OTHER ? RAISE_OWN_UNSETTLED : RAISE_OTHER; i <= RAISE_OTHER; i++)
+        levels += raised_levels(atomic_load_explicit(&peak->raised[i], memory_order_relaxed), since_ns, now_ns);
+    if (since_ns > RAISED_SPANS * PEAKS_SPAN_NS || levels >> LEVEL_BITS > 0 || refilled >= limit->capacity_units)
+        return INT64_MAX;
+    return refilled + ((int64_t)levels << step_bits(limit));
+}
+
+/*
+ * What the bucket could have held all the time: had the tokens come back at once, the bucket would have been fuller by
+ * as many since. INT64_MIN: nobody knows.
+ */
+static int64_t room_since(const struct peaks *peaks, struct key_id id, const struct bucket *bucket,
+                          const struct limit *limit, uint64_t age_ns, uint64_t now_ns)
+{
+    if (age_ns > PEAKS_SPAN_NS)
+        return INT64_MIN;
+    const struct peak *peak = peak_of(peaks, id, now_ns);
+    uint16_t highest = level_of(bucket, limit);
+    highest = peak->now > highest ? peak->now : highest;
+    highest = peak->before > highest ? peak->before : highest;
+    return limit->capacity_units - ((int64_t)highest << step_bits(limit));
+}
+
+int64_t peaks_credit(struct peaks *peaks, struct key_id id, const struct bucket *bucket, const struct limit *limit,
+                     int64_t units, uint64_t age_ns, enum raise raise, uint64_t now_ns)
 {
     assert(kind_refills(limit->kind));
-    /*
-     * The lost tokens are at most the tokens that have refilled since they were spent. One span is
-     * added: until a spend settles, its own node sees less refill.
-     */
-    int64_t lost = refilled_units(limit, age_ns < UINT64_MAX - PEAKS_SPAN_NS ? age_ns + PEAKS_SPAN_NS : UINT64_MAX);
+    uint64_t since_ns = age_ns < UINT64_MAX - PEAKS_SPAN_NS ? age_ns + PEAKS_SPAN_NS : UINT64_MAX;
+    int64_t lost = lost_units(slot_of(peaks, id), limit, since_ns, raise, now_ns);
     int64_t credit = lost < units ? units - lost : 0;
-    if (age_ns > PEAKS_SPAN_NS)
+    int64_t room = room_since(peaks, id, bucket, limit, age_ns, now_ns);
+    room = room < units ? room : units;
+    if (room <= credit)
         return credit;
-    struct peak peak = peak_of(peaks, id, now_ns);
-    uint16_t highest = level_of(bucket, limit);
-    highest = peak.now > highest ? peak.now : highest;
-    highest = peak.before > highest ? peak.before : highest;
-    int64_t room = limit->capacity_units - ((int64_t)highest << step_bits(limit));
-    room = room < 0 ? 0 : room < units ? room : units;
-    return room > credit ? room : credit;
+    peaks_raise(peaks, id, limit, room - credit, raise, now_ns);
+    return room;
 }

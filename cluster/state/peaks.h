@@ -42,11 +42,20 @@ void peaks_note(struct peaks *peaks, struct key_id id, const struct bucket *buck
                 uint64_t now_ns);
 
 /*
- * How many of `units`, which were returned at most `age_ns` ago, may be credited to the bucket. The
- * bucket must be refilled up to now_ns. If the tokens were spent at most a span before their
- * return, no more of them are lost than have refilled since the spend.
+ * Whose return raises a bucket here. Own unsettled tokens are younger than all that a later credit of own tokens
+ * returns, so they do not limit that one.
  */
-int64_t peaks_credit(const struct peaks *peaks, struct key_id id, const struct bucket *bucket,
-                     const struct limit *limit, int64_t units, uint64_t age_ns, uint64_t now_ns);
+enum raise { RAISE_OWN_UNSETTLED, RAISE_OTHER };
+/* A return of this node raises the bucket by `units` now. Other threads may call this for other keys. */
+void peaks_raise(struct peaks *peaks, struct key_id id, const struct limit *limit, int64_t units, enum raise raise,
+                 uint64_t now_ns);
+
+/*
+ * How many of `units`, which were spent at most `age_ns` ago and then returned, may be credited to the bucket. The
+ * bucket must be refilled up to now_ns. No more of them are lost than have refilled since the spend, and were
+ * returned since then of older tokens. `raise`: what the credit counts as if it is more than that.
+ */
+int64_t peaks_credit(struct peaks *peaks, struct key_id id, const struct bucket *bucket, const struct limit *limit,
+                     int64_t units, uint64_t age_ns, enum raise raise, uint64_t now_ns);
 
 #endif

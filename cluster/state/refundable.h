@@ -38,10 +38,15 @@ void refundable_close(struct refundable *refundable);
 void refundable_prefetch(const struct refundable *refundable, struct key_id id);
 /*
  * All peers know `tokens` more tokens that this peer spent. No spend of their batch was made before
- * `since_ns`.
+ * `since_ns`. At least `fresh` of the tokens were not given back yet.
  */
-void refundable_settle(struct refundable *refundable, struct key_id id, uint64_t tokens, uint64_t since_ns,
-                       uint64_t now_ns);
+void refundable_settle(struct refundable *refundable, struct key_id id, uint64_t tokens, uint64_t fresh,
+                       uint64_t since_ns, uint64_t now_ns);
+/*
+ * This peer gives back `tokens` settled tokens, the newest ones that it has: a time since when all of them were spent;
+ * 0: that is not known. The caller must call refundable_return as well.
+ */
+uint64_t refundable_take_newest(struct refundable *refundable, struct key_id id, uint64_t tokens);
 /* The balance of the key; 0 if the balance is negative. */
 uint64_t refundable_tokens(struct refundable *refundable, struct key_id id);
 int64_t refundable_balance(struct refundable *refundable, struct key_id id);

@@ -41,6 +41,7 @@ struct thread_state {
     uint64_t open_since_ns;         /* the time of the oldest untold spend in this ring */
     uint64_t spent_ns;              /* the time of the last spend or return */
     uint64_t sampled_ns;            /* see contest_samples */
+    uint64_t returned_since_ns;     /* see note_returned_since; 0: nothing was returned */
     /* see node_stats, like the next two */
     uint64_t admitted_requests, refused_requests, admitted_tokens;
     uint64_t returned_tokens, limit_drops, rights_used_tokens;

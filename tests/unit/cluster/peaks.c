@@ -18,11 +18,12 @@ static struct limit limit_of(uint64_t capacity, uint64_t rate)
 }
 
 /* Tokens, rounded down, of 10 that are credited to a bucket that has `left` tokens now. */
-static int64_t credited(const struct peaks *peaks, const struct limit *limit, int64_t left, uint64_t age_ns,
+static int64_t credited(struct peaks *peaks, const struct limit *limit, int64_t left, uint64_t age_ns,
                         uint64_t now_ns)
 {
     const struct bucket bucket = {.settled = left * limit->units_per_token};
-    return peaks_credit(peaks, (struct key_id){1, 1}, &bucket, limit, 10 * limit->units_per_token, age_ns, now_ns) /
+    return peaks_credit(peaks, (struct key_id){1, 1}, &bucket, limit, 10 * limit->units_per_token, age_ns,
+                        RAISE_OTHER, now_ns) /
            limit->units_per_token;
 }
 

@@ -190,6 +190,76 @@ static void nearly_full(void)
     world_close();
 }
 
+/* ---- old tokens and new ones ---- */
+
+static const struct limit_terms mild = {.capacity = 160, .rate = 1, .period_ns = 1000 * MS};
+
+static bool mild_take(unsigned i, uint64_t cost)
+{
+    struct verdict verdict;
+    struct charge charge = charge_at(i, "alice", &mild, cost);
+    return node_check(world.host[i].node, &charge, 1, true, world.now_ns, &verdict);
+}
+
+static uint64_t mild_back(unsigned i)
+{
+    struct charge charge = charge_at(i, "alice", &mild, 40);
+    return node_return(world.host[i].node, &charge, 1, 40, world.now_ns);
+}
+
+static double mild_left(unsigned i)
+{
+    struct charge charge = charge_at(i, "alice", &mild, 0);
+    struct bucket bucket = node_bucket(world.host[i].node, charge.id, charge.limit, world.now_ns);
+    return (double)(bucket.settled - bucket.unsettled) /
+           (double)node_limit(world.host[i].node, charge.limit)->units_per_token;
+}
+
+/* Three peers share a bucket that gains one a second. Bob spent 36 that have refilled, and ann 36 a moment ago. */
+static void world_of_old_and_new(void)
+{
+    world_of(3);
+    OK(mild_take(BOB, 36), "bob takes 36");
+    world_run(40000);
+    OK(mild_left(ANN) == 160, "they refill");
+    OK(mild_take(ANN, 36), "ann takes 36");
+    world_run(300);
+    OK(mild_left(BOB) >= 124 && mild_left(BOB) < 125, "which all know: %.1f are left", mild_left(BOB));
+}
+
+/*
+ * Bob gives his 36 back, and the bucket is full. What ann gives back then is lost, and she takes 30. When bob and cat
+ * hear of that, there seems to be room for it.
+ */
+static void old_before_new(void)
+{
+    world_of_old_and_new();
+    OK(mild_back(BOB) >= 35 && mild_back(ANN) >= 35, "both give back what is taken");
+    OK(mild_take(ANN, 30), "ann takes 30 anew: 130 are left");
+    world_run(200);
+    for (unsigned i = ANN; i <= CAT; i++)
+        OK(mild_left(i) <= 130.3, "%s sees no more: %.1f", host_names[i], mild_left(i));
+    world_close();
+}
+
+/* Cat hears of what bob gave back when ann has spent it: his tokens are old, though they came back just now. */
+static void old_ones_late(void)
+{
+    world_of_old_and_new();
+    world_link(BOB, CAT, LINK_CUT);
+    world_link(BOB, ANN, LINK_CUT);
+    OK(mild_back(ANN) >= 35, "ann gives back what is taken: all are left");
+    OK(mild_back(BOB) >= 35, "what bob gives back is lost");
+    OK(mild_take(ANN, 36), "ann takes 36 anew: 124 are left");
+    world_run(150);
+    world_link(BOB, CAT, LINK_FINE);
+    world_link(BOB, ANN, LINK_FINE);
+    world_run(250);
+    for (unsigned i = ANN; i <= CAT; i++)
+        OK(mild_left(i) <= 124.5, "%s sees no more: %.1f", host_names[i], mild_left(i));
+    world_close();
+}
+
 /* ---- from whom one does not know when he said it ---- */
 
 /* Bob's `number`th batch, of alice's: so much spent, so much given back. It may answer an early message of ann's. */
@@ -236,6 +306,8 @@ int main(void)
     after_a_snapshot();
     full_in_between();
     nearly_full();
+    old_before_new();
+    old_ones_late();
     of_unknown_age();
     return tap_done();
 }
