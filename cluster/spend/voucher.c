@@ -12,8 +12,9 @@
 #include "limit/kind.h"
 
 enum {
-    SLOW_PART = 16, /* of what is left: no more decays until an unused voucher is given back */
-    BURST_RATE = 5, /* halves: a share of so many times what refills until an answer comes */
+    SLOW_PART = 16,   /* of what is left: no more decays until an unused voucher is given back */
+    REST_ANSWERS = 4, /* so long after much was asked for, the rest is */
+    BURST_RATE = 5,   /* halves: a share of so many times what refills until an answer comes */
 };
 
 /* True for charges that others can judge like this node: without a floor, and of one bucket or cell. */
@@ -39,6 +40,14 @@ static bool is_enough(const struct limit *limit, int64_t left)
     return voucher_much_is_left(limit, left) || voucher_refilled_units(limit, VOUCHER_IDLE_NS) <= left / SLOW_PART;
 }
 
+/* What a burst has left, which others were asked for lately: parts of tokens are lost once, not all the time. */
+static bool is_rest(const struct node *node, const struct limit *limit, const struct voucher *voucher, int64_t left,
+                    uint64_t now_ns)
+{
+    return voucher && voucher->much_ns > 0 && left >= limit->capacity_units >> LEAST_LEFT_BITS &&
+           voucher_since_ns(voucher->much_ns, now_ns) < REST_ANSWERS * voucher_answer_ns(node);
+}
+
 /*
  * What is granted decays until it can be used, by what refills meanwhile. So asking is worth it where that is
  * little beside what is asked for, and where this node's share is spent faster than it can come back while all
@@ -48,8 +57,9 @@ static bool is_enough(const struct limit *limit, int64_t left)
  * others need what they have.
  */
 static bool is_worth_asking(const struct node *node, const struct charge *charge, const struct bucket *bucket,
-                            int64_t held, bool waits)
+                            const struct voucher *voucher, bool waits, uint64_t now_ns)
 {
+    const int64_t held = voucher ? voucher_units(node, voucher, now_ns) : 0;
     const struct limit *limit = &node->limits.limit[charge->limit];
     const struct budget *budget = &node->by_limit.budget[charge->limit];
     int64_t cost = (int64_t)charge->cost * limit->units_per_token;
@@ -57,8 +67,8 @@ static bool is_worth_asking(const struct node *node, const struct charge *charge
             decays = voucher_refilled_units(limit, voucher_answer_ns(node));
     const struct bucket full = {.settled = limit->capacity_units};
     bool is_beyond = bucket_allowance(&full, budget) < cost;
-    bool is_burst =
-        bucket_allowance(bucket, budget) / BURST_RATE >= decays / 2 && (waits || is_enough(limit, left));
+    bool is_burst = bucket_allowance(bucket, budget) / BURST_RATE >= decays / 2 &&
+                    (waits || is_enough(limit, left) || is_rest(node, limit, voucher, left, now_ns));
     if (node->awake.somebody_silent || !(is_burst || is_beyond))
         return false;
     if (is_beyond && held > 0)
@@ -74,10 +84,14 @@ static void note_wanted(struct node *node, const struct charge *charge, uint64_t
     struct voucher *voucher = voucher_obtain(node, charge->id, charge->limit, now_ns);
     if (!voucher || now_ns < voucher->yields_until_ns)
         return;
+    voucher_drop_stale(node, voucher, now_ns);
     voucher->touched_ns = voucher->busy_ns = now_ns;
     voucher->expires_ns = charge->expires_ns;
     voucher->wanted_since_ns = voucher->wanted == 0 ? now_ns : voucher->wanted_since_ns;
     voucher->wanted = number_sum(voucher->wanted, charge->cost);
+    voucher->unwatched = number_sum(voucher->unwatched, charge->cost);
+    if (voucher_since_ns(voucher->wanted_since_ns, now_ns) >= voucher_gather_ns(node))
+        voucher->went_on = number_sum(voucher->went_on, charge->cost);
     voucher->wanted_at_once = charge->cost > voucher->wanted_at_once ? charge->cost : voucher->wanted_at_once;
     atomic_store_explicit(&node->rights.wants, true, memory_order_relaxed);
     own_thread(node)->hurry_wanted = true;
@@ -98,10 +112,17 @@ uint64_t voucher_pays(struct node *node, const struct charge *charge, const stru
     bool pays = missing > 0 && held >= (int64_t)missing * limit->units_per_token;
     if (voucher && take)
         voucher_habit_came(node, voucher, (int64_t)missing * limit->units_per_token, now_ns);
-    if (!pays && take && is_worth_asking(node, charge, bucket, held, false))
+    if (!pays && take && is_worth_asking(node, charge, bucket, voucher, false, now_ns))
         note_wanted(node, charge, now_ns);
     vouchers_unlock(node);
     return pays ? missing : 0;
+}
+
+/* All that is wanted are the tokens for which requests wait. */
+static void want_waiting(struct voucher *voucher, uint64_t tokens)
+{
+    voucher->wanted = voucher->waiting = tokens;
+    voucher->unwatched = 0;
 }
 
 void voucher_note_waiting(struct node *node, const struct charge *charge, uint64_t tokens, uint64_t now_ns)
@@ -112,16 +133,16 @@ void voucher_note_waiting(struct node *node, const struct charge *charge, uint64
     const int64_t token = node->limits.limit[charge->limit].units_per_token;
     vouchers_lock(node);
     struct voucher *voucher = voucher_find(node, charge->id, charge->limit);
-    const uint64_t asked_ns = voucher ? voucher->ask[VOUCHER_ASKS - 1].asked_ns : 0;
+    const uint64_t asked_ns = voucher ? voucher->asked_ns : 0;
     const int64_t held_units = voucher ? voucher_units(node, voucher, now_ns) : 0;
     const uint64_t held = (uint64_t)(held_units / token);
     const bool is_asked = voucher && voucher_since_ns(asked_ns, now_ns) < voucher_answer_ns(node);
     if (!is_asked && held < tokens && (!voucher || voucher->wanted < tokens) &&
-        is_worth_asking(node, charge, &entry->bucket, held_units, true)) {
+        is_worth_asking(node, charge, &entry->bucket, voucher, true, now_ns)) {
         note_wanted(node, charge, now_ns);
         voucher = voucher_find(node, charge->id, charge->limit);
         if (voucher && voucher->wanted > 0)
-            voucher->wanted = voucher->waiting = tokens;
+            want_waiting(voucher, tokens);
     }
     vouchers_unlock(node);
 }
@@ -133,6 +154,7 @@ void voucher_note_waits(struct node *node, const struct charge *charge, uint64_t
     if (voucher && voucher->wanted > 0) {
         voucher->wanted = number_sum(voucher->wanted, more);
         voucher->waiting = number_sum(voucher->waiting, charge->cost + more);
+        voucher->unwatched -= number_least(voucher->unwatched, charge->cost);
     }
     vouchers_unlock(node);
 }

@@ -36,25 +36,10 @@ void voucher_look_around(struct node *node)
         node->rights.shared = !member_needed(&node->member[i]) || node->member[i].grants;
 }
 
-static void want_nothing(struct voucher *voucher)
-{
-    voucher->wanted = voucher->waiting = voucher->wanted_at_once = 0;
-}
-
-/*
- * Nobody waits any more for what was refused so long ago: what peers spent for it now would only be missing elsewhere.
- */
-static void drop_stale(const struct node *node, struct voucher *voucher)
-{
-    const uint64_t stale_ns = voucher_answer_ns(node) + node->options.interval_ns;
-    if (voucher->wanted > 0 && voucher_since_ns(voucher->touched_ns, node->now_ns) > stale_ns)
-        want_nothing(voucher);
-}
-
 static bool may_ask(const struct node *node, const struct voucher *voucher)
 {
     return voucher->wanted > 0 && node->now_ns >= voucher->yields_until_ns &&
-           voucher_since_ns(voucher->ask[VOUCHER_ASKS - 1].asked_ns, node->now_ns) >= voucher_answer_ns(node);
+           voucher_since_ns(voucher->asked_ns, node->now_ns) >= voucher_answer_ns(node);
 }
 
 /*
@@ -81,12 +66,27 @@ static int64_t units_of(const struct limit *limit, uint64_t tokens)
 /* What was refused in as much time as an answer takes: as much is refused again until it is here, if demand goes on. */
 static int64_t refused_units(const struct node *node, const struct voucher *voucher)
 {
-    const uint64_t within_ns = voucher_answer_ns(node) + node->options.interval_ns;
+    const uint64_t within_ns = voucher_wanted_ns(node);
     const uint64_t took_ns = voucher_since_ns(voucher->wanted_since_ns, node->now_ns);
     uint64_t refused = voucher->wanted - number_least(voucher->waiting, voucher->wanted);
     if (took_ns > within_ns)
         refused = (uint64_t)((wide)refused * within_ns / took_ns);
     return units_of(&node->limits.limit[voucher->limit], refused);
+}
+
+/*
+ * Requests went on being refused after those that came together: as many come until an answer is here and used, whoever
+ * they are.
+ */
+static int64_t coming_units(const struct node *node, const struct voucher *voucher)
+{
+    const uint64_t gather_ns = voucher_gather_ns(node);
+    const uint64_t took_ns = voucher_since_ns(voucher->wanted_since_ns, node->now_ns);
+    if (took_ns < 2 * gather_ns)
+        return 0;
+    const wide tokens = (wide)voucher->went_on * voucher_wanted_ns(node) / (took_ns - gather_ns);
+    return units_of(&node->limits.limit[voucher->limit],
+                    tokens < LIMIT_CAPACITY_MAX ? (uint64_t)tokens : LIMIT_CAPACITY_MAX);
 }
 
 struct wish {
@@ -97,25 +97,27 @@ struct wish {
 
 /*
  * What requests wait for; of what was refused, and was spent lately, the part for which clients come back, but of the
- * latter no more than a moment's refill makes good if they do not; enough for the largest request that was refused;
- * less what the voucher has. What decays until it can be used comes on top, and is not worth it for little, unless the
- * share never suffices.
+ * latter no more than a moment's refill makes good if they do not, or what comes since requests go on, if that is more;
+ * enough for the largest request that was refused; less what the voucher has. What decays until it can be used comes on
+ * top, and is not worth it for little, unless the share never suffices.
  */
-static struct wish wish_of(const struct node *node, const struct voucher *voucher, const struct bucket *bucket)
+static struct wish wish_of(const struct node *node, const struct voucher *voucher, const struct bucket *bucket,
+                           int64_t others)
 {
     const struct limit *limit = &node->limits.limit[voucher->limit];
     const struct bucket full = {.settled = limit->capacity_units};
     int64_t left = bucket->settled - bucket->unsettled, least = units_of(limit, voucher->wanted_at_once);
     int64_t soon = voucher_refilled_units(limit, HEALS_NS);
     soon = bucket->unsettled < soon ? bucket->unsettled : soon;
-    const int64_t refused = refused_units(node, voucher);
-    struct wish wish = {.expected = voucher_much_is_left(limit, left) ? refused : 0};
-    int64_t useful =
-        units_of(limit, voucher->waiting) + voucher_habit_expected(node, voucher->limit, refused + soon);
+    const int64_t coming = coming_units(node, voucher);
+    struct wish wish = {.expected = voucher_much_is_left(limit, left) ? units_of(limit, voucher->unwatched) : 0};
+    int64_t useful = voucher_habit_expected(node, voucher->limit, refused_units(node, voucher) + soon);
+    useful = units_of(limit, voucher->waiting) + (useful > coming ? useful : coming);
     int64_t decays =
         voucher_refilled_units(limit, voucher_answer_ns(node) + node->options.interval_ns / SLACK_PART);
     bool beyond = bucket_allowance(&full, &node->by_limit.budget[voucher->limit]) < least;
-    if (useful <= USEFUL_DECAYS * decays && !beyond && voucher->waiting == 0 && !node->options.grants_eager)
+    const bool little = (useful < others ? useful : others) <= USEFUL_DECAYS * decays;
+    if (little && !beyond && voucher->waiting == 0 && !node->options.grants_eager)
         return wish;
     decays -= voucher_units(node, voucher, node->now_ns);
     useful = (useful > least ? useful : least) + decays;
@@ -136,6 +138,21 @@ static void begin_ask(struct node *node, struct voucher *voucher, int64_t expect
         .expected = expected,
     };
     voucher->touched_ns = node->now_ns;
+}
+
+/*
+ * Nothing is asked for yet. What was refused shows whether its clients come back, and what is refused soon after
+ * whether requests go on.
+ */
+static void watch(struct node *node, struct voucher *voucher, int64_t expected)
+{
+    const struct voucher_ask *last = &voucher->ask[VOUCHER_ASKS - 1];
+    if (expected > 0 && voucher_since_ns(last->asked_ns, node->now_ns) >= voucher_answer_ns(node)) {
+        begin_ask(node, voucher, expected);
+        voucher->unwatched = 0;
+    }
+    if (voucher_since_ns(voucher->wanted_since_ns, node->now_ns) >= voucher_wanted_ns(node))
+        voucher_want_nothing(voucher);
 }
 
 static void write_ask(const struct node *node, const struct voucher *voucher, int64_t units, struct ask_record *ask)
@@ -183,14 +200,18 @@ static bool ask_of(struct node *node, struct voucher *voucher, struct ask_record
     if (can_ask(node, voucher, entry)) {
         bucket_refill(&entry->bucket, limit, budget, node->now_ns);
         voucher_habit_note_over(node, voucher);
-        wish = wish_of(node, voucher, &entry->bucket);
         others = voucher_others_units(limit, &entry->bucket, budget->share);
+        wish = wish_of(node, voucher, &entry->bucket, others);
     }
-    want_nothing(voucher);
-    if (wish.expected > 0 || wish.units > 0)
-        begin_ask(node, voucher, wish.expected);
-    if (wish.units <= 0 || others <= 0)
+    if (wish.units <= 0 || others <= 0) {
+        watch(node, voucher, wish.expected);
         return false;
+    }
+    begin_ask(node, voucher, wish.expected);
+    voucher_want_nothing(voucher);
+    voucher->asked_ns = node->now_ns;
+    if (voucher_much_is_left(limit, entry->bucket.settled - entry->bucket.unsettled))
+        voucher->much_ns = node->now_ns;
     const int64_t units = wish.units;
     write_ask(node, voucher, units < others ? units : others, ask);
     node->stats.rights_asked++;
@@ -209,10 +230,11 @@ uint32_t voucher_ask_due(struct node *node, struct ask_record *asks, uint32_t ro
         return 0;
     for (uint32_t i = 0; i < VOUCHERS_MAX; i++) {
         struct voucher *voucher = &node->rights.voucher[i];
-        drop_stale(node, voucher);
+        voucher_drop_stale(node, voucher, node->now_ns);
         if (count < room && may_ask(node, voucher))
-            count += ask_of(node, voucher, &asks[count]);
-        wants |= voucher->wanted > 0;
+            count += ask_of(node, voucher, &asks[count]); /* or not yet: the next refusal has it looked at again */
+        else
+            wants |= voucher->wanted > 0;
     }
     atomic_store_explicit(&node->rights.wants, wants, memory_order_relaxed);
     return count;
@@ -340,6 +362,6 @@ void voucher_yield(struct node *node, struct key_id id)
     struct voucher *voucher = voucher_of_key(node, id);
     if (!voucher)
         return;
-    want_nothing(voucher);
+    voucher_want_nothing(voucher);
     voucher->yields_until_ns = node->now_ns + HEALS_NS + LATELY_ANSWERS * voucher_answer_ns(node);
 }

@@ -17,6 +17,7 @@ enum {
     PROBES = 8,      /* places in which a key's voucher may stand */
     DRIFT_PART = 64, /* clocks run apart by no more than this part */
     WAIT_PART = 8,   /* of an interval: the answer waits for so long, about */
+    GATHER_PART = 8, /* of an interval */
     MUCH_PART = 4,   /* of a bucket's capacity: parts of a token that come to nothing would be much of less */
     MUCH_OF_CELL_PART = 16,
 };
@@ -61,6 +62,16 @@ uint64_t voucher_answer_ns(const struct node *node)
         if (member_needed(&node->member[i]) && !node->member[i].silent)
             longest_ns = node->member[i].round_trip_ns > longest_ns ? node->member[i].round_trip_ns : longest_ns;
     return (longest_ns > 0 ? longest_ns : node->options.interval_ns) + node->options.interval_ns / WAIT_PART;
+}
+
+uint64_t voucher_gather_ns(const struct node *node)
+{
+    return node->options.interval_ns / GATHER_PART;
+}
+
+uint64_t voucher_wanted_ns(const struct node *node)
+{
+    return voucher_answer_ns(node) + node->options.interval_ns;
 }
 
 uint64_t voucher_since_ns(uint64_t then_ns, uint64_t now_ns)
@@ -113,6 +124,17 @@ int64_t voucher_others_units(const struct limit *limit, const struct bucket *buc
     budget_init(&others, limit, SHARE_ONE - share, false);
     int64_t units = bucket_allowance(bucket, &others), left = bucket->settled - bucket->unsettled;
     return units < left ? units : left;
+}
+
+void voucher_want_nothing(struct voucher *voucher)
+{
+    voucher->wanted = voucher->waiting = voucher->wanted_at_once = voucher->went_on = voucher->unwatched = 0;
+}
+
+void voucher_drop_stale(const struct node *node, struct voucher *voucher, uint64_t now_ns)
+{
+    if (voucher->wanted > 0 && voucher_since_ns(voucher->touched_ns, now_ns) > voucher_wanted_ns(node))
+        voucher_want_nothing(voucher);
 }
 
 /* ---- places ---- */

@@ -21,6 +21,12 @@ int64_t voucher_refilled_units(const struct limit *limit, uint64_t ns);
 bool voucher_much_is_left(const struct limit *limit, int64_t left);
 /* The time until an ask is answered: the longest round trip, and the waits of messages. */
 uint64_t voucher_answer_ns(const struct node *node);
+/* Requests that are refused so long after the first one have not come together with it. */
+uint64_t voucher_gather_ns(const struct node *node);
+/* Nobody waits for what was refused so long ago: what peers spent for it now would only be missing elsewhere. */
+uint64_t voucher_wanted_ns(const struct node *node);
+void voucher_drop_stale(const struct node *node, struct voucher *voucher, uint64_t now_ns);
+void voucher_want_nothing(struct voucher *voucher);
 /* 0 if `then_ns` is later. */
 uint64_t voucher_since_ns(uint64_t then_ns, uint64_t now_ns);
 

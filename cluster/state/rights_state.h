@@ -26,7 +26,7 @@ enum {
 /* What an ask of this node has brought, and what is left of an older one that made room for it. */
 struct voucher_ask {
     uint64_t number;             /* 0: none */
-    uint64_t asked_ns;           /* the tokens decay from here on */
+    uint64_t asked_ns;           /* the tokens decay from here on; of one that only watches, when it began */
     uint64_t asked_sleepless_ns; /* the same by options.sleepless_ns; 0: there is no such clock */
     uint64_t born_ns;            /* when the oldest of its tokens were asked for: they end first */
     uint64_t granted_by;         /* bit i: member i */
@@ -42,6 +42,9 @@ struct voucher {
     uint64_t waiting;                     /* of these, tokens of requests that wait for them */
     uint64_t wanted_at_once;              /* of these, the most of one request */
     uint64_t wanted_since_ns;             /* when the first of them was refused */
+    uint64_t went_on;                     /* of these, tokens that were refused some time after the first */
+    uint64_t unwatched;                   /* of these, tokens that no ask expects to be wanted again */
+    uint64_t asked_ns, much_ns;           /* when others were last asked, and when while much was left */
     uint64_t expires_ns;                  /* of a cell: see bucket.h */
     uint64_t yields_until_ns;             /* asks for nothing before: see voucher_yield */
     uint64_t busy_ns;                     /* when tokens were last wanted, received or used */

@@ -74,6 +74,13 @@ static void one_burst_again_ten_times(const struct drawing *to)
         burst_again(to, 0, times * to->limit->fills_s);
 }
 
+/* A burst that does not end: whoever is refused tries again at once. */
+static void burst_goes_on(const struct drawing *to)
+{
+    burst(to, 0, 0, to->limit->terms.capacity);
+    steady(to, 0, 500, 0.002, 0.4);
+}
+
 static void bursts_at_once(const struct drawing *to)
 {
     for (unsigned i = 0; i < NODES; i++)
@@ -161,6 +168,7 @@ static const struct {
     {"burst in one region", one_burst, false},
     {"the same, clients come again", one_burst_again, false},
     {"the same, ten times", one_burst_again_ten_times, true},
+    {"burst that goes on, 500/s", burst_goes_on, false},
     {"bursts everywhere, at once", bursts_at_once, false},
     {"bursts everywhere, in turn", bursts_in_turn, false},
     {"the same, clients come again", bursts_in_turn_again, false},

@@ -1,6 +1,6 @@
 /*
  * Nodes learn whether clients come back: where they do, a burst gets what others have a round trip later; where they do
- * not, nobody asks for them, and others keep what they have.
+ * not, nobody asks for them, and others keep what they have. Requests that go on are asked for as well.
  */
 #include "tests/lib/rights_world.h"
 
@@ -58,6 +58,32 @@ static void they_stay_away(void)
     OK(second > first || second >= 88, "and come back: %u of 100, then %u", first, second);
 }
 
+/* A hundred at once, and one more every other millisecond until so many have passed; what is admitted in all. */
+static unsigned burst_that_goes_on(const char *key, const struct limit_terms *terms, unsigned until_ms)
+{
+    unsigned sum = rights_take(ANN, key, terms, 100);
+    for (unsigned ms = 0; ms < until_ms; ms += 2) {
+        world_run(2);
+        sum += rights_take(ANN, key, terms, 1);
+    }
+    world_run(5000);
+    return sum;
+}
+
+/* Nobody knows the habits of a limit that is new. That requests go on is enough. */
+static void they_go_on(void)
+{
+    const struct limit_terms fresh = {.kind = LIMIT_BUCKET, .capacity = 100, .rate = 98, .period_ns = 3600000 * MS},
+                             minutes = {.kind = LIMIT_BUCKET, .capacity = 100, .rate = 98, .period_ns = 60000 * MS};
+    const uint64_t before = asked();
+    (void)burst_that_goes_on("short", &fresh, 10);
+    OK_U64(asked(), before, "requests that come within 10 ms are one burst: nothing is asked for");
+    const unsigned sum = burst_that_goes_on("on", &minutes, 200), rest = burst_that_goes_on("rest", &minutes, 600);
+    OK(sum >= 65 && sum <= 100, "a burst that goes on: %u of 100 after two round trips", sum);
+    OK(rest >= 91 && rest <= 101, "and %u of it and of what has refilled after six, since the rest is asked for",
+       rest);
+}
+
 static void one_request_needs_it(void)
 {
     const struct limit_terms other = {.kind = LIMIT_BUCKET, .capacity = 100, .rate = 99, .period_ns = 3600000 * MS};
@@ -75,6 +101,7 @@ int main(void)
     nobody_comes_back();
     all_come_back();
     they_stay_away();
+    they_go_on();
     one_request_needs_it();
     world_close();
     return tap_done();
