@@ -231,18 +231,30 @@ uint64_t contest_holds_ns(struct node *node, const struct charge *charge, const 
     return wait_ns;
 }
 
-void contest_note_taken(struct node *node, const struct charge *charge, int64_t cost, uint64_t now_ns)
+int64_t contest_take(struct node *node, const struct charge *charge, uint64_t now_ns)
 {
+    int64_t units = 0;
     vouchers_lock(node);
     struct contest *contest = find(node, charge->id, charge->limit);
     if (contest) {
         add_credit(node, contest, now_ns);
-        if (contest->short_ns > 0 && cost > 0)
+        if (contest->short_ns > 0 && charge->cost > 0)
             note_seen(node, contest, now_ns);
         const int64_t times = now_ns < contest->short_until_ns ? SHORT_TIMES : 1;
-        contest->credit_units -= times * cost * node->limits.limit[charge->limit].units_per_token;
-        contest->credit_units = contest->credit_units > 0 ? contest->credit_units : 0;
+        units = times * (int64_t)charge->cost * node->limits.limit[charge->limit].units_per_token;
+        units = units < contest->credit_units ? units : contest->credit_units;
+        contest->credit_units -= units;
     }
+    vouchers_unlock(node);
+    return units;
+}
+
+void contest_put_back(struct node *node, const struct charge *charge, int64_t units)
+{
+    vouchers_lock(node);
+    struct contest *contest = units > 0 ? find(node, charge->id, charge->limit) : NULL;
+    if (contest)
+        contest->credit_units += units;
     vouchers_unlock(node);
 }
 

@@ -57,8 +57,10 @@ uint64_t contest_holds_ns(struct node *node, const struct charge *charge, const 
                           uint64_t now_ns);
 /* True if a peer is short of its part of the key now. The caller holds the lock of vouchers. */
 bool contest_others_short(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns);
-/* The charge was made, or taken back: `cost` is negative then. */
-void contest_note_taken(struct node *node, const struct charge *charge, int64_t cost, uint64_t now_ns);
+/* The charge was made: takes it off the credit. Returns how many units it took. */
+int64_t contest_take(struct node *node, const struct charge *charge, uint64_t now_ns);
+/* The charge was taken back at once: gives back what contest_take took. */
+void contest_put_back(struct node *node, const struct charge *charge, int64_t units);
 
 /* ---- steps ---- */
 

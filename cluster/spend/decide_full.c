@@ -82,6 +82,7 @@ struct decision {
     uint64_t paid;               /* OUTCOME_TAKEN: tokens that a voucher pays, beside that budget */
     uint64_t held_ns;            /* above 0: others are short of their parts for so long, see contest.h */
     struct voucher_payment payment;
+    int64_t contest_units; /* what the charge took of the credit in contest.h */
     /* table_changes when the view was taken: the view holds while they are the same */
     uint64_t changes;
     struct key_view view;
@@ -179,8 +180,7 @@ static inline bool charge_one(struct node *node, const struct charge *charge, st
         return false;
     }
     note_charged(node, view->entry, budget, charge->cost - decision->paid, now_ns);
-    if (contest_concerns(node, charge->id))
-        contest_note_taken(node, charge, (int64_t)charge->cost, now_ns);
+    decision->contest_units = contest_concerns(node, charge->id) ? contest_take(node, charge, now_ns) : 0;
     if (decision->paid > 0)
         voucher_note_used(node, decision->paid);
     key_view_show(view, charge, now_ns, verdict);
@@ -196,8 +196,7 @@ static void uncharge(struct node *node, const struct charge *charge, const struc
         voucher_put_back(node, charge, &decision->payment);
         voucher_note_used(node, 0 - decision->paid);
     }
-    if (contest_concerns(node, charge->id))
-        contest_note_taken(node, charge, -(int64_t)charge->cost, 0);
+    contest_put_back(node, charge, decision->contest_units);
     if (!entry || cost == 0)
         return;
     bucket_unspend(&entry->bucket, &node->limits.limit[entry->limit], &node->by_limit.budget[entry->limit], cost);

@@ -7,6 +7,8 @@
 #include "cluster/codec/message.h"
 #include "cluster/spend/contest.h"
 
+#include <inttypes.h>
+
 enum { STEP_MS = 20, STEPS_A_SECOND = 1000 / STEP_MS };
 
 static const struct limit_terms terms = {.kind = LIMIT_BUCKET, .capacity = 100, .rate = 10, .period_ns = 1000 * MS};
@@ -66,6 +68,44 @@ static void words_end(void)
     OK(rights_take(0, "word", &terms, 60) == 60, "and she takes 60");
 }
 
+static const struct limit_terms calls = {.kind = LIMIT_LOG, .capacity = 100, .period_ns = 600000 * MS};
+
+/* Ann asks for 2 of the key, and for calls of two other keys. */
+static bool ask_for_three(unsigned number, size_t first, size_t count)
+{
+    char name[2][16];
+    struct verdict verdicts[3];
+    (void)snprintf(name[0], sizeof name[0], "a%u", number);
+    (void)snprintf(name[1], sizeof name[1], "b%u", number);
+    const struct charge charges[] = {charge_at(0, "again", &terms, 2), charge_at(0, name[0], &calls, 1),
+                                     charge_at(0, name[1], &calls, 1)};
+    return node_check(world.host[0].node, charges + first, count, true, world.now_ns, verdicts);
+}
+
+static uint64_t waits_for_ns(struct charge charge)
+{
+    const struct bucket bucket = node_bucket(world.host[0].node, charge.id, charge.limit, world.now_ns);
+    return contest_holds_ns(world.host[0].node, &charge, &bucket, world.now_ns);
+}
+
+/* The lists of ann's calls have one place. A request that needs two is charged to the key before that is found out. */
+static void what_is_taken_back_costs_nothing(void)
+{
+    const struct charge much = charge_at(0, "again", &terms, 40);
+    const struct ask_record ask = {.id = much.id, .terms = terms, .tokens = 50, .among = SHARE_ONE / 10 * 9};
+    unsigned number = 0;
+    OK_U64(rights_take(0, "again", &terms, 60), 60, "ann takes 60 of 100");
+    contest_hear(world.host[0].node, &ask, much.limit);
+    world_run(1000);
+    while (ask_for_three(number, 1, 2))
+        number++;
+    const uint64_t waits_ns = waits_for_ns(much);
+    OK(number > 0 && waits_ns > 100 * MS, "she has no credit for 40 more: it takes %" PRIu64 " ms", waits_ns / MS);
+    OK(!ask_for_three(number, 0, 3), "a request is refused for another key");
+    OK_U64(waits_for_ns(much), waits_ns, "and she has as much credit as before");
+    OK(ask_for_three(number, 1, 1), "one call has a place");
+}
+
 /* A peer was short, and half of the key is kept for it: of the rest ann takes all, wherever her peers are. */
 static void what_is_beyond_goes_to_anybody(void)
 {
@@ -87,6 +127,7 @@ int main(void)
 {
     static const uint64_t weight[] = {SHARE_ONE / 10 * 7, SHARE_ONE / 10 * 2, SHARE_ONE / 10};
     rights_world_init(3);
+    world.host[0].options.events_max = 9;
     for (unsigned i = 0; i < 3; i++) {
         world.host[i].options.grants_eager = false;
         for (unsigned j = 0; j < 3; j++)
@@ -96,6 +137,7 @@ int main(void)
     each_gets_its_part();
     what_is_left_is_shared();
     words_end();
+    what_is_taken_back_costs_nothing();
     what_is_beyond_goes_to_anybody();
     world_close();
     return tap_done();
