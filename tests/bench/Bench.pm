@@ -127,7 +127,7 @@ sub start_redis {
 
 sub start_echo {
     my ($port) = Headgate::free_ports(1);
-    return start_pinned('echo', $port, "$Headgate::build/tests/bench/echo", $port);
+    return start_pinned('echo', $port, "$Headgate::build/tests/bench/echo", $port, @_);
 }
 
 # Has the daemon speak TLS at a port of its own, {ports}{tls}.

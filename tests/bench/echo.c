@@ -1,16 +1,18 @@
 /*
- * echo: the least that a RESP server on libuv can do, to compare with: it finds where each command ends and answers
- * :1, all commands of one read by one write. It decides nothing.
+ * echo: the least that a server on libuv can do, to compare with: it finds where each command of RESP ends and answers
+ * :1, all commands of one read by one write. With a file, it finds where each head of HTTP ends, and answers the bytes
+ * of the file. It decides nothing.
  *
- *     echo PORT       listens on 127.0.0.1 until it is killed
+ *     echo PORT [FILE]       listens on 127.0.0.1 until it is killed
  */
 #include <assert.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uv.h>
 
-enum { INPUT_BYTES = 64 << 10, REPLY_BYTES = 4, COMMAND_BYTES_MIN = 10 };
+enum { INPUT_BYTES = 64 << 10, OUTPUT_BYTES = 512 << 10, REPLY_BYTES_MAX = 1024 };
 
 struct client {
     uv_tcp_t tcp;
@@ -18,7 +20,10 @@ struct client {
     char input[INPUT_BYTES];
 };
 
-static char output[INPUT_BYTES / COMMAND_BYTES_MIN * REPLY_BYTES + REPLY_BYTES];
+static char output[OUTPUT_BYTES];
+static char reply[REPLY_BYTES_MAX] = ":1\r\n";
+static size_t reply_size = 4;
+static bool speaks_http;
 
 /* The number on the line at `at`, and what follows the line; NULL while it is not whole. */
 static const char *number_line(const char *at, const char *end, size_t *number)
@@ -39,6 +44,13 @@ static const char *skip_command(const char *at, const char *end)
         at = at && (size_t)(end - at) >= bytes + 2 ? at + bytes + 2 : NULL;
     }
     return at;
+}
+
+/* What follows the head at `at`; NULL while it is not whole. */
+static const char *skip_head(const char *at, const char *end)
+{
+    const char *found = memmem(at, (size_t)(end - at), "\r\n\r\n", 4);
+    return found ? found + 4 : NULL;
 }
 
 static void on_closed(uv_handle_t *handle)
@@ -65,15 +77,16 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *room)
     client->used += (size_t)got;
     const char *at = client->input, *end = at + client->used, *next;
     size_t size = 0;
-    while ((next = skip_command(at, end)) != NULL) {
-        memcpy(output + size, ":1\r\n", REPLY_BYTES);
-        size += REPLY_BYTES;
+    while (size + reply_size <= OUTPUT_BYTES &&
+           (next = speaks_http ? skip_head(at, end) : skip_command(at, end)) != NULL) {
+        memcpy(output + size, reply, reply_size);
+        size += reply_size;
         at = next;
     }
     client->used = (size_t)(end - at);
     memmove(client->input, at, client->used);
-    uv_buf_t reply = uv_buf_init(output, (unsigned)size);
-    if (size > 0 && uv_try_write(stream, &reply, 1) != (int)size)
+    uv_buf_t written = uv_buf_init(output, (unsigned)size);
+    if (size > 0 && uv_try_write(stream, &written, 1) != (int)size)
         uv_close((uv_handle_t *)stream, on_closed); /* who does not read is not measured */
 }
 
@@ -90,12 +103,24 @@ static void on_client(uv_stream_t *server, int status)
     (void)uv_read_start((uv_stream_t *)&client->tcp, on_room, on_read);
 }
 
+static bool read_reply(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    if (file == NULL)
+        return false;
+    reply_size = fread(reply, 1, sizeof reply, file);
+    (void)fclose(file);
+    speaks_http = true;
+    return reply_size > 0;
+}
+
 int main(int argc, char **argv)
 {
     struct sockaddr_in address;
     uv_tcp_t server;
-    long port = argc == 2 ? strtol(argv[1], NULL, 10) : 0;
-    if (port < 1 || port > 65535 || uv_ip4_addr("127.0.0.1", (int)port, &address) != 0)
+    long port = argc == 2 || argc == 3 ? strtol(argv[1], NULL, 10) : 0;
+    if (port < 1 || port > 65535 || (argc == 3 && !read_reply(argv[2])) ||
+        uv_ip4_addr("127.0.0.1", (int)port, &address) != 0)
         return 64;
     (void)uv_tcp_init(uv_default_loop(), &server);
     if (uv_tcp_bind(&server, (const struct sockaddr *)&address, 0) != 0 ||
