@@ -4,6 +4,7 @@
  * are not complete, strangers, and known connections. The short lists of connections that write or
  * close, and of those with SERVE_DELAY, are looked at whole.
  */
+#include "base/metric.h"
 #include "edge/clients/connection.h"
 
 enum {
