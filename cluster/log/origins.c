@@ -72,7 +72,8 @@ void origin_log_remove(struct node *node, struct origin *origin, struct batch *b
 
 void origin_log_drop(struct node *node, struct origin *origin, struct batch *batch)
 {
-    origin->dropped = batch->last;
+    if (batch->last > origin->dropped) /* what came with a snapshot is newer, and in no log */
+        origin->dropped = batch->last;
     for (bool goes_on = true; goes_on;) {
         struct list *next = batch->link.next;
         struct batch *beside = LIST_OWNER(next, struct batch, link);

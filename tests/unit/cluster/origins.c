@@ -1,4 +1,9 @@
+#include "cluster/log/origins.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/origin.h"
 #include "tests/lib/cluster_impostor.h"
+
+#include <string.h>
 
 static void show_log(unsigned host)
 {
@@ -168,6 +173,26 @@ static void compacted_around_a_snapshot(void)
     world_close();
 }
 
+/* Ann keeps for cat what bob told, and knows seven more batches of his by a snapshot. Then her log has no room. */
+static void dropped_before_a_snapshot(void)
+{
+    world_of(3);
+    world_links(CAT, LINK_CUT);
+    world_spend(BOB, "alice", 1);
+    world_run(300);
+    skip_text();
+    struct node *node = world.host[ANN].node;
+    struct origin *origin = node->origin;
+    while (strcmp(node->member[origin->member].name, "bob") != 0 || list_empty(&origin->log))
+        origin++;
+    origin->applied += 7;
+    origin->dropped = origin->applied;
+    origin_log_drop(node, origin, LIST_OWNER(origin->log.next, struct batch, link));
+    OK_U64(origin->dropped, origin->applied,
+           "a log that drops old batches still lacks the newer ones of a snapshot");
+    world_close();
+}
+
 static void log_full(void)
 {
     world_init(2);
@@ -205,6 +230,7 @@ int main(void)
         compacted_beyond_capacity(12, log_keys_max);
     }
     compacted_around_a_snapshot();
+    dropped_before_a_snapshot();
     log_full();
     return tap_done();
 }
