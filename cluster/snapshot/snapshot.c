@@ -39,7 +39,8 @@ struct staged {
     int64_t settled; /* units at now */
     /* tokens unknown to the donor: of others, and own ones that refill had paid off before */
     int64_t later;
-    int64_t own;      /* tokens known to the donor that settling will charge here */
+    int64_t own;      /* tokens known to the donor that settling will charge here, and so many parts less */
+    uint64_t spare;   /* of a token, see struct spend */
     int64_t untold;   /* own tokens unknown to the donor, without those in `later` */
     uint64_t paid;    /* own tokens that refill has paid off here: settling must not charge them */
     uint64_t doubted; /* tokens of these that the donor may have charged all the same */
@@ -131,7 +132,7 @@ static void correct_key(struct staged *key, struct spend *spend, enum correction
     switch (how) {
     case OWN_THERE: /* tokens that were credited are not charged again either, nor are spare parts of one */
         key->own = add_units(key->own, (int64_t)spend->tokens - (int64_t)spend->credit);
-        key->own -= spend->spare > 0 ? 1 + (int64_t)(spend->spare >> SPARE_BITS) : 0;
+        key->spare += spend->spare;
         break;
     case OWN_PERHAPS_THERE: /* the donor's level may have all returns, and none of the spends */
         key->own = add_units(key->own, -(int64_t)returned);
@@ -242,13 +243,21 @@ static int64_t level_under(const struct limit *from, const struct limit *to, int
     return add_units(to->capacity_units, -units_of_tokens(to, (int64_t)tokens_used(from, level)));
 }
 
+/* Parts of a token are rounded up: no more is given back than the donor has charged. */
+static int64_t own_units(const struct limit *limit, const struct staged *staged)
+{
+    uint64_t spare = staged->spare < UINT32_MAX ? staged->spare : UINT32_MAX;
+    wide units = ((wide)(uint64_t)limit->units_per_token * spare >> SPARE_BITS) + (spare > 0);
+    return add_units(units_of_tokens(limit, staged->own), -(int64_t)(units < units_max ? units : units_max));
+}
+
 /*
  * The units of the donor's charge that settling will charge here. Spends of a LOG may end, here and
  * there, before they settle: all unsettled spends may be ones that the donor does not know.
  */
 static int64_t own_part(const struct limit *limit, const struct bucket *bucket, const struct staged *staged)
 {
-    int64_t own = units_of_tokens(limit, staged->own), most = bucket->unsettled;
+    int64_t own = own_units(limit, staged), most = bucket->unsettled;
     if (kind_lists(limit->kind))
         most -= staged->untold < most ? staged->untold : most;
     return own < most ? own : most;
@@ -262,7 +271,7 @@ static int64_t own_part(const struct limit *limit, const struct bucket *bucket, 
  */
 static int64_t own_part_unpaid(const struct limit *limit, struct bucket *bucket, struct staged *staged)
 {
-    int64_t own = units_of_tokens(limit, staged->own), untold = units_of_tokens(limit, staged->untold);
+    int64_t own = own_units(limit, staged), untold = units_of_tokens(limit, staged->untold);
     int64_t paid = add_units(own, untold) - bucket->unsettled;
     if (!kind_refills(limit->kind) || staged->returned || paid <= 0)
         return own_part(limit, bucket, staged);
