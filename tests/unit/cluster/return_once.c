@@ -1,3 +1,4 @@
+#include "cluster/state/node_state.h"
 #include "tests/lib/cluster_harness.h"
 
 /*
@@ -203,6 +204,43 @@ static void after_a_restart(void)
     world_close();
 }
 
+/*
+ * While cat is cut off, ann's 20 do not settle. Refill pays them off, and her table forgets the full key before the
+ * reservation ends. They settle when cat is back: then the only tokens that are taken are bob's.
+ */
+static void when_its_key_is_forgotten(void)
+{
+    static const struct algorithm quick = {"quick",
+                                           {.capacity = CAPACITY, .rate = CAPACITY, .period_ns = 1000 * MS},
+                                           false};
+    algorithm = &quick;
+    begin();
+    struct node *node = world.host[ANN].node;
+    struct reservation_id id;
+    struct verdict verdict;
+    struct charge charge = charge_of(ANN, 20);
+    world_links(CAT, LINK_CUT);
+    OK(node_reserve(node, &charge, 1, 60000 * MS, world.now_ns, &verdict, &id), "ann reserves 20");
+    world_push(ANN);
+    world_run(100);
+    for (unsigned round = 0; round < 100 && table_find(node->table, charge.id); round++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "key %u ", round);
+        (void)world_spend_many(BOB, name, 100);
+        world_run(500);
+    }
+    OK(!table_find(node->table, charge.id), "the key is full again, and forgotten");
+    OK(node_cancel(node, id, world.now_ns) == RESERVE_DONE, "the reservation is cancelled");
+    world_links(CAT, LINK_FINE);
+    world_run(3000);
+    OK_U64(world_stats(ANN).log_keys, 0, "her spends have settled");
+    OK(take(BOB, 30), "bob takes 30");
+    world_run(50);
+    OK(left(ANN) < CAPACITY - 10, "of which ann knows: %d are left", (int)left(ANN));
+    OK_U64(refund(ANN, 20), 0, "she gives nothing back: her 20 were the reservation's");
+    world_close();
+}
+
 int main(void)
 {
     for (unsigned i = 0; i < ALGORITHMS; i++) {
@@ -214,5 +252,6 @@ int main(void)
         committed();
         after_a_restart();
     }
+    when_its_key_is_forgotten();
     return tap_done();
 }
