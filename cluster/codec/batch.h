@@ -63,6 +63,7 @@ struct depend {
     uint64_t seq;
 };
 
+/* A new field that peers tell each other: see "Where a change goes" in docs/architecture.md. */
 struct batch {
     struct list link; /* in its origin's log, or in the inbox */
     uint32_t origin_uid;
