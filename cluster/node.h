@@ -271,14 +271,6 @@ enum reserve_status {
     RESERVE_REFUSED, /* a lease cannot be taken anew; it ends as it would have */
 };
 
-/*
- * The request used `actual` tokens of each key. Where a charge holds more, the rest is returned.
- * Where a charge holds less, the rest is taken as far as its limit allows, of a sliding window only
- * until the window is over. A lease (charge.lease) ends: all its tokens are returned. *charged (may
- * be NULL): the least that was charged to any key without a lease; `actual` if all have leases.
- */
-enum reserve_status node_commit(struct node *node, struct reservation_id id, uint64_t actual, uint64_t now_ns,
-                                uint64_t *charged);
 /* What a request used of what charges with that `counts` count. */
 struct used_cost {
     uint32_t counts; /* as in struct charge */
@@ -286,9 +278,14 @@ struct used_cost {
     /* out: the least that was charged to any of these keys without a lease; `tokens` if there is none */
     uint64_t charged;
 };
-/* The same for several costs, 0 of them or more. A charge of which none of them is keeps what was reserved. */
-enum reserve_status node_commit_costs(struct node *node, struct reservation_id id, struct used_cost *costs,
-                                      size_t count, uint64_t now_ns);
+/*
+ * The request used so many tokens of each cost; there may be none. Where a charge holds more, the rest is returned.
+ * Where a charge holds less, the rest is taken as far as its limit allows, of a sliding window only until the window is
+ * over. A lease (charge.lease) ends: all its tokens are returned. A charge of which none of the costs is keeps what was
+ * reserved.
+ */
+enum reserve_status node_commit(struct node *node, struct reservation_id id, struct used_cost *costs, size_t count,
+                                uint64_t now_ns);
 enum reserve_status node_cancel(struct node *node, struct reservation_id id, uint64_t now_ns);
 /*
  * The reservation ends `ttl_ns` from now. Tokens of limits whose spends end by themselves are held

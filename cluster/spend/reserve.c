@@ -262,8 +262,8 @@ static struct used_cost *cost_of(const struct charge *held, struct used_cost *co
     return NULL;
 }
 
-enum reserve_status node_commit_costs(struct node *node, struct reservation_id id, struct used_cost *costs,
-                                      size_t count, uint64_t now_ns)
+enum reserve_status node_commit(struct node *node, struct reservation_id id, struct used_cost *costs, size_t count,
+                                uint64_t now_ns)
 {
     struct found found;
     now_ns = request_time(node, now_ns);
@@ -280,16 +280,6 @@ enum reserve_status node_commit_costs(struct node *node, struct reservation_id i
     end_soon(node, id, found.held, now_ns);
     table_unlock(node->table, &found.keys);
     return RESERVE_DONE;
-}
-
-enum reserve_status node_commit(struct node *node, struct reservation_id id, uint64_t actual, uint64_t now_ns,
-                                uint64_t *charged)
-{
-    struct used_cost cost = {.tokens = actual};
-    const enum reserve_status status = node_commit_costs(node, id, &cost, 1, now_ns);
-    if (charged && status == RESERVE_DONE)
-        *charged = cost.charged;
-    return status;
 }
 
 enum reserve_status node_cancel(struct node *node, struct reservation_id id, uint64_t now_ns)

@@ -123,7 +123,7 @@ bool ask_commit(struct commands *commands, struct bytes reservation, const struc
     for (uint32_t i = 0; i < query->cost_count; i++)
         used[i + 1] = (struct used_cost){.counts = counts_of(commands, query->named_cost[i].name),
                                          .tokens = query->named_cost[i].tokens};
-    switch (node_commit_costs(commands->node, id, used, query->cost_count + 1, now_ns)) {
+    switch (node_commit(commands->node, id, used, query->cost_count + 1, now_ns)) {
     case RESERVE_DONE:
     case RESERVE_REFUSED:
         return true;

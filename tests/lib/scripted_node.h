@@ -116,8 +116,8 @@ uint32_t node_reset_key(struct node *node, const struct charge *charges, size_t 
     return (uint32_t)count;
 }
 
-enum reserve_status node_commit_costs(struct node *node, struct reservation_id id, struct used_cost *costs,
-                                      size_t count, uint64_t now_ns)
+enum reserve_status node_commit(struct node *node, struct reservation_id id, struct used_cost *costs, size_t count,
+                                uint64_t now_ns)
 {
     (void)node, (void)now_ns;
     for (size_t i = 0; i < count; i++)

@@ -8,6 +8,7 @@
  */
 #include "tests/sim/sim.h"
 
+#include "tests/lib/commit_tokens.h"
 #include "tests/lib/node_figures.h"
 
 #include <inttypes.h>
@@ -142,7 +143,7 @@ static void refund(struct sim *sim, struct ask_held *held)
 static enum reserve_status commit(struct sim *sim, struct ask_held *held, uint64_t *charged, uint64_t *actual)
 {
     *actual = random_below(&sim->asks.random, 2 * held->cost + 2);
-    return node_commit(sim->node[held->node].node, held->id, *actual, world_local_ns(sim, held->node), charged);
+    return commit_tokens(sim->node[held->node].node, held->id, *actual, world_local_ns(sim, held->node), charged);
 }
 
 /*

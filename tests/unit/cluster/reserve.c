@@ -1,3 +1,4 @@
+#include "tests/lib/commit_tokens.h"
 #include "tests/lib/node_figures.h"
 #include "tests/lib/reserving_world.h"
 
@@ -13,17 +14,17 @@ static void commits(void)
     OK(tokens_left(ANN, "alice", &cell) == 140 && tokens_left(ANN, "slots", &leases) == 3, "and taken");
     world_run(1000);
     OK(tokens_left(BOB, "alice", &cell) == 140 && tokens_left(BOB, "slots", &leases) == 3, "everywhere");
-    OK(node_commit(ann, id, 5, world.now_ns, &charged) == RESERVE_DONE && charged == 5, "5 were used");
+    OK(commit_tokens(ann, id, 5, world.now_ns, &charged) == RESERVE_DONE && charged == 5, "5 were used");
     OK(tokens_left(ANN, "alice", &cell) == 155 && tokens_left(ANN, "slots", &leases) == 4,
        "the rest is returned, and the slot");
     world_run(500);
     OK(tokens_left(BOB, "alice", &cell) == 155 && tokens_left(BOB, "slots", &leases) == 4, "everywhere");
-    OK(node_commit(ann, id, 5, world.now_ns, &charged) == RESERVE_UNKNOWN && open_reservations(ann) == 0, "once");
+    OK(commit_tokens(ann, id, 5, world.now_ns, &charged) == RESERVE_UNKNOWN && open_reservations(ann) == 0, "once");
     OK(reserve(ANN, charges, 2, 5000, &id), "another");
-    OK(node_commit(ann, id, 30, world.now_ns, &charged) == RESERVE_DONE && charged == 30, "30 were used");
+    OK(commit_tokens(ann, id, 30, world.now_ns, &charged) == RESERVE_DONE && charged == 30, "30 were used");
     OK(tokens_left(ANN, "alice", &cell) == 125, "the extra is taken");
     OK(reserve(ANN, charges, 2, 5000, &id), "another");
-    OK(node_commit(ann, id, 1000, world.now_ns, &charged) == RESERVE_DONE && charged == 41,
+    OK(commit_tokens(ann, id, 1000, world.now_ns, &charged) == RESERVE_DONE && charged == 41,
        "as far as the limit allows: 71 are hers, and 30 are on their way");
     world_close();
 }
@@ -41,16 +42,16 @@ static void commits_late(void)
     fixed.window_end_ns = sliding.window_end_ns = world.now_ns + 1000 * MS;
     sliding.previous = key_of("bert before", 0);
     (void)reserve(ANN, &sliding, 1, 5000, &id);
-    OK(node_commit(ann, id, 30, world.now_ns, &charged) == RESERVE_DONE && charged == 30, "30 of 20 were used");
+    OK(commit_tokens(ann, id, 30, world.now_ns, &charged) == RESERVE_DONE && charged == 30, "30 of 20 were used");
     (void)reserve(ANN, &fixed, 1, 5000, &id);
     world_run(1000);
-    OK(node_commit(ann, id, 30, world.now_ns, &charged) == RESERVE_DONE && charged == 30 &&
+    OK(commit_tokens(ann, id, 30, world.now_ns, &charged) == RESERVE_DONE && charged == 30 &&
            tokens_left(ANN, "alice", &cell) == 130,
        "of a fixed window when it is over, too");
     sliding.window_end_ns = world.now_ns + 1000 * MS;
     (void)reserve(ANN, &sliding, 1, 5000, &id);
     world_run(1000);
-    OK(node_commit(ann, id, 30, world.now_ns, &charged) == RESERVE_DONE && charged == 20 &&
+    OK(commit_tokens(ann, id, 30, world.now_ns, &charged) == RESERVE_DONE && charged == 20 &&
            tokens_left(ANN, "bert", &cell) == 110,
        "of a sliding one only what was held");
     world_close();
@@ -78,7 +79,7 @@ static void cancels(void)
     OK(open_reservations(ann) == 0 && tokens_left(ANN, "alice", &cell) == 160 &&
            tokens_left(BOB, "alice", &cell) == 160,
        "whoever never comes back returns all in the end");
-    OK(node_commit(ann, id, 1, world.now_ns, NULL) == RESERVE_UNKNOWN, "and comes too late");
+    OK(commit_tokens(ann, id, 1, world.now_ns, NULL) == RESERVE_UNKNOWN, "and comes too late");
     world_close();
 }
 

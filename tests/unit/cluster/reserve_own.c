@@ -1,3 +1,4 @@
+#include "tests/lib/commit_tokens.h"
 #include "tests/lib/node_figures.h"
 #include "tests/lib/reserving_world.h"
 
@@ -117,7 +118,7 @@ static void committed_log(void)
     (void)reserve(ANN, &charge, 1, 5000, &id);
     world_run(2000);
     OK(refund(ANN, "calls", &calls, 20) == 0, "20 calls are reserved: none of them can be refunded");
-    (void)node_commit(ann, id, 8, world.now_ns, NULL);
+    (void)commit_tokens(ann, id, 8, world.now_ns, NULL);
     OK(tokens_left(ANN, "calls", &calls) == 152, "8 were made");
     OK(refund(BOB, "calls", &calls, 20) == 0 && refund(ANN, "calls", &calls, 3) == 3, "3 of them are refunded");
     world_run(500);
@@ -198,7 +199,8 @@ static void expired_cell(void)
     OK(reserve(ANN, &held, 1, 2000, &id) && tokens_left(ANN, "alice", &cell) == 140, "20 of a window are held");
     world_run(301);
     OK_I64(tokens_left(ANN, "alice", &cell), 160, "the window is over, and its cell has expired");
-    OK(node_takes(ann, &others, world.now_ns) && tokens_left(ANN, "alice", &cell) == 110, "then 50 are taken of it");
+    OK(node_takes(ann, &others, world.now_ns) && tokens_left(ANN, "alice", &cell) == 110,
+       "then 50 are taken of it");
     OK(node_cancel(ann, id, world.now_ns) == RESERVE_DONE, "the reservation is cancelled");
     OK_I64(tokens_left(ANN, "alice", &cell), 110, "and gives back nothing of the 50");
     OK(open_reservations(ann) == 0, "it has ended all the same");

@@ -1,5 +1,6 @@
 #include "cluster/state/node_state.h"
 #include "tests/lib/cluster_harness.h"
+#include "tests/lib/commit_tokens.h"
 
 /*
  * A token is given back once, by the node that spent it, whoever is asked how often. Of every algorithm: three nodes,
@@ -183,7 +184,7 @@ static void committed(void)
     struct charge charge = charge_of(ANN, 20);
     (void)node_reserve(world.host[ANN].node, &charge, 1, 60000 * MS, world.now_ns, &verdict, &id);
     world_run(500);
-    (void)node_commit(world.host[ANN].node, id, 8, world.now_ns, &charged);
+    (void)commit_tokens(world.host[ANN].node, id, 8, world.now_ns, &charged);
     OK(left(ANN) == 152, "%s: ann uses 8 of 20 that were reserved", algorithm->name);
     OK(refund(BOB, 20) == 0 && refund(ANN, 20) == 8 && refund(ANN, 20) == 0, "these can be refunded there, once");
     world_close();

@@ -2,6 +2,7 @@
 #include "base/gate.h"
 #include "base/random.h"
 #include "tests/lib/cluster_harness.h"
+#include "tests/lib/commit_tokens.h"
 
 #include <sched.h>
 #include <unistd.h>
@@ -148,7 +149,7 @@ static void reserve_some(struct worker *worker, struct node *node)
     worker->nonsense += node_renew(node, id, 7200000 * MS, world.now_ns) != RESERVE_DONE;
     bool cancelled = actual == 0;
     enum reserve_status ended =
-        cancelled ? node_cancel(node, id, world.now_ns) : node_commit(node, id, actual, world.now_ns, &charged);
+        cancelled ? node_cancel(node, id, world.now_ns) : commit_tokens(node, id, actual, world.now_ns, &charged);
     worker->nonsense += ended != RESERVE_DONE || charged != actual;
     worker->nonsense += node_cancel(node, id, world.now_ns) != RESERVE_UNKNOWN;
     for (unsigned i = 0; i < CHARGES; i++)
