@@ -101,6 +101,8 @@ struct weights_report {
 };
 
 const struct weights_result *node_weights_result(const struct node *node);
+/* Of the newest version that is complete; 0: the config's weights are in force. */
+uint64_t node_weights_number(const struct node *node);
 /* Views are valid until the next step. */
 void node_weights(const struct node *node, struct weights_report *report);
 

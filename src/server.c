@@ -123,6 +123,7 @@ void server_step(struct server *server, struct event *event)
         carry_out(server, &server->effects.effect[i]);
     for (size_t i = 0; i < server->effects.notice_count; i++)
         server_tell(server, &server->effects.notice[i]);
+    server_watch_weights(server);
     persist_counters(&server->persist, &server->effects, event->now_ns);
     server->last_step_ns = event->now_ns;
     server->next_wake_ns = server->effects.next_wake_ns;

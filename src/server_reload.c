@@ -146,6 +146,7 @@ bool server_reload(struct server *server, const char *why, struct reload_report 
         take_peers_tls(server, peers_tls, &report->changes);
         report->certificate_ends_s = server->tls != NULL ? tls_ends_s(server->tls) : 0;
         tell(server, why, &report->changes);
+        server_tell_weights(server, next);
     } else {
         log_write(&server->log, LOG_LEVEL_WARNING, "%s: nothing is changed: %s", why, error->text);
         tell_fence(server, why, error);

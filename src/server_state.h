@@ -40,7 +40,7 @@ struct server {
     struct users *users;             /* of the config; NULL: there are none */
     struct tls *tls;                 /* of all ports that speak it; NULL: none does */
     struct transport_tls *peers_tls; /* of peers; NULL: they speak in clear */
-    struct handed handed; /* sockets of the service manager, while the workers begin to listen */
+    struct handed handed;            /* sockets of the service manager, while the workers begin to listen */
     struct worker worker;
     struct worker_threads worker_threads;
     struct commands_worker_threads serving; /* the commands of all workers */
@@ -49,6 +49,7 @@ struct server {
     /* NULL before it is open, and from the moment at which it closes */
     struct transport *transport;
     struct replays *replays; /* NULL without HTTP */
+    uint64_t weights_told;   /* the version of weights that the log was told to be above the config */
     struct persist persist;
     struct populate populate;
     struct supervisor supervisor;
@@ -123,6 +124,13 @@ bool server_reload(struct server *server, const char *why, struct reload_report 
 bool server_on_reload(void *context, struct reload_report *report, struct error *error);
 /* Says so if a certificate of the daemon ends soon. */
 void server_tell_certificates(struct server *server);
+
+/* ---- server_weights.c ---- */
+
+/* Says which weights of the settings have no effect. */
+void server_tell_weights(struct server *server, const struct settings *settings);
+/* The same of the present settings, once for each version of weights that comes into force. */
+void server_watch_weights(struct server *server);
 
 /* ---- server_fence.c ---- */
 

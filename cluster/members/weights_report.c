@@ -85,6 +85,11 @@ const struct weights_result *node_weights_result(const struct node *node)
     return &node->weights.result;
 }
 
+uint64_t node_weights_number(const struct node *node)
+{
+    return node->weights.known.base.stamp.number;
+}
+
 void node_weights(const struct node *node, struct weights_report *report)
 {
     const struct weights_known *known = &node->weights.known;

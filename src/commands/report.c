@@ -212,7 +212,8 @@ static void print_peer(struct output *output, const struct peer_report *peer)
                  (double)peer->share / (double)SHARE_ONE, peer->config_differs ? "differs" : "same",
                  right_state_name(peer->right));
     if (peer->clock != CLOCK_UNMEASURED)
-        output_print(output, ",clock_rate=%.4f", 1 + (double)peer->clock_ppm / 1e6);
+        output_print(output, ",clock=%s,clock_rate=%.4f", clock_state_name(peer->clock),
+                     1 + (double)peer->clock_ppm / 1e6);
     if (peer->clock_jumps > 0)
         output_print(output, ",clock_jumps=%" PRIu32, peer->clock_jumps);
     if (peer->wall_known)

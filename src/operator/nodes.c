@@ -5,6 +5,7 @@
  * newer daemon may send; JSON shows all fields.
  */
 #include "base/units.h"
+#include "operator/clock_cell.h"
 #include "operator/command.h"
 #include "operator/json.h"
 
@@ -14,23 +15,6 @@
 #include <string.h>
 
 enum { NODES_COLUMNS = 10, NODES_CELL_BYTES = 64 };
-
-/* "good", "3.1% fast", "1 jump", or both; "-": not measured, or the daemon is older than that. */
-static void fill_clock(const struct headgate_reply *node, char cell[NODES_CELL_BYTES])
-{
-    const char *clock = command_member_text(node, "clock");
-    const double off = strtod(command_member_text(node, "clock_rate"), NULL) - 1;
-    const int64_t jumps = command_member_integer(node, "clock_jumps");
-    const bool is_off = strcmp(clock, "fast") == 0 || strcmp(clock, "slow") == 0;
-    const bool is_known = is_off || strcmp(clock, "good") == 0;
-    char percent[16] = "", jumped[32] = "";
-    if (is_off)
-        (void)snprintf(percent, sizeof percent, "%.1f%% ", (off < 0 ? -off : off) * 100);
-    if (jumps > 0)
-        (void)snprintf(jumped, sizeof jumped, "%s%" PRId64 " jump%s", is_known ? ", " : "", jumps,
-                       jumps == 1 ? "" : "s");
-    (void)snprintf(cell, NODES_CELL_BYTES, "%s%s%s", percent, is_known ? clock : jumps > 0 ? "" : "-", jumped);
-}
 
 static void fill_row(const struct headgate_reply *node, char cell[NODES_COLUMNS][NODES_CELL_BYTES])
 {
@@ -51,7 +35,8 @@ static void fill_row(const struct headgate_reply *node, char cell[NODES_COLUMNS]
                    round_trip_ns ? units_format_duration_short(text, sizeof text, round_trip_ns) : "-");
     (void)snprintf(cell[6], NODES_CELL_BYTES, "%" PRId64, command_member_integer(node, "lag_batches"));
     (void)snprintf(cell[7], NODES_CELL_BYTES, "%" PRId64, command_member_integer(node, "log_batches"));
-    fill_clock(node, cell[8]);
+    clock_cell(cell[8], command_member_text(node, "clock"), strtod(command_member_text(node, "clock_rate"), NULL),
+               command_member_integer(node, "clock_jumps"));
     (void)snprintf(cell[9], NODES_CELL_BYTES, "%s",
                    command_member_integer(node, "config_differs") ? "DIFFERS" : "same");
 }

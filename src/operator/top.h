@@ -15,6 +15,7 @@
 enum {
     TOP_NAME_BYTES = 64,
     TOP_RULE_BYTES = 136, /* "service/id" */
+    TOP_CLOCK_BYTES = 12,
     TOP_PEERS_MAX = 64,
     TOP_RULES_MAX = 128, /* INFO shows 100 */
 };
@@ -25,6 +26,9 @@ struct top_peer {
     double share;
     int64_t heard_ms; /* less than 0: never */
     uint64_t lag, log;
+    char clock[TOP_CLOCK_BYTES]; /* as NODES has it; "": not measured, or the daemon does not say it */
+    double clock_rate;           /* of the median of all; 0: not measured */
+    uint64_t clock_jumps;
 };
 
 struct top_rule {

@@ -2,6 +2,7 @@
  * Prints what happened between two looks at a daemon, as a page of lines or as one line of JSON.
  */
 #include "base/units.h"
+#include "operator/clock_cell.h"
 #include "operator/json.h"
 #include "operator/top.h"
 
@@ -114,18 +115,19 @@ static void print_head(struct page *page, const struct top *before, const struct
 
 static void print_peers(struct page *page, const struct top *now)
 {
-    char heard[DURATION_BYTES];
+    char heard[DURATION_BYTES], clock[CLOCK_CELL_BYTES];
     line(page, "%s", "");
-    line(page, "%-16s %-12s %-8s %7s %9s %5s %5s  %s", "PEER", "REGION", "STATE", "SHARE", "HEARD", "LAG", "LOG",
-         "CONFIG");
+    line(page, "%-16s %-12s %-8s %7s %9s %5s %5s  %-9s %s", "PEER", "REGION", "STATE", "SHARE", "HEARD", "LAG",
+         "LOG", "CLOCK", "CONFIG");
     for (uint32_t i = 0; i < now->peer_count; i++) {
         const struct top_peer *peer = &now->peer[i];
-        line(page, "%-16s %-12s %-8s %6.2f%% %9s %5" PRIu64 " %5" PRIu64 "  %s", peer->name, peer->region,
+        clock_cell(clock, peer->clock, peer->clock_rate, (int64_t)peer->clock_jumps);
+        line(page, "%-16s %-12s %-8s %6.2f%% %9s %5" PRIu64 " %5" PRIu64 "  %-9s %s", peer->name, peer->region,
              peer->state, peer->share * 100,
              peer->self           ? "-"
              : peer->heard_ms < 0 ? "never"
                                   : duration(heard, (uint64_t)peer->heard_ms),
-             peer->lag, peer->log, peer->config_differs ? "DIFFERS" : "same");
+             peer->lag, peer->log, clock, peer->config_differs ? "DIFFERS" : "same");
     }
 }
 
@@ -173,6 +175,12 @@ static void json_peers(struct json *json, const struct top *now)
             json_integer(json, "heard_ms", peer->heard_ms);
         json_count(json, "lag_batches", peer->lag);
         json_count(json, "log_batches", peer->log);
+        json_string(json, "clock", peer->clock[0] != '\0' ? peer->clock : "unmeasured");
+        if (peer->clock[0] != '\0')
+            json_number(json, "clock_rate", peer->clock_rate);
+        else
+            json_null(json, "clock_rate");
+        json_count(json, "clock_jumps", peer->clock_jumps);
         json_bool(json, "config_differs", peer->config_differs);
         json_close(json, '}');
     }

@@ -63,6 +63,9 @@ static void read_peer(struct top *top, struct bytes name, struct bytes value)
     peer->heard_ms = strtoll(digits_of(part_of(value, "heard_ms"), heard), NULL, 10);
     peer->lag = number_of(part_of(value, "lag"));
     peer->log = number_of(part_of(value, "log"));
+    copy(peer->clock, sizeof peer->clock, part_of(value, "clock"));
+    peer->clock_rate = fraction_of(part_of(value, "clock_rate"));
+    peer->clock_jumps = number_of(part_of(value, "clock_jumps"));
 }
 
 static void read_rule(struct top *top, struct bytes name, struct bytes value)

@@ -22,6 +22,8 @@ my ($status, $out, $err) = headgate('top', '--at', $at);
 is($status, 0, 'in a pipe it looks once');
 like($out, qr/^headgate \d+\.\d+\.\d+  us-east \(us-east\)  active, holds 33\.4%/, 'who answers');
 like($out, qr/^ap-south +ap-south +active +33\.30% /m, 'each peer');
+like($out, qr/^PEER .* LOG  CLOCK +CONFIG$/m, 'with its clock');
+like($out, qr/^ap-south .* \d+  (?:-|good) +same$/m, 'which is not measured yet, or good');
 my ($allowed, $denied) = $out =~ m{^shop/login +0\.0 +0\.0 +0\.0 +(\d+) +(\d+)$}m;
 is(($allowed // 0) + ($denied // 0), 50, 'each rule with its decisions');
 
@@ -32,6 +34,8 @@ is_deeply([@{$looks[0]}{qw(node region state)}, $looks[0]{admitted_per_s}], ['us
           'the first has no figures a second');
 ok((!grep { !defined $_->{admitted_per_s} || !defined $_->{refused_per_s} } @looks[1, 2]), 'the others do');
 is_deeply([sort map { $_->{name} } @{$looks[2]{peers}}], [qw(ap-south eu-west us-east)], 'with all peers');
+is_deeply([grep { $_->{clock} !~ /^(?:unmeasured|good)$/ || $_->{clock_jumps} ne '0' || !exists $_->{clock_rate} }
+           @{$looks[2]{peers}}], [], 'and their clocks');
 is_deeply([map { "$_->{rule} " . ($_->{allowed} + $_->{denied}) } @{$looks[2]{rules}}], ['shop/login 50'], 'and rules');
 
 for my $case ([['often'], qr/"often nothing": expected interval/], [['interval', '1ms'], qr/from 100ms to 1h/],

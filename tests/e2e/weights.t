@@ -102,6 +102,34 @@ $_->kill9 for $cluster->daemons;
 meet('after a crash of all');
 ok(complete(2), 'the weights are what they were');
 is(join(' ', map { share($_) } @names), '0.400 0.100 0.500', 'and so are the shares');
+
+# ---- what the config says has no effect, and the log says so ----
+{
+    my $daemon = $cluster->daemon('us-east');
+    my $named = qr/ warning \Q$daemon->{config}\E:(\d+): the weight of region us-east is (\S+),/;
+    my $idle = qr/$named which has no effect: (\S+) of /;
+    my $said = sub { my @all = $daemon->log =~ /${idle}version 2 of the weights is in force, /g; return @all };
+    my @found;
+    ok(Headgate::wait_until(10, sub { (@found = $said->()) >= 3 }), 'at the start the log names a weight');
+    is("@found[-2, -1]", '0.5 0.4', 'what it is, and what is in force');
+    my $line = (split /\n/, Headgate::read_file($daemon->{config}))[$found[-3] - 1];
+    like($line, qr/weight: 0\.5/, 'with its line');
+    my $count = @found;
+    $daemon->{settings}{regions}[0]{weight} = 0.6;
+    $daemon->{settings}{regions}[2]{weight} = 0.1;
+    $daemon->write_config;
+    is_deeply($client{'us-east'}->command('RELOAD')->[3], ['regions'], 'another weight in the config');
+    is(join(' ', ($said->())[-2, -1]), '0.6 0.4', 'is said to have no effect, too');
+    is(scalar($said->()), $count + 3, 'once');
+    $daemon->{settings}{regions}[0]{weight} = 0.4;
+    $daemon->{settings}{regions}[2]{weight} = 0.3;
+    $daemon->write_config;
+    $client{'us-east'}->command('RELOAD');
+    is(scalar($said->()), $count + 3, 'one that is in force is not named');
+    $daemon->{settings}{regions}[0]{weight} = 0.5;
+    $daemon->{settings}{regions}[2]{weight} = 0.2;
+    $daemon->write_config;
+}
 $cluster->daemon('us-east')->stop;
 ok(Headgate::wait_until(20, sub { (info('eu-west')->{'peer_us-east'} // '') =~ /state=left/ }), 'us-east leaves');
 is($client{'eu-west'}->command('WEIGHTS', 'SET', 'us-east=0.1', 'eu-west=0.4'), 3, 'weights are set without it');

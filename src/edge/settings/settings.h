@@ -107,8 +107,11 @@ struct settings {
     enum log_format log_format;
     char refusal_log[SETTINGS_PATH_BYTES]; /* the file of refusals; "": none is written */
     bool debug;
-    bool sandbox; /* the process gives up what it has no use for, once it has started */
+    bool sandbox;        /* the process gives up what it has no use for, once it has started */
     bool remember_names; /* HOT and the log of refusals may show names of keys */
+    /* of the regions of `node`, as the file has them: in billionths, and where; line 0: the file has none */
+    uint64_t region_billionths[NODE_REGIONS_MAX];
+    unsigned region_line[NODE_REGIONS_MAX];
     /* a sentence about a value that may be a mistake; "": none */
     char warning[SETTINGS_WARNING_BYTES];
     /* the system backs all memory of the table at the start, in the background */

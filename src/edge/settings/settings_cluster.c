@@ -37,6 +37,8 @@ static bool read_regions(const struct settings_reader *reader, struct settings *
             return reader_wrong(&entry, "name", name, "a region that is not in the list already");
         if (!read_weight(&entry, "weight", &billionths))
             return false;
+        settings->region_billionths[node->region_count] = billionths;
+        settings->region_line[node->region_count] = reader_node(&entry, "weight")->line;
         struct region_weight *region = &node->regions[node->region_count++];
         memcpy(region->region, name, sizeof name);
         region->weight = (billionths << 32) / WHOLE_BILLIONTHS;

@@ -1,0 +1,41 @@
+/*
+ * server_weights says which weights of the config have no effect, because a version of weights that was set while
+ * daemons ran is in force instead: at the start, when such a version comes into force, and when the config is read
+ * again.
+ */
+#include "server_state.h"
+
+#include <string.h>
+
+static uint64_t weight_in(const struct weights_version *version, const char *region)
+{
+    for (uint32_t i = 0; i < version->count; i++)
+        if (strcmp(version->part[i].region, region) == 0)
+            return version->part[i].billionths;
+    return 0;
+}
+
+void server_tell_weights(struct server *server, const struct settings *settings)
+{
+    struct weights_report report;
+    node_weights(server->node, &report);
+    for (uint32_t i = 0; i < settings->node.region_count && report.base->stamp.number > 0; i++) {
+        const struct region_weight *config = &settings->node.regions[i];
+        const uint64_t billionths = settings->region_billionths[i], set = weight_in(report.base, config->region);
+        if (settings->region_line[i] > 0 && billionths != set)
+            log_write(&server->log, LOG_LEVEL_WARNING,
+                      "%s:%u: the weight of region %s is %.9g, which has no effect: %.9g of version %llu of the "
+                      "weights is in force, which headgate weights set has made and changes",
+                      server->config_path, settings->region_line[i], config->region, weight_number(billionths),
+                      weight_number(set), (unsigned long long)report.base->stamp.number);
+    }
+}
+
+void server_watch_weights(struct server *server)
+{
+    const uint64_t number = node_weights_number(server->node);
+    if (number == server->weights_told)
+        return;
+    server->weights_told = number;
+    server_tell_weights(server, server->settings);
+}
