@@ -54,6 +54,7 @@ static bool read_regions(const struct settings_reader *reader, struct settings *
         node->region_count = 1;
         memcpy(node->regions[0].region, node->region, sizeof node->region);
         node->regions[0].weight = SHARE_ONE;
+        settings->region_billionths[0] = WHOLE_BILLIONTHS;
     }
     return true;
 }
