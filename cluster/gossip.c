@@ -16,9 +16,11 @@
 #include "cluster/members/clocks.h"
 #include "cluster/members/incarnation.h"
 #include "cluster/members/membership.h"
+#include "cluster/members/proofs.h"
 #include "cluster/members/stores.h"
 #include "cluster/members/takeover.h"
 #include "cluster/members/takeover_node.h"
+#include "cluster/members/votes.h"
 #include "cluster/members/weights.h"
 #include "cluster/snapshot/snapshot_serve.h"
 #include "cluster/snapshot/snapshot_take.h"
@@ -96,7 +98,8 @@ static void take_row(struct node *node, const struct message *message, const str
 {
     int index = member_map[row->member];
     if (index < 0 || node->member[index].self ||
-        message->members[row->member].incarnation != node->member[index].incarnation)
+        message->members[row->member].incarnation != node->member[index].incarnation ||
+        (!direct && member_speaks_alone(node, (uint32_t)index)))
         return;
     struct member *member = &node->member[index];
     for (uint32_t o = 0; o < message->origin_count; o++) {
@@ -118,6 +121,7 @@ static void take_row(struct node *node, const struct message *message, const str
     member->heard_ns = node->now_ns;
     member->heard_awake_ns = awake_ns(node);
     takeover_node_heard(node, (uint32_t)index);
+    votes_heard(node, (uint32_t)index);
     member->hears = 0;
     for (uint32_t i = 0; i < message->member_count; i++)
         if ((row->hears >> i & 1) != 0 && member_map[i] >= 0)
@@ -311,7 +315,7 @@ void gossip_receive(struct node *node, const struct envelope *envelope, struct e
         node->stats.messages_invalid++;
     } else if (node->life.superseded) {
         incarnation_watch(node, message, effects);
-    } else if (accepted_sender(node, message, effects) >= 0) {
+    } else if (accepted_sender(node, message, effects) >= 0 && proofs_admit(node, message, effects)) {
         node->stats.messages_received++;
         membership_merge(node, message, member_map, effects);
         int sender = member_map[message->sender];

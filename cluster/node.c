@@ -19,12 +19,15 @@
 #include "cluster/members/clocks.h"
 #include "cluster/members/demand.h"
 #include "cluster/members/membership.h"
+#include "cluster/members/pins.h"
+#include "cluster/members/proofs.h"
 #include "cluster/members/rest.h"
 #include "cluster/members/shares.h"
 #include "cluster/members/silence.h"
 #include "cluster/members/takeover.h"
 #include "cluster/members/takeover_node.h"
 #include "cluster/members/traffic.h"
+#include "cluster/members/votes.h"
 #include "cluster/members/weights.h"
 #include "cluster/plane/plane.h"
 #include "cluster/publish.h"
@@ -70,6 +73,8 @@ static void forget(struct node *node, const char *name, struct effects *effects)
         effects_notice(effects, NOTICE_WARNING, "cannot forget %s: no such peer", name);
     else if (node->member[index].self)
         effects_notice(effects, NOTICE_WARNING, "cannot forget %s: that is this node", name);
+    else if (node->options.forget == FORGET_BY_MAJORITY)
+        (void)votes_forget(node, (uint32_t)index, effects, "is forgotten, as the operator asked");
     else {
         takeover_is_away(&node->takeover, (uint32_t)index, true);
         membership_left(node, (uint32_t)index, true, effects, "is forgotten, as the operator asked");
@@ -92,7 +97,8 @@ static void mute(struct node *node, const struct event *event, struct effects *e
 
 static void dispatch(struct node *node, const struct event *event, struct effects *effects)
 {
-    if (plane_event(node, event, effects) || weights_event(node, event, effects))
+    if (plane_event(node, event, effects) || weights_event(node, event, effects) ||
+        proofs_event(node, event, effects))
         return;
     switch (event->kind) {
     case EVENT_START:
@@ -127,6 +133,7 @@ static void dispatch(struct node *node, const struct event *event, struct effect
     case EVENT_HEALTH:
     case EVENT_WEIGHTS:
     case EVENT_WEIGHTS_KEPT:
+    case EVENT_KEY:
         break;
     }
 }
@@ -243,6 +250,7 @@ static void begin_step(struct node *node, const struct event *event)
     silence_note_time(node, before_ns);
     clocks_note_time(node, event);
     takeover_node_expire(node);
+    proofs_begin_step(node);
     node->step.left = node->step.keys;
     node->step.worked = 0;
     node->step.settle_part = node->step.apply_room = node->step.keys / LOOKUP_PART + 1;
@@ -274,6 +282,7 @@ static void look_around(struct node *node, struct effects *effects)
     view_refresh(node, effects);
     aside_step(node);
     plane_step(node, effects);
+    pins_step(node, effects);
 }
 
 /*

@@ -54,6 +54,7 @@ enum event_kind {
     EVENT_HEALTH,       /* `health`: the health of a service */
     EVENT_WEIGHTS,      /* `weights`: an operator's new weights; node_weights_result has the result */
     EVENT_WEIGHTS_KEPT, /* the store has written the weights_text of effects up to `weights_number` */
+    EVENT_KEY,          /* `name`, `key`: the operator says which key that peer has; NULL: the next one is learnt */
 };
 
 /*
@@ -85,6 +86,9 @@ struct event {
     const struct weights_change *weights;
     struct bytes weights_text; /* of EVENT_RESTORE: what the store kept last, */
     uint64_t weights_number;   /* and its number */
+    struct bytes keys_text;    /* the same of keys of members: see proofs.h */
+    uint64_t keys_number;
+    const uint8_t *key; /* NODE_KEY_BYTES */
     const struct health_report *health;
     const struct rule_record *versions; /* nonsense among them is left out, with a notice */
     size_t version_count;
@@ -141,6 +145,8 @@ struct effects {
     /* Not empty: the store must keep this in place of what it had, and EVENT_WEIGHTS_KEPT says when it does. */
     struct bytes weights_text;
     uint64_t weights_number;
+    struct bytes keys_text; /* the same of the keys of members; nobody waits for that */
+    uint64_t keys_number;
     size_t counter_count, counter_room; /* as of this step */
     struct counter *counter;
 };

@@ -8,6 +8,7 @@
 #ifndef HEADGATE_CLUSTER_NODE_OPTIONS_H
 #define HEADGATE_CLUSTER_NODE_OPTIONS_H
 
+#include "base/bytes.h"
 #include "base/hash.h"
 #include "limit/named_limit.h"
 
@@ -48,6 +49,30 @@ struct node_seals {
     struct hash_key key[NODE_SEALS_MAX]; /* the first one seals, and each of them is accepted */
 };
 
+enum { NODE_KEY_BYTES = 32, NODE_PROOF_BYTES = 64 };
+
+/* What another key of a member means that is known here by a key. */
+enum node_keys {
+    KEYS_LEARNT, /* the member itself may bring another one, as a restart without its state does */
+    KEYS_PINNED, /* an operator must accept it: until then the member is not heard */
+};
+
+/*
+ * Signatures of members (members/proofs.h). Both functions must be pure: the same bytes give the same answer. NULL:
+ * this node signs nothing; it looks at no signature.
+ */
+struct node_signing {
+    enum node_keys keys;
+    uint8_t key[NODE_KEY_BYTES]; /* the public half of what `sign` signs with */
+    void (*sign)(void *context, struct bytes text, uint8_t proof[NODE_PROOF_BYTES]);
+    bool (*check)(void *context, const uint8_t key[NODE_KEY_BYTES], struct bytes text,
+                  const uint8_t proof[NODE_PROOF_BYTES]);
+    void *context;
+};
+
+/* Whose word makes a member forgotten: see members/votes.h. */
+enum node_forget { FORGET_BY_ANYONE, FORGET_BY_MAJORITY };
+
 /* Bounds on the cost of one mistake in rules. 0: the default. */
 struct rule_caps {
     uint32_t services_max;      /* default and most: NODE_SERVICES_MAX */
@@ -87,8 +112,10 @@ struct node_options {
     /* above 0, larger at every start of the same name (e.g. the wall clock in ns) */
     uint64_t incarnation;
     uint64_t seed;
-    struct hash_key hash_key;          /* of ids: all peers have the same, for as long as counters count */
-    struct node_seals seals;           /* count 0: the hash key is the only one */
+    struct hash_key hash_key; /* of ids: all peers have the same, for as long as counters count */
+    struct node_seals seals;  /* count 0: the hash key is the only one */
+    struct node_signing signing;
+    enum node_forget forget;
     const struct named_limits *limits; /* of the config, in order; only node_create reads them */
     uint32_t limits_max;               /* limits at once, these included; 0: NODE_LIMITS_DEFAULT */
     uint32_t events_max;               /* spends in logs and leases; 0: NODE_EVENTS_DEFAULT */

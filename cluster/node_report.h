@@ -44,6 +44,18 @@ const char *right_state_name(enum right_state state);
 enum clock_state { CLOCK_UNMEASURED, CLOCK_GOOD, CLOCK_FAST, CLOCK_SLOW };
 const char *clock_state_name(enum clock_state state);
 
+/* What this node knows of a peer's key. */
+enum key_state {
+    KEY_NONE,    /* it signs nothing, or was never heard itself */
+    KEY_PINNED,  /* it is known, and outlives a restart where the caller keeps it */
+    KEY_NEW,     /* learnt since this node started */
+    KEY_DIFFERS, /* it comes with another one, and is not heard until an operator accepts that */
+};
+const char *key_state_name(enum key_state state);
+
+/* This node's own key. NULL: it signs nothing. */
+const uint8_t *node_key(const struct node *node);
+
 struct peer_report {
     char name[NODE_NAME_BYTES];
     char region[NODE_NAME_BYTES];
@@ -65,6 +77,8 @@ struct peer_report {
     uint64_t lag_batches;   /* own batches that the peer has not acknowledged */
     uint64_t log_batches;   /* batches of the peer that are kept for others */
     struct peer_traffic traffic;
+    enum key_state key_state;
+    uint8_t key[NODE_KEY_BYTES], offered_key[NODE_KEY_BYTES]; /* offered: of KEY_DIFFERS; all 0: it has none */
 };
 
 /* Fills up to `room` reports, this node first. Returns the number of all peers. */
@@ -114,6 +128,11 @@ uint32_t node_held_ppm(const struct node *node);
     X(messages_invalid, "messages dropped as nonsense")                                                            \
     X(messages_unsealed, "messages dropped because damaged or of another secret")                                  \
     X(messages_impostor, "messages dropped since the certificate of their connection is for another peer")         \
+    X(proofs_checked, "signatures of members that were checked")                                                   \
+    X(proofs_wrong, "signatures of members that were wrong: what they should prove was dropped")                   \
+    X(messages_unproven, "messages dropped since their sender has another key than the one that is known here")    \
+    X(words_unproven, "words of peers about others that were ignored, since those others have not signed them")    \
+    X(members_unsigned, "members whose key is not known here (now)")                                               \
     X(messages_former_secret, "messages of peers that seal with another one of secrets than the first here")       \
     X(messages_unreadable, "messages dropped since this daemon cannot read their version")                         \
     X(messages_unknown_kind, "messages of a kind that this daemon does not know, dropped")                         \

@@ -65,6 +65,28 @@ static enum right_state right_of(const struct node *node, uint32_t index)
                                            : RIGHT_HELD;
 }
 
+const char *key_state_name(enum key_state state)
+{
+    static const char *const names[] = {"none", "pinned", "new", "differs"};
+    return names[state];
+}
+
+const uint8_t *node_key(const struct node *node)
+{
+    return node->options.signing.sign ? node->options.signing.key : NULL;
+}
+
+static void report_key(const struct member *member, struct peer_report *report)
+{
+    const struct member_proof *proof = &member->proof;
+    report->key_state = proof->differs    ? KEY_DIFFERS
+                        : !proof->has_key ? KEY_NONE
+                        : proof->is_new   ? KEY_NEW
+                                          : KEY_PINNED;
+    memcpy(report->key, proof->key, NODE_KEY_BYTES);
+    memcpy(report->offered_key, proof->offered, NODE_KEY_BYTES);
+}
+
 static void report_peer(const struct node *node, uint32_t index, uint64_t now_ns, struct peer_report *report)
 {
     const struct member *member = &node->member[index];
@@ -87,6 +109,7 @@ static void report_peer(const struct node *node, uint32_t index, uint64_t now_ns
     report->round_trip_ns = member->round_trip_ns;
     report->traffic = member->traffic;
     clocks_report(node, member, report);
+    report_key(member, report);
     if (member_needed(member))
         report->lag_batches = node->origin[node->my_slot].applied - member->acknowledged;
     for (uint32_t slot = 0; slot < node->origin_end; slot++)
@@ -144,6 +167,9 @@ void node_stats(const struct node *node, struct node_stats *stats)
         stats->log_ghost_keys += origin->uid && origin_is_ghost(node, origin) ? origin->log_keys : 0;
     }
     stats->settle_ns = node->log.settle_ns;
+    stats->members_unsigned = 0;
+    for (uint32_t i = 0; i < node->member_end; i++)
+        stats->members_unsigned += member_needed(&node->member[i]) && !node->member[i].proof.has_key;
     stats->clock_held_ppm = node->clocks.held_ppm;
     stats->worst_debt_tokens = 0;
     for (uint32_t i = 0; i < node->limits.count; i++) {

@@ -46,6 +46,12 @@ bool persist_find(struct persist *persist, const struct settings *settings, stru
     return true;
 }
 
+static void keep_files(struct persist *persist, const struct settings *settings)
+{
+    persist_keep_seed(persist, settings);
+    persist_keep_key(persist, settings);
+}
+
 bool persist_open(struct persist *persist, const struct settings *settings, void (*wake)(void *context),
                   void *context, struct error *error)
 {
@@ -64,7 +70,7 @@ bool persist_open(struct persist *persist, const struct settings *settings, void
         return true;
     persist->store = store_open(&options, error);
     if (persist->store != NULL)
-        persist_keep_seed(persist, settings);
+        keep_files(persist, settings);
     return persist->store != NULL;
 }
 
@@ -79,23 +85,33 @@ bool persist_close(struct persist *persist)
     return written;
 }
 
-/* ---- weights, as a version of no rule ---- */
+/* ---- weights and keys of members, as versions of no rule ---- */
 
-/* No service can have this name: it has blanks. */
-static const char weights_service[] = "weights of regions", weights_id[] = "all";
+/* No service can have these names: they have blanks. */
+static const char weights_service[] = "weights of regions", keys_service[] = "keys of members", all_id[] = "all";
 
 static bool is_weights(const struct rule_record *record)
 {
     return bytes_equal(record->service, bytes_of(weights_service));
 }
 
+static bool is_keys(const struct rule_record *record)
+{
+    return bytes_equal(record->service, bytes_of(keys_service));
+}
+
+static void put_text(struct persist *persist, const char *service, uint64_t number, struct bytes text)
+{
+    const struct rule_record record = {.stamp = {.lamport = number},
+                                       .service = bytes_of(service),
+                                       .id = bytes_of(all_id),
+                                       .text = text};
+    store_put_versions(persist->store, &record, 1);
+}
+
 static void put_weights(struct persist *persist, const struct effects *effects)
 {
-    const struct rule_record record = {.stamp = {.lamport = effects->weights_number},
-                                       .service = bytes_of(weights_service),
-                                       .id = bytes_of(weights_id),
-                                       .text = effects->weights_text};
-    store_put_versions(persist->store, &record, 1);
+    put_text(persist, weights_service, effects->weights_number, effects->weights_text);
     persist->weights_number = effects->weights_number;
     persist->weights_put = store_versions_put(persist->store);
 }
@@ -127,13 +143,21 @@ static void restore_weights(const struct restore *restore, const struct rule_rec
     restore->stepper->step(restore->stepper->context, &event);
 }
 
-/* Weights stand among versions of rules, all states of them together, from old to new: the newest one counts. */
+static void restore_keys(const struct restore *restore, const struct rule_record *record)
+{
+    struct event event = {.kind = EVENT_RESTORE,
+                          .keys_text = record->text,
+                          .keys_number = record->stamp.lamport};
+    restore->stepper->step(restore->stepper->context, &event);
+}
+
+/* Weights and keys stand among versions of rules, all states together, from old to new: the newest one counts. */
 static void restore_versions(void *context, const struct rule_record *version, size_t count)
 {
     struct restore *restore = context;
     for (size_t i = 0; i < count;) {
         size_t rules = 0;
-        while (i + rules < count && !is_weights(&version[i + rules]))
+        while (i + rules < count && !is_weights(&version[i + rules]) && !is_keys(&version[i + rules]))
             rules++;
         struct event event = {.kind = EVENT_RESTORE, .versions = version + i, .version_count = rules};
         if (rules > 0)
@@ -141,6 +165,8 @@ static void restore_versions(void *context, const struct rule_record *version, s
         restore->persist->read_versions += rules;
         for (i += rules; i < count && is_weights(&version[i]); i++)
             restore_weights(restore, &version[i]);
+        for (; i < count && is_keys(&version[i]); i++)
+            restore_keys(restore, &version[i]);
     }
 }
 
@@ -211,6 +237,8 @@ void persist_versions(struct persist *persist, const struct effects *effects)
 {
     if (persist->store && effects->weights_text.size > 0)
         put_weights(persist, effects);
+    if (persist->store && effects->keys_text.size > 0)
+        put_text(persist, keys_service, effects->keys_number, effects->keys_text);
     if (!persist->store || effects->version_count == 0 || !record_room(persist, effects->version_count))
         return;
     for (size_t i = 0; i < effects->version_count; i++)

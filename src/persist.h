@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "cluster/node.h"
+#include "edge/peers/member_key.h"
 #include "edge/settings/settings.h"
 #include "edge/store/state_dir.h"
 #include "edge/store/store.h"
@@ -19,7 +20,10 @@ struct persist {
     struct store *store;             /* NULL: nothing is stored */
     char directory[STATE_DIR_BYTES]; /* "": nothing is stored */
     struct notice place, seed;       /* for the log; an empty text: nothing is to be said */
-    bool keeps_seed;            /* the directory has the seed in use, or a file that must not be written over */
+    bool keeps_seed;              /* the directory has the seed in use, or a file that must not be written over */
+    struct member_key member_key; /* what this daemon signs with, unless it signs nothing */
+    struct notice key_notice;
+    bool keeps_key;             /* the same of the key */
     struct rule_record *record; /* room for the results of one step, or for all rules */
     struct store_counter *counter;
     size_t record_room, counter_room;
@@ -51,6 +55,13 @@ void persist_settle_seed(struct persist *persist, struct settings *settings);
  */
 bool persist_open(struct persist *persist, const struct settings *settings, void (*wake)(void *context),
                   void *context, struct error *error);
+/*
+ * Settles which key the daemon signs with: the one that the directory keeps, or a new one. False, with `error`: there
+ * must be one, and it could not be kept. The node must be created after that; `persist` must stay where it is.
+ */
+bool persist_settle_key(struct persist *persist, struct settings *settings, struct error *error);
+/* Writes the key into the directory, if it is not there. For persist_open. */
+void persist_keep_key(struct persist *persist, const struct settings *settings);
 /* Writes the seed into the directory, if it is not there. For persist_open. */
 void persist_keep_seed(struct persist *persist, const struct settings *settings);
 /* Writes what waits and closes the store. False: the queue could not be written and is lost. */

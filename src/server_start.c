@@ -32,6 +32,8 @@ static bool open_store(struct server *server, struct error *error)
     server_tell(server, &persist->place);
     if (persist->seed.text[0])
         server_tell(server, &persist->seed);
+    if (persist->key_notice.text[0])
+        server_tell(server, &persist->key_notice);
     server_hear_store(server);
     persist_restore(persist, &stepper);
     if (persist->read_versions + persist->read_counters > 0)
@@ -297,6 +299,8 @@ static bool start(struct server *server, const char *config_path, struct error *
     if (!persist_find(&server->persist, server->settings, error))
         return false;
     persist_settle_seed(&server->persist, server->settings);
+    if (!persist_settle_key(&server->persist, server->settings, error))
+        return false;
     if (!server_build_fence(server, error))
         return false;
     if ((settings_has_tls(server->settings) &&

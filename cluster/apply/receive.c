@@ -9,6 +9,7 @@
 #include "cluster/apply/inbox.h"
 #include "cluster/codec/batch.h"
 #include "cluster/codec/message.h"
+#include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/origin.h"
 #include "cluster/state/step.h"
@@ -27,7 +28,19 @@ struct arrival {
     const struct message *message;
     const int *origin_map;
     uint64_t made_ns; /* or later */
+    int sender;       /* the member that brought it; below 0: none of the list */
 };
+
+/*
+ * A batch of a start that goes on, brought by another member than its own, though its own is heard: it may be made up.
+ * Who has made it sends it again.
+ */
+static bool is_hearsay(const struct node *node, const struct arrival *arrival, const struct origin *origin)
+{
+    return (int)origin->member != arrival->sender &&
+           origin->incarnation == node->member[origin->member].incarnation &&
+           node->member[origin->member].state != PEER_LEFT && member_speaks_alone(node, origin->member);
+}
 
 /*
  * When a number ends that has `live_ns` to live. A message may be older than it looks. So a cell is
@@ -158,6 +171,10 @@ static void take_record(struct node *node, const struct arrival *arrival, const 
         node->stats.batches_duplicate++;
         return;
     }
+    if (is_hearsay(node, arrival, &node->origin[slot])) {
+        node->stats.words_unproven++;
+        return;
+    }
     if (record->spend_count > OPEN_KEYS_MAX) {
         node->stats.messages_invalid++;
         return;
@@ -192,7 +209,10 @@ bool receive_batches(struct node *node, const struct message *message, const int
         int member = member_map[message->origins[o].member];
         origin_map[o] = member < 0 ? -1 : origin_find(node, (uint32_t)member, message->origins[o].incarnation);
     }
-    const struct arrival arrival = {.message = message, .origin_map = origin_map, .made_ns = made_ns};
+    const struct arrival arrival = {.message = message,
+                                    .origin_map = origin_map,
+                                    .made_ns = made_ns,
+                                    .sender = member_map[message->sender]};
     for (uint32_t i = 0; i < message->batch_count; i++) {
         if (!message_batch(message, i, &record)) {
             node->stats.messages_invalid++;

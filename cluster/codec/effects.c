@@ -45,6 +45,7 @@ void effects_clear(struct effects *effects)
         rule_version_release(&effects->version[--effects->version_count]);
     effects->rules = (struct rules_result){0};
     effects->weights_text = (struct bytes){0};
+    effects->keys_text = (struct bytes){0};
 }
 
 /*

@@ -74,6 +74,17 @@ struct weights_record {
     struct bytes text;                 /* weights_text.h; "": nobody needs it */
 };
 
+/*
+ * What a member says of itself with its signature, wherever it travels: of its record the name, the region, the
+ * addresses and the key, and these. life_text() of life.h is what is signed.
+ */
+struct life_record {
+    uint64_t incarnation, config;
+    enum peer_state state;
+    const uint8_t *key;   /* NODE_KEY_BYTES; NULL: nothing is said, and the rest is 0 */
+    const uint8_t *proof; /* NODE_PROOF_BYTES */
+};
+
 struct member_record {
     struct bytes name, region, gossip_address, snapshot_address;
     uint64_t incarnation;         /* 0: the member was never heard */
@@ -104,6 +115,7 @@ struct member_record {
     uint64_t clock_ns, wall_ms;
     uint32_t rights;               /* of MEMBER_RIGHTS */
     struct weights_record weights; /* the sender's own record only */
+    struct life_record life;       /* the member's word, not the sender's */
 };
 
 struct origin_record {

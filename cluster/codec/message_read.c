@@ -3,6 +3,7 @@
  * against its bound before it uses the value, and refuses a message whole if it breaks a bound. It
  * does not judge values: gossip.c decides what to believe.
  */
+#include "cluster/codec/life.h"
 #include "cluster/codec/message.h"
 #include "cluster/codec/message_rights.h"
 #include "cluster/codec/pack.h"
@@ -64,14 +65,15 @@ static bool read_member(const msgpack_object *object, const struct envelope *env
     msgpack_object_array a;
     uint32_t state;
     uint64_t flags;
-    if (!read_record(object, 9, 12, &a) || !read_name(&a, envelope, member, is_sender) ||
+    if (!read_record(object, 9, 13, &a) || !read_name(&a, envelope, member, is_sender) ||
         !read_label(&a.ptr[1], 1, NODE_NAME_BYTES, &member->region) ||
         !read_label(&a.ptr[2], 0, NODE_ADDRESS_BYTES, &member->gossip_address) ||
         !read_label(&a.ptr[3], 0, NODE_ADDRESS_BYTES, &member->snapshot_address) ||
         !read_u64(&a.ptr[5], &member->retired_incarnation) || !read_u32_below(&a.ptr[6], PEER_LEFT + 1, &state) ||
         !read_u64(&a.ptr[7], &flags) || !read_u64(&a.ptr[8], &member->config) || state == PEER_SILENT ||
         !read_clock(&a, member) || !read_weights(record_field(&a, 11), &member->weights) ||
-        member->incarnation > INCARNATION_MAX || member->retired_incarnation > member->incarnation)
+        !life_read(record_field(&a, 12), &member->life) || member->incarnation > INCARNATION_MAX ||
+        member->retired_incarnation > member->incarnation)
         return false;
     member->state = (enum peer_state)state;
     member->reserved = (flags & MEMBER_RESERVED) != 0;

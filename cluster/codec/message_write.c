@@ -5,6 +5,7 @@
  */
 #include "cluster/codec/batch.h"
 #include "cluster/codec/effects.h"
+#include "cluster/codec/life.h"
 #include "cluster/codec/message.h"
 #include "cluster/codec/pack.h"
 #include "limit/kind.h"
@@ -58,7 +59,8 @@ static void pack_members(msgpack_packer *packer, const struct message *header)
         const struct bytes none = {0};
         const bool has_clock = is_sender && member->clock_ns > 0;
         const bool has_weights = is_sender && member->weights.said;
-        msgpack_pack_array(packer, has_weights ? 12 : has_clock ? 11 : 9);
+        const bool has_life = member->life.key != NULL;
+        msgpack_pack_array(packer, has_life ? 13 : has_weights ? 12 : has_clock ? 11 : 9);
         pack_text(packer, is_sender ? none : member->name);
         pack_text(packer, member->region);
         pack_text(packer, member->gossip_address);
@@ -74,9 +76,13 @@ static void pack_members(msgpack_packer *packer, const struct message *header)
                                         (member->heeds_uncharged ? MEMBER_HEEDS_UNCHARGED : 0u) |
                                         (member->uncharged ? MEMBER_UNCHARGED : 0u) | member->rights);
         msgpack_pack_uint64(packer, member->config);
-        pack_clock(packer, member, has_clock, has_weights);
+        pack_clock(packer, member, has_clock, has_weights || has_life);
         if (has_weights)
             pack_weights(packer, &member->weights);
+        else if (has_life)
+            msgpack_pack_nil(packer);
+        if (has_life)
+            life_pack(packer, &member->life);
     }
 }
 

@@ -11,10 +11,12 @@
 #include "cluster/codec/effects.h"
 #include "cluster/codec/message.h"
 #include "cluster/log/tell.h"
+#include "cluster/members/proofs.h"
 #include "cluster/members/rest.h"
 #include "cluster/members/stores.h"
 #include "cluster/members/takeover.h"
 #include "cluster/members/takeover_node.h"
+#include "cluster/members/votes.h"
 #include "cluster/members/weights.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
@@ -87,7 +89,7 @@ static void put_member(const struct node *node, struct message *header, const st
         .retired_incarnation = member->retired_incarnation,
         .state = member->self ? node->life.state : member->state,
         .reserved = member->reserved,
-        .forgotten = member->forgotten,
+        .forgotten = member->forgotten || votes_say(node, (uint32_t)(member - node->member)),
         .config = member->self ? node->options.config_digest : member->config,
         .refuses = member->self ? !node->accord.decides : member->refuses,
         .grants = member->self ? node->options.grants : member->grants,
@@ -98,6 +100,7 @@ static void put_member(const struct node *node, struct message *header, const st
         .wall_ms = member->self ? node->clocks.wall_ms : 0,
         .weights = member->self ? weights_say(node) : (struct weights_record){0},
         .rights = takeover_node_flags(node, (uint32_t)(member - node->member)),
+        .life = proofs_life(node, (uint32_t)(member - node->member)),
     };
 }
 
@@ -154,6 +157,7 @@ void header_begin_slots(struct node *node, enum message_kind kind, uint32_t *slo
     memset(header, 0, offsetof(struct message, members));
     header->kind = kind;
     header->number = ++node->publishing.number;
+    proofs_say(node);
     node->publishing.made_ns[node->publishing.number % ECHOES_MAX] = node->now_ns;
     node->publishing.made_raw_ns[node->publishing.number % ECHOES_MAX] = node->clocks.raw_ns;
     header->floor = own_floor(node);

@@ -16,9 +16,11 @@
 #include "cluster/codec/effects.h"
 #include "cluster/log/origins.h"
 #include "cluster/log/tell.h"
+#include "cluster/members/proofs.h"
 #include "cluster/members/stores.h"
 #include "cluster/members/takeover.h"
 #include "cluster/members/takeover_node.h"
+#include "cluster/members/votes.h"
 #include "cluster/spend/voucher.h"
 #include "cluster/state/node_state.h"
 
@@ -58,6 +60,7 @@ static bool begin_anew(struct node *node, uint64_t incarnation, const char *why,
     node->origin[slot].mine = true;
     node->my_slot = (uint32_t)slot; /* the log of the old origin is a ghost's now */
     voucher_forget(node);
+    votes_drop(node, node->me);
     for (uint32_t m = 0; m < node->member_end; m++) {
         node->member[m].acknowledged = 0;
         node->member[m].knows_me = false;
@@ -74,12 +77,29 @@ static bool begin_anew(struct node *node, uint64_t incarnation, const char *why,
     return true;
 }
 
-void incarnation_heard(struct node *node, const struct member_record *record, struct effects *effects)
+/*
+ * A node that signs is ended by itself, or by more than one other. What one peer alone may still say is in
+ * docs/threats.md: that it has recorded this node as gone, and, without a majority that forgets, that it is forgotten.
+ */
+static bool is_believed(struct node *node, const struct member_record *record, int bringer, struct effects *effects)
 {
-    if (record->incarnation < node->life.incarnation || node->life.superseded || node->life.stopping)
-        return;
+    const bool anyone = node->options.forget == FORGET_BY_ANYONE && record->forgotten &&
+                        record->state == PEER_LEFT && record->incarnation == node->life.incarnation;
+    return anyone || takeover_node_is_recorded(node, record) || proofs_are_ours(node, record, bringer, effects) ||
+           votes_end_us(node, record, bringer);
+}
+
+void incarnation_heard(struct node *node, const struct member_record *record, int bringer, struct effects *effects)
+{
     bool newer = record->incarnation > node->life.incarnation;
     bool over = record->state == PEER_LEFT || takeover_node_is_recorded(node, record);
+    if (record->incarnation < node->life.incarnation || (!newer && !over)) {
+        if (bringer >= 0)
+            node->member[bringer].proof.ends_us = 0;
+        return;
+    }
+    if (node->life.superseded || node->life.stopping || !is_believed(node, record, bringer, effects))
+        return;
     bool outbid = node->life.state != PEER_JOINING || node->life.changes >= INCARNATION_CHANGES_MAX;
     if (newer && outbid && !over) {
         node->life.superseded = true;
@@ -90,7 +110,7 @@ void incarnation_heard(struct node *node, const struct member_record *record, st
         effects_notice(effects, NOTICE_WARNING,
                        "a newer node is called %s as well: this one stops deciding and stays out of the cluster",
                        node->options.name);
-    } else if (newer || over) {
+    } else {
         (void)begin_anew(node, record->incarnation + 1, "was declared gone by its peers and joins again", effects);
     }
 }

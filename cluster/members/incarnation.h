@@ -22,9 +22,9 @@ struct node;
 bool incarnation_is_plausible(struct node *node, const struct member_record *record, struct effects *effects);
 /*
  * A message says that this node's name has that incarnation, or that this node's incarnation has
- * ended.
+ * ended. `bringer`: the member that says so; below 0: none of the list.
  */
-void incarnation_heard(struct node *node, const struct member_record *record, struct effects *effects);
+void incarnation_heard(struct node *node, const struct member_record *record, int bringer, struct effects *effects);
 /* This node joins again under a larger incarnation. */
 void incarnation_join_again(struct node *node, const char *why, struct effects *effects);
 /* The same for a superseded node: watches whether the node that took its name is still there. */

@@ -10,10 +10,12 @@
 #include "cluster/codec/effects.h"
 #include "cluster/log/origins.h"
 #include "cluster/members/incarnation.h"
+#include "cluster/members/proofs.h"
 #include "cluster/members/shares.h"
 #include "cluster/members/stores.h"
 #include "cluster/members/takeover.h"
 #include "cluster/members/takeover_node.h"
+#include "cluster/members/votes.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/share.h"
@@ -63,6 +65,7 @@ static void forget_bit(struct node *node, int slot)
     for (uint32_t i = 0; i < node->member_end; i++)
         node->member[i].hears &= ~((uint64_t)1 << slot);
     stores_forget(node, (uint32_t)slot);
+    votes_drop(node, (uint32_t)slot);
 }
 
 static int member_add(struct node *node, struct bytes name, struct bytes region, struct bytes gossip_address,
@@ -84,6 +87,7 @@ static int member_add(struct node *node, struct bytes name, struct bytes region,
     copy_text(member->region, sizeof member->region, region);
     copy_text(member->gossip_address, sizeof member->gossip_address, gossip_address);
     copy_text(member->snapshot_address, sizeof member->snapshot_address, snapshot_address);
+    proofs_recall(node, (uint32_t)slot);
     return slot;
 }
 
@@ -242,11 +246,8 @@ static void merge_record(struct node *node, const struct member_record *record, 
         return;
     if (record->config != 0)
         member->config = record->config;
-    if (record->state == PEER_LEFT && !takeover_node_decides(node, record)) {
-        if (record->forgotten) /* an operator knows more than those who took it over */
-            takeover_is_away(&node->takeover, index, true);
-        membership_left(node, index, record->forgotten, effects, record->forgotten ? "is forgotten" : "has left");
-    }
+    if (record->state == PEER_LEFT && !record->forgotten && !takeover_node_decides(node, record))
+        membership_left(node, index, false, effects, "has left");
     if (record->state == PEER_ACTIVE && member->state == PEER_JOINING) {
         member->state = PEER_ACTIVE;
         member->reserved = true;
@@ -267,33 +268,67 @@ static void member_gone_before_we_came(struct node *node, uint32_t index, const 
     (void)origin_obtain(node, index, record->incarnation);
 }
 
+/* A word that nobody can sign: see votes.h. */
+static void merge_forgotten(struct node *node, const struct member_record *record, uint32_t index,
+                            struct effects *effects)
+{
+    if (!record->forgotten || record->state != PEER_LEFT || node->options.forget != FORGET_BY_ANYONE ||
+        record->incarnation != node->member[index].incarnation || takeover_node_decides(node, record))
+        return;
+    takeover_is_away(&node->takeover, index, true); /* an operator knows more than those who took it over */
+    membership_left(node, index, true, effects, "is forgotten");
+}
+
+/* The member's place in the list; -1: there is none for it. */
+static int place_of(struct node *node, const struct member_record *record, bool *is_new, struct effects *effects)
+{
+    int index = member_find(node, record->name);
+    *is_new = index < 0;
+    if (index < 0 && has_room_for(node, record, effects))
+        index = member_add(node, record->name, record->region, record->gossip_address, record->snapshot_address);
+    return index;
+}
+
+/* `bringer`: of the message; below 0: it is not in the list. Returns the place of the record's member, or -1. */
+static int merge(struct node *node, const struct message *message, uint32_t at, int bringer,
+                 struct effects *effects)
+{
+    const struct member_record *record = &message->members[at];
+    struct member_record heeded = *record;
+    const bool first_hand = at == message->sender;
+    bool is_new;
+    const int index = place_of(node, record, &is_new, effects);
+    if (index < 0)
+        return -1;
+    if (node->member[index].self) {
+        incarnation_heard(node, record, bringer, effects);
+        return index;
+    }
+    const bool counts = first_hand || proofs_heed(node, record, (uint32_t)index, bringer, &heeded, effects);
+    if (is_new && counts && heeded.state == PEER_LEFT) {
+        member_gone_before_we_came(node, (uint32_t)index, &heeded);
+        return index;
+    }
+    if (is_new)
+        connect_to(effects, &node->member[index]);
+    if (counts)
+        merge_record(node, &heeded, (uint32_t)index, first_hand, effects);
+    merge_forgotten(node, record, (uint32_t)index, effects);
+    if (first_hand)
+        proofs_take(node, record, (uint32_t)index, effects);
+    else if (counts)
+        proofs_passed(node, record, (uint32_t)index);
+    return counts || record->incarnation == node->member[index].incarnation ? index : -1;
+}
+
 void membership_merge(struct node *node, const struct message *message, int *map, struct effects *effects)
 {
-    for (uint32_t i = 0; i < message->member_count; i++) {
-        const struct member_record *record = &message->members[i];
-        int index = member_find(node, record->name);
-        map[i] = -1;
-        if (!incarnation_is_plausible(node, record, effects))
-            continue;
-        map[i] = index;
-        if (index >= 0 && node->member[index].self) {
-            incarnation_heard(node, record, effects);
-            continue;
-        }
-        if (index < 0) {
-            if (!has_room_for(node, record, effects))
-                continue;
-            index =
-                member_add(node, record->name, record->region, record->gossip_address, record->snapshot_address);
-            map[i] = index;
-            if (index < 0)
-                continue;
-            if (record->state == PEER_LEFT) {
-                member_gone_before_we_came(node, (uint32_t)index, record);
-                continue;
-            }
-            connect_to(effects, &node->member[index]);
-        }
-        merge_record(node, record, (uint32_t)index, i == message->sender, effects);
-    }
+    const int bringer = member_find(node, message->members[message->sender].name);
+    for (uint32_t i = 0; i < message->member_count; i++)
+        map[i] = incarnation_is_plausible(node, &message->members[i], effects)
+                     ? merge(node, message, i, bringer, effects)
+                     : -1;
+    const int sender = map[message->sender];
+    if (sender >= 0 && !node->member[sender].self)
+        votes_hear(node, message, map, (uint32_t)sender, effects);
 }

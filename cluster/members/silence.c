@@ -16,6 +16,7 @@
 
 #include "cluster/codec/effects.h"
 #include "cluster/members/membership.h"
+#include "cluster/members/votes.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 
@@ -25,6 +26,8 @@ enum {
     /* times silent_after: a member that flaps must be heard for so long before a notice says so */
     CALM_PERIODS = 16,
 };
+
+static const char forgotten_why[] = "was silent for forget_after and is forgotten";
 
 void silence_note_time(struct node *node, uint64_t before_ns)
 {
@@ -82,6 +85,14 @@ static void tell_silence(const struct node *node, struct member *member, struct 
                    member->silent ? "is silent: its share stays reserved" : "is heard again");
 }
 
+static bool forget(struct node *node, uint32_t index, struct effects *effects)
+{
+    if (node->options.forget == FORGET_BY_MAJORITY)
+        return votes_forget(node, index, effects, forgotten_why);
+    membership_left(node, index, true, effects, forgotten_why);
+    return true;
+}
+
 void silence_refresh(struct node *node, struct effects *effects)
 {
     node->awake.somebody_silent = false;
@@ -94,8 +105,8 @@ void silence_refresh(struct node *node, struct effects *effects)
         set_silent(node, member, silent);
         tell_silence(node, member, effects);
         if (silent && node->options.forget_after_ns && quiet_ns > node->options.forget_after_ns) {
-            membership_left(node, i, true, effects, "was silent for forget_after and is forgotten");
-            continue;
+            if (forget(node, i, effects))
+                continue;
         }
         node->awake.somebody_silent |= silent || !member->heard_ns;
     }

@@ -190,6 +190,7 @@ bool plane_event(struct node *node, const struct event *event, struct effects *e
     case EVENT_RETELL:
     case EVENT_WEIGHTS:
     case EVENT_WEIGHTS_KEPT:
+    case EVENT_KEY:
         break;
     }
     return false;

@@ -37,6 +37,12 @@ bool member_hears(const struct node *node, const struct member *listener, uint32
     return (listener->hears >> speaker & 1) != 0;
 }
 
+bool member_speaks_alone(const struct node *node, uint32_t index)
+{
+    return node->options.signing.check && node->member[index].proof.has_key &&
+           member_hears(node, &node->member[node->me], index);
+}
+
 bool member_rests(const struct node *node, uint32_t index)
 {
     return (node->member[index].hears >> index & 1) != 0;

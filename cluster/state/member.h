@@ -11,6 +11,7 @@
 #include "cluster/codec/message.h"
 #include "cluster/node.h"
 #include "cluster/state/clock_state.h"
+#include "cluster/state/proof_state.h"
 #include "cluster/state/weights_state.h"
 
 #include <stdbool.h>
@@ -79,6 +80,7 @@ struct member {
     struct weights_word weights;
     struct peer_clock clock;
     struct peer_traffic traffic;
+    struct member_proof proof;
     uint64_t known[ORIGINS_MAX]; /* newest digest, by origin slot */
 };
 
@@ -88,6 +90,11 @@ uint64_t member_hash(uint64_t hash, const struct member *member, uint64_t bits);
 /* True for a member that has not left and is not this node: its acknowledgement is needed. */
 bool member_needed(const struct member *member);
 bool member_hears(const struct node *node, const struct member *listener, uint32_t speaker);
+/*
+ * True: only the member itself is believed about what it has applied and spent, since it signs and this node hears it
+ * itself. A member that is not heard is believed about second-hand, as if it signed nothing.
+ */
+bool member_speaks_alone(const struct node *node, uint32_t index);
 /* True if its newest message said that it is at rest: see is_at_rest. */
 bool member_rests(const struct node *node, uint32_t index);
 /* An active peer to ask for a snapshot, or -1. */

@@ -22,6 +22,7 @@
 #include "cluster/state/members_state.h"
 #include "cluster/state/origin.h"
 #include "cluster/state/peaks.h"
+#include "cluster/state/proof_state.h"
 #include "cluster/state/publish_state.h"
 #include "cluster/state/refundable.h"
 #include "cluster/state/rights_state.h"
@@ -60,6 +61,7 @@ struct node {
     struct sharing sharing;
     struct weights weights;
     struct takeover takeover;
+    struct proofs proofs;
     struct stores stores;
     struct notices notices;
 

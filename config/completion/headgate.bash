@@ -9,7 +9,7 @@ _headgate() {
     help=$("$program" "${command[@]:0:1}" --help 2>/dev/null)
     if [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$(grep -o '^  --[a-z-]*' <<<"$help")" -- "$word")
-    elif [[ ${#command[@]} == 0 || (${command[0]} =~ ^(rules|weights)$ && ${#command[@]} == 1) ]]; then
+    elif [[ ${#command[@]} == 0 || (${command[0]} =~ ^(rules|weights|key)$ && ${#command[@]} == 1) ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$(sed -n 's/^  \([a-z][a-z-]*\)  *.*/\1/p' <<<"$help")" -- "$word")
     else
         mapfile -t COMPREPLY < <(compgen -f -- "$word")

@@ -206,6 +206,7 @@ void call_print_weights(struct call *call);
 void call_nodes(struct call *call);
 void call_cluster(struct call *call);
 void call_forget(struct call *call);
+void call_member_key(struct call *call);
 void call_debug(struct call *call);
 
 /* report.c */

@@ -1,9 +1,11 @@
 /*
- * Answers what operators ask about the peers: NODES, CLUSTER NODES, FORGET, DEBUG.
+ * Answers what operators ask about the peers: NODES, CLUSTER NODES, FORGET, KEY, DEBUG.
  */
+#include "base/hex.h"
 #include "commands/call.h"
 
 #include <assert.h>
+#include <string.h>
 
 /*
  * A weight has nine digits. A share is a little less than its weight, because the share is cut to a
@@ -39,6 +41,27 @@ static void answer_clock(struct answer *answer, const struct peer_report *peer)
         answer_null(answer);
 }
 
+static void answer_fingerprint(struct answer *answer, const uint8_t key[NODE_KEY_BYTES], bool is_there)
+{
+    char text[2 * NODE_KEY_BYTES + 1];
+    hex_write(key, NODE_KEY_BYTES, text);
+    if (is_there)
+        answer_text(answer, text);
+    else
+        answer_null(answer);
+}
+
+static void answer_key(struct answer *answer, const struct peer_report *peer)
+{
+    static const uint8_t none[NODE_KEY_BYTES];
+    answer_pair_text(answer, "key_state", key_state_name(peer->key_state));
+    answer_text(answer, "key");
+    answer_fingerprint(answer, peer->key, memcmp(peer->key, none, sizeof none) != 0);
+    answer_text(answer, "offered_key");
+    answer_fingerprint(answer, peer->offered_key,
+                       peer->key_state == KEY_DIFFERS && memcmp(peer->offered_key, none, sizeof none) != 0);
+}
+
 void call_nodes(struct call *call)
 {
     struct answer *answer = &call->answer;
@@ -47,7 +70,7 @@ void call_nodes(struct call *call)
     answer_array(answer, count);
     for (size_t i = 0; i < count; i++) {
         const struct peer_report *peer = &peers[i];
-        answer_map(answer, 21);
+        answer_map(answer, 24);
         answer_pair_text(answer, "node", peer->name);
         answer_pair_text(answer, "region", peer->region);
         answer_pair_text(answer, "address", peer->gossip_address);
@@ -63,6 +86,7 @@ void call_nodes(struct call *call)
         answer_pair_count(answer, "incarnation", peer->incarnation);
         answer_traffic(answer, &peer->traffic);
         answer_clock(answer, peer);
+        answer_key(answer, peer);
     }
 }
 
@@ -119,6 +143,39 @@ void call_forget(struct call *call)
     struct event event = {.kind = EVENT_FORGET, .now_ns = call->now_ns, .name = name};
     call->commands->submit(call->commands->context, &event, NULL);
     answer_simple(&call->answer, "OK");
+}
+
+static void accept_key(struct call *call)
+{
+    const struct bytes text = call->words->args[3];
+    char name[NODE_NAME_BYTES];
+    uint8_t key[NODE_KEY_BYTES];
+    const bool none = word_is(text, "none");
+    if (!find_peer(call, call->words->args[2], name))
+        return;
+    if (!none && !hex_read(text, key, sizeof key)) {
+        answer_error(&call->answer, "ERR wrong fingerprint '%.*s': expected 64 hexadecimal digits, or none",
+                     call_shown(text), text.data);
+        return;
+    }
+    struct event event = {.kind = EVENT_KEY, .now_ns = call->now_ns, .name = name, .key = none ? NULL : key};
+    call->commands->submit(call->commands->context, &event, NULL);
+    answer_simple(&call->answer, "OK");
+}
+
+void call_member_key(struct call *call)
+{
+    enum subcommand_id id = call_subcommand(call, COMMAND_MEMBER_KEY);
+    const uint8_t *own = node_key(call->commands->node);
+    if (id == SUBCOMMAND_ID_COUNT)
+        return;
+    if (!own)
+        answer_error(&call->answer,
+                     "ERR this daemon signs nothing: expected a state_dir, and signatures other than off");
+    else if (id == SUBCOMMAND_MEMBER_KEY_SHOW)
+        answer_fingerprint(&call->answer, own, true);
+    else if (id == SUBCOMMAND_MEMBER_KEY_ACCEPT)
+        accept_key(call);
 }
 
 /* ---- DEBUG ---- */

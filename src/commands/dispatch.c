@@ -99,6 +99,7 @@ static void (*const calls[COMMAND_ID_COUNT])(struct call *call) = {
     [COMMAND_CLUSTER] = call_cluster,
     [COMMAND_FORGET] = call_forget,
     [COMMAND_WEIGHTS] = call_weights,
+    [COMMAND_MEMBER_KEY] = call_member_key,
     [COMMAND_RELOAD] = call_reload,
     [COMMAND_DEBUG] = call_debug,
     [COMMAND_HOT] = call_hot,

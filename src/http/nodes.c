@@ -1,8 +1,11 @@
 /*
  * GET /v1/nodes: what NODES says, as JSON: the peers as this daemon sees them.
  */
+#include "base/hex.h"
 #include "cluster/node.h"
 #include "http/call.h"
+
+#include <string.h>
 
 static void put_word(struct output *output, const char *name, const char *word)
 {
@@ -39,6 +42,19 @@ static void put_clock(struct output *output, const struct peer_report *peer)
         put_text(output, ",\"clock_offset_ms\":null");
 }
 
+static void put_fingerprint(struct output *output, const char *name, const uint8_t key[NODE_KEY_BYTES])
+{
+    static const uint8_t none[NODE_KEY_BYTES];
+    char text[2 * NODE_KEY_BYTES + 1];
+    hex_write(key, NODE_KEY_BYTES, text);
+    if (memcmp(key, none, sizeof none) != 0) {
+        put_word(output, name, text);
+        return;
+    }
+    put_text(output, name);
+    put_text(output, "null");
+}
+
 static void put_peer(struct output *output, const struct peer_report *peer)
 {
     put_word(output, "{\"node\":", peer->name);
@@ -59,6 +75,9 @@ static void put_peer(struct output *output, const struct peer_report *peer)
     put_count(output, ",\"sent_messages\":", peer->traffic.sent_messages);
     put_count(output, ",\"sent_bytes\":", peer->traffic.sent_bytes);
     put_clock(output, peer);
+    put_word(output, ",\"key_state\":", key_state_name(peer->key_state));
+    put_fingerprint(output, ",\"key\":", peer->key);
+    put_fingerprint(output, ",\"offered_key\":", peer->offered_key);
     put_text(output, "}");
 }
 

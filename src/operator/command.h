@@ -59,6 +59,7 @@ int command_hot(const struct invocation *invocation);
 int command_fingerprint(const struct invocation *invocation);
 int command_top(const struct invocation *invocation);
 int command_forget(const struct invocation *invocation);
+int command_key(const struct invocation *invocation);
 int command_weights(const struct invocation *invocation);
 int command_reload(const struct invocation *invocation);
 int command_hash_password(const struct invocation *invocation);

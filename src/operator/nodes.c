@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NODES_COLUMNS = 10, NODES_CELL_BYTES = 64 };
+enum { NODES_COLUMNS = 11, NODES_CELL_BYTES = 64 };
 
 static void fill_row(const struct headgate_reply *node, char cell[NODES_COLUMNS][NODES_CELL_BYTES])
 {
@@ -39,13 +39,18 @@ static void fill_row(const struct headgate_reply *node, char cell[NODES_COLUMNS]
                command_member_integer(node, "clock_jumps"));
     (void)snprintf(cell[9], NODES_CELL_BYTES, "%s",
                    command_member_integer(node, "config_differs") ? "DIFFERS" : "same");
+    const char *key = command_member_text(node, "key_state");
+    (void)snprintf(cell[10], NODES_CELL_BYTES, "%s",
+                   strcmp(key, "differs") == 0                  ? "DIFFERS"
+                   : key[0] == '\0' || strcmp(key, "none") == 0 ? "-"
+                                                                : key);
 }
 
 static void print_nodes_table(const struct headgate_reply *nodes)
 {
     enum { ROWS_MAX = 65 };
     static char cell[ROWS_MAX][NODES_COLUMNS][NODES_CELL_BYTES] = {
-        {"NODE", "REGION", "STATE", "SHARE", "HEARD", "ROUND TRIP", "LAG", "LOG", "CLOCK", "CONFIG"}};
+        {"NODE", "REGION", "STATE", "SHARE", "HEARD", "ROUND TRIP", "LAG", "LOG", "CLOCK", "CONFIG", "KEY"}};
     static const bool right[NODES_COLUMNS] = {[3] = true, [4] = true, [5] = true, [6] = true, [7] = true};
     int width[NODES_COLUMNS] = {0};
     uint32_t rows = nodes->count < ROWS_MAX - 1 ? nodes->count + 1 : ROWS_MAX;

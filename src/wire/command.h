@@ -136,6 +136,8 @@ enum {
       "Declares a peer gone for good, so that others may have its share.")                                         \
     X(WEIGHTS, "weights", -1, 200, 0, ROLE_READ | ROLE_ADMIN, "cluster", "[SET region=weight ... | HISTORY]",      \
       "The weights of regions: what is in force, what waits, and for whom.")                                       \
+    X(MEMBER_KEY, "key", -2, 100, 0, ROLE_READ | ROLE_ADMIN, "cluster", "subcommand ...",                          \
+      "The keys with which daemons sign what they say of themselves.")                                             \
     X(RELOAD, "reload", 1, 512, COMMAND_ADMIN, ROLE_ADMIN, "server", "",                                           \
       "Reads the config, secrets and certificates again: which keys changed, which need a restart.")               \
     X(DEBUG, "debug", -2, 100, COMMAND_ADMIN, ROLE_ADMIN, "server", "subcommand ...",                              \
@@ -176,6 +178,9 @@ enum {
     X(WEIGHTS, WEIGHTS_SET, "set", -3, ROLE_ADMIN, "region=weight [region=weight ...]",                            \
       "Changes weights in all regions, with no moment above the whole: the number of the version.")                \
     X(WEIGHTS, WEIGHTS_HISTORY, "history", 2, 0, "", "The versions that this daemon has heard of, newest first.")  \
+    X(MEMBER_KEY, MEMBER_KEY_SHOW, "show", 2, 0, "", "The fingerprint of this daemon's key.")                      \
+    X(MEMBER_KEY, MEMBER_KEY_ACCEPT, "accept", 4, ROLE_ADMIN, "node fingerprint|none",                             \
+      "The peer has that key from now on; none: the next one is learnt.")                                          \
     X(DEBUG, DEBUG_DROP, "drop", -3, 0, "peer [in|out|both]", "Drops what comes from or goes to a peer.")          \
     X(DEBUG, DEBUG_HEAL, "heal", -2, 0, "[peer]", "Drops nothing of that peer, or of any, any more.")
 

@@ -104,10 +104,11 @@ like(json('explain', 'alice')->{rules}[0]{settled}, qr/tokens/, 'explain for pro
 ($status, $out) = headgate('nodes');
 my @lines = split /\n/, $out;
 is(@lines, 4, 'nodes: a title and three rows');
-like($lines[0], qr/^NODE +REGION +STATE +SHARE +HEARD +ROUND TRIP +LAG +LOG +CLOCK +CONFIG$/, 'its title');
-like($lines[1], qr/^us-east \* +us-east +active +33\.\d+% +- +- +0 +\d+ +(?:-|good) +same$/,
+like($lines[0], qr/^NODE +REGION +STATE +SHARE +HEARD +ROUND TRIP +LAG +LOG +CLOCK +CONFIG +KEY$/, 'its title');
+like($lines[1], qr/^us-east \* +us-east +active +33\.\d+% +- +- +0 +\d+ +(?:-|good) +same +pinned$/,
      'this node first, with a star');
-is(scalar(grep { /^\S.* same$/ && index($_, 'active') == index($lines[1], 'active') } @lines[1 .. 3]), 3, 'aligned');
+is(scalar(grep { /^\S.* same +(?:pinned|new)$/ && index($_, 'active') == index($lines[1], 'active') } @lines[1 .. 3]),
+   3, 'aligned');
 {
     # A daemon whose peers have bad clocks: what it says to NODES.
     my $listener = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1') or die "listen: $!";
@@ -128,7 +129,7 @@ is(scalar(grep { /^\S.* same$/ && index($_, 'active') == index($lines[1], 'activ
         POSIX::_exit(0);
     }
     my @at = ('--at', '127.0.0.1:' . $listener->sockport);
-    my @clocks = map { / \d+ +\d+  (\S.*?)  +same$/ ? $1 : () } split /\n/, (headgate('nodes', @at))[1];
+    my @clocks = map { / \d+ +\d+  (\S.*?)  +same +-$/ ? $1 : () } split /\n/, (headgate('nodes', @at))[1];
     is(join('; ', @clocks), '3.1% fast; 2.0% slow, 1 jump; good, 2 jumps; 1 jump', 'clocks that are off, or jump');
     my @rates = map { $_->{clock_rate} } @{decode_json((headgate('nodes', '--json', @at))[1])};
     is_deeply(\@rates, [1.0312, 0.98, 1.0001, undef], 'for programs');
@@ -219,6 +220,11 @@ ok(json(@$_), "headgate @$_ --json: JSON") for ['hot'], ['fingerprint', 'dora'],
 
 # ---- weights ----
 json('weights', @$_) for [], ['suggest'], ['set', 'us-east=0.3'], ['history'];
+
+# ---- keys ----
+like((headgate('key', 'show'))[1], qr/^[0-9a-f]{64}\n$/, 'key show');
+like(json('key', 'show')->{key}, qr/^[0-9a-f]{64}$/, 'for programs');
+is((headgate('key', 'accept', 'eu-west'))[0], 64, 'key accept wants a fingerprint');
 
 # ---- schemas ----
 subtest 'schemas' => sub {

@@ -34,6 +34,19 @@ static void draw_weights(struct random *random, struct weights_record *weights)
     weights->text = draw_text(random, 0, NODE_ADDRESS_BYTES);
 }
 
+static void draw_life(struct random *random, struct life_record *life)
+{
+    static const enum peer_state states[] = {PEER_JOINING, PEER_ACTIVE, PEER_LEFT};
+    static uint8_t bytes[NODE_KEY_BYTES + NODE_PROOF_BYTES];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)random_u64(random);
+    *life = (struct life_record){.incarnation = draw_u64(random) / 2,
+                                 .config = draw_u64(random),
+                                 .state = states[random_below(random, 3)],
+                                 .key = bytes,
+                                 .proof = bytes + NODE_KEY_BYTES};
+}
+
 static void draw_header(struct random *random, struct message *header)
 {
     static const enum peer_state states[] = {PEER_JOINING, PEER_ACTIVE, PEER_LEFT};
@@ -61,6 +74,8 @@ static void draw_header(struct random *random, struct message *header)
         member->heeds_uncharged = random_below(random, 2) != 0;
         member->uncharged = random_below(random, 2) != 0;
         member->config = draw_u64(random);
+        if (i % 3 == 1)
+            draw_life(random, &member->life);
     }
     if (random_below(random, 2) != 0) {
         header->members[header->sender].clock_ns = 1 + draw_u64(random) / 2;

@@ -105,7 +105,8 @@ static bool may_go_for_good(const struct sim *sim, unsigned i)
     unsigned count = 0;
     for (unsigned j = 0; j < sim->plan.nodes; j++)
         count += sim->node[j].life != LIFE_FORGOTTEN && !sim->node[j].stays_away;
-    return count > 2 && !(sim->plan.seeds_only && i == 0);
+    /* of two, the other one is the majority: see liars.c */
+    return count > (sim->plan.lies ? 3u : 2u) && !(sim->plan.seeds_only && i == 0);
 }
 
 static void post_start(struct sim *sim, unsigned i)
@@ -171,6 +172,8 @@ void faults_forget(struct sim *sim, const struct happening *happening)
         const char *gone = sim->node[happening->from].name;
         story_tell(sim, sim->node[i].name, "is told to forget %s", gone);
         world_step(sim, i, EVENT_FORGET, (struct bytes){0}, gone);
+        if (sim->plan.lies) /* it takes a majority: all are told, and again, since a word ends with a crash */
+            continue;
         return;
     }
     post_forget(sim, happening->node, happening->from, sim->plan.interval_ns);

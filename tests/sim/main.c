@@ -15,6 +15,7 @@
  *       --takeover       rights end by themselves, and who is gone is not waited for: see takeover.c
  *       --lonely         links are cut for long, and who is left is asked for all there is: see takeover.c
  *       --weights        operators change weights of regions: see weights.c
+ *       --liars          one node says false words about others: see liars.c
  *       --newer          some nodes say more than this release knows; --disks: all start anew, some from disks
  *   sim --scenarios SEEDS [--grants] | --healing SEEDS   the model's scenarios; who is refused after a healed cut
  *   sim --gone SEEDS                              what two regions admit while the third one is gone
@@ -50,7 +51,7 @@ static int usage(const char *program)
         "usage: %s --seed N [--verbose] [--trace] [--hash]\n"
         "       %s (--seeds COUNT | --seconds S) [--from N] [--jobs J] [--known FILE] [--keep-going] [--tap]\n"
         "          [--only LETTERS of bfslc, or -] [--early] [--grants [--mild]] [--edits | --disks | --odd | "
-        "--newer | --fast | --takeover | --lonely | --weights]\n"
+        "--newer | --fast | --takeover | --lonely | --weights | --liars]\n"
         "       %s (--scenarios | --demand | --contention | --healing | --gone | --clocks) SEEDS [--tap] "
         "[--grants]\n"
         "       %s --woven [--tap]\n"
@@ -81,6 +82,7 @@ static bool flag(struct arguments *arguments, const char *word)
         {"--takeover", &arguments->seeds.takeover},
         {"--lonely", &arguments->seeds.lonely},
         {"--weights", &arguments->seeds.weights},
+        {"--liars", &arguments->seeds.liars},
         {"--woven", &arguments->woven},
         {"--refill", &arguments->search.refill},
     };

@@ -154,4 +154,5 @@ void network_deliver(struct sim *sim, struct happening *happening)
         answer(sim, happening);
     }
     newer_deliver(sim, happening);
+    liars_deliver(sim, happening);
 }

@@ -72,6 +72,7 @@ struct plan {
     struct test_limits odd_limits;
     uint32_t newer;    /* bit i: node i is of a later release: see newer.c */
     bool newer_quiet;  /* but says nothing that this release would not say */
+    bool lies;         /* node 0 lies about others, and all sign: see liars.c */
     bool grants_eager; /* nodes ask for all that they refused, whether clients come back or not */
 
     /* Node options. */

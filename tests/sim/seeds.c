@@ -62,6 +62,8 @@ static bool run_seed(const struct seeds_options *options, uint64_t seed)
         lonely_draw(&sim->plan);
     if (options->weights)
         weights_draw(&sim->plan);
+    if (options->liars)
+        liars_draw(&sim->plan);
     sim->verbose = options->verbose || options->trace;
     sim->trace = options->trace;
     return options->newer ? newer_run(sim) : sim_run(sim);
@@ -80,6 +82,7 @@ static void print_failure(const struct seeds_options *options, uint64_t seed, co
            : options->takeover ? " --takeover"
            : options->lonely   ? " --lonely"
            : options->weights  ? " --weights"
+           : options->liars    ? " --liars"
                                : "",
            seed);
     (void)fflush(stdout);

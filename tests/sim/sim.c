@@ -265,11 +265,13 @@ static void init(struct sim *sim)
     random_seed(&sim->thread_random, seed * 8 + 1);
     random_seed(&sim->apart_random, seed * 9 + 6);
     random_seed(&sim->newer_random, seed * 10 + 7);
+    random_seed(&sim->liar_random, seed * 10 + 8);
     sim->now_ns = 0;
     sim->hash = UINT64_C(0xcbf29ce484222325);
     queue_init(&sim->queue);
     effects_init(&sim->effects);
     effects_init(&sim->newer);
+    effects_init(&sim->lie);
     laws_begin(sim);
     world_init(sim);
 }
@@ -299,5 +301,6 @@ bool sim_run(struct sim *sim)
     queue_close(&sim->queue);
     effects_close(&sim->effects);
     effects_close(&sim->newer);
+    effects_close(&sim->lie);
     return sim->failure[0] == '\0';
 }

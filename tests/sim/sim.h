@@ -101,7 +101,7 @@ struct rights_figures {
 
 struct sim {
     struct plan plan;
-    struct random network_random, fault_random, load_random, thread_random, apart_random, newer_random;
+    struct random network_random, fault_random, load_random, thread_random, apart_random, newer_random, liar_random;
     uint64_t now_ns;
     enum phase phase;
     uint64_t phase_ends_ns;            /* the latest end of the phase */
@@ -150,6 +150,7 @@ struct sim {
     uint64_t hash;        /* of every effect and every decision */
     bool unheld;          /* nodes' times are as fast as their clocks, whatever they ask for */
     bool beside;          /* but not of a step that only a node of a later release causes */
+    struct effects lie;   /* scratch for what the liar makes up */
     struct effects newer; /* scratch for messages of nodes of a later release */
     uint64_t steps, admissions, refusals, messages;
     bool verbose, trace, quiet_laws; /* quiet_laws: scenarios measure overshoot instead of failing on it */
@@ -345,6 +346,16 @@ void disks_draw(struct plan *plan);
 void disks_begin(struct sim *sim);
 /* Gives the node its counters; must be called before its first start. */
 void disks_restore(struct sim *sim, unsigned i);
+
+/* ---- liars.c: a member that says false words about others ---- */
+void liars_draw(struct plan *plan);
+void liars_options(const struct sim *sim, unsigned i, struct node_options *options);
+/* Nodes know all keys, as from their stores. */
+void liars_restore(struct sim *sim, unsigned i);
+/* The liar has just been heard. */
+void liars_deliver(struct sim *sim, const struct happening *happening);
+/* Nobody is ended by the word of another. */
+void liars_after_step(struct sim *sim, unsigned i);
 
 /* ---- newer.c: nodes of a later release ---- */
 /*

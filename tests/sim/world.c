@@ -254,6 +254,7 @@ void world_event(struct sim *sim, unsigned i, const struct event *what)
         world_rearm(sim, i);
     }
     laws_after_step(sim, i);
+    liars_after_step(sim, i);
     edit_after_step(sim, i, &sim->effects);
     weights_after_step(sim, i);
     leave_if_done(sim, i);

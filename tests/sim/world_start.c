@@ -116,6 +116,7 @@ static void fill_options(struct node_options *options, const struct sim *sim, un
     bool odd = plan->has_odd && plan->odd == i;
     options->limits = odd ? &plan->odd_limits.named : &plan->limits.named;
     options->config_digest = odd ? 2 : 1;
+    liars_options(sim, i, options);
 }
 
 void world_start(struct sim *sim, unsigned i)
@@ -152,5 +153,6 @@ void world_start(struct sim *sim, unsigned i)
     edit_restore(sim, i);
     disks_restore(sim, i);
     weights_restore(sim, i);
+    liars_restore(sim, i);
     world_step(sim, i, EVENT_START, (struct bytes){0}, NULL);
 }

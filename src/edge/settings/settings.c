@@ -70,6 +70,7 @@ static void set_defaults(struct settings *settings)
     settings->grpc.memory_bytes = (uint64_t)64 << 20;
     settings->threads = threads_by_default();
     settings->log_level = LOG_LEVEL_INFO;
+    settings->signatures = SIGNATURES_LEARN;
     settings->sandbox = true;
 }
 
@@ -207,7 +208,8 @@ static bool read_hash_seed(const struct settings_reader *reader, struct settings
     return strncmp(settings->hash_seed, HASH_KEY_TEXT, sizeof HASH_KEY_TEXT - 1) != 0 ||
            hash_key_from_text(&key, settings->hash_seed) ||
            reader_fail(reader, "hash_seed",
-                       "hash_seed begins with " HASH_KEY_TEXT ": expected 32 hexadecimal digits after that, as in the "
+                       "hash_seed begins with " HASH_KEY_TEXT
+                       ": expected 32 hexadecimal digits after that, as in the "
                        "file headgate.seed, or another text");
 }
 

@@ -46,6 +46,13 @@ struct settings_secrets {
     char secret[NODE_SEALS_MAX][SETTINGS_SECRET_BYTES];
 };
 
+/* How members sign what they say of themselves: see cluster/members/proofs.h. */
+enum settings_signatures {
+    SIGNATURES_OFF,
+    SIGNATURES_LEARN,  /* the newest key that a member itself has brought counts */
+    SIGNATURES_PINNED, /* the first one, until an operator accepts another */
+};
+
 /* Must not be copied: node.limits points at `limits`. */
 struct settings {
     /* incarnation and seed stay 0: the caller that starts the node must draw both */
@@ -103,6 +110,7 @@ struct settings {
     /* "": the default of state_dir.h; "none": no state is kept */
     char state_dir[SETTINGS_PATH_BYTES];
     enum store_sync state_sync;
+    enum settings_signatures signatures;
     enum log_level log_level;
     enum log_format log_format;
     char refusal_log[SETTINGS_PATH_BYTES]; /* the file of refusals; "": none is written */

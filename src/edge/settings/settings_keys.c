@@ -35,6 +35,8 @@ static const struct reader_choices unknown_services = {"error or open", {"error"
 static const struct reader_choices limit_fields = {"x-ratelimit, draft-10 or none",
                                                    {"x-ratelimit", "draft-10", "none"}};
 static const struct reader_choices syncs = {"normal or full", {"normal", "full"}};
+static const struct reader_choices signatures = {"off, learn or pinned", {"off", "learn", "pinned"}};
+static const struct reader_choices forgets = {"anyone or majority", {"anyone", "majority"}};
 static const struct reader_choices log_formats = {"text or json", {"text", "json"}};
 static const struct reader_choices log_levels = {"error, warning, info or debug",
                                                  {"error", "warning", "info", "debug"}};
@@ -97,6 +99,7 @@ const struct settings_key settings_keys[] = {
     {"join_timeout", DURATION(node.join_timeout_ns, 0, DAY)},
     {"leave_timeout", DURATION(node.leave_timeout_ns, 0, DAY)},
     {"forget_after", OR_OFF(node.forget_after_ns, 0, 0)},
+    {"forget", CHOICE(node.forget, &forgets)},
     {"takeover_after", OR_OFF(node.takeover_after_ns, 0, 0)},
     {"table", MAP},
     {"table.keys", COUNT(node.table_keys, 1, TABLE_KEYS_MOST)},
@@ -131,6 +134,7 @@ const struct settings_key settings_keys[] = {
     {"threads", COUNT(threads, 1, SETTINGS_THREADS_MAX)},
     {"state_dir", TEXT(state_dir)},
     {"state_sync", CHOICE(state_sync, &syncs)},
+    {"signatures", CHOICE(signatures, &signatures)},
     {"secret", SECRET(secret)},
     {"secrets", SECRETS(secrets)},
     {"hash_seed", TEXT(hash_seed)},

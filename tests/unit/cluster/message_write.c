@@ -15,6 +15,14 @@ static bool same_weights(const struct weights_record *x, const struct weights_re
            x->newest.maker == y->newest.maker && bytes_equal(x->text, y->text);
 }
 
+static bool same_life(const struct life_record *x, const struct life_record *y)
+{
+    return (x->key != NULL) == (y->key != NULL) && x->incarnation == y->incarnation && x->state == y->state &&
+           x->config == y->config &&
+           (!x->key ||
+            (memcmp(x->key, y->key, NODE_KEY_BYTES) == 0 && memcmp(x->proof, y->proof, NODE_PROOF_BYTES) == 0));
+}
+
 static bool same_members(const struct message *a, const struct message *b)
 {
     bool same = a->member_count == b->member_count;
@@ -26,7 +34,8 @@ static bool same_members(const struct message *a, const struct message *b)
                x->retired_incarnation == y->retired_incarnation && x->state == y->state &&
                x->reserved == y->reserved && x->refuses == y->refuses && x->grants == y->grants &&
                x->heeds_uncharged == y->heeds_uncharged && x->uncharged == y->uncharged && x->config == y->config &&
-               x->clock_ns == y->clock_ns && x->wall_ms == y->wall_ms && same_weights(&x->weights, &y->weights);
+               x->clock_ns == y->clock_ns && x->wall_ms == y->wall_ms && same_weights(&x->weights, &y->weights) &&
+               same_life(&x->life, &y->life);
     }
     return same;
 }

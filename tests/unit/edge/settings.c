@@ -21,10 +21,12 @@ struct mistake {
 #define KNOWN_KEYS                                                                                                 \
     "node, region, listen, tls, advertise, regions, peers, peers_tls, limits, interval, silent_after, "            \
     "join_timeout, "                                                                                               \
-    "leave_timeout, forget_after, takeover_after, table, rules, clients, http, grpc, unknown_service, grants, "    \
+    "leave_timeout, forget_after, forget, takeover_after, table, rules, clients, http, grpc, unknown_service, "    \
+    "grants, "                                                                                                     \
     "reservations, "                                                                                               \
     "address_reservations, reservation_ttl_max, unlisted_peers, gossip_pace, log_keys, message_max, "              \
-    "max_connections, threads, state_dir, state_sync, secret, secrets, hash_seed, password, users, central, "      \
+    "max_connections, threads, state_dir, state_sync, signatures, secret, secrets, hash_seed, password, users, "   \
+    "central, "                                                                                                    \
     "log_level, log_format, refusal_log, remember_names, sandbox, debug"
 
 static const struct mistake mistakes[] = {

@@ -1,0 +1,86 @@
+/*
+ * life writes the bytes that a member signs: a name of their meaning first, so that they can never pass for anything
+ * else that is signed, then each text behind its length, and numbers of eight bytes, the most significant first.
+ */
+#include "cluster/codec/life.h"
+
+#include "cluster/codec/message.h"
+#include "cluster/codec/pack.h"
+
+#include <assert.h>
+#include <string.h>
+
+bool life_read(const msgpack_object *object, struct life_record *life)
+{
+    msgpack_object_array a;
+    uint32_t state;
+    memset(life, 0, sizeof *life);
+    if (!object)
+        return true;
+    if (!read_record(object, 5, 5, &a) || a.ptr[0].type != MSGPACK_OBJECT_BIN ||
+        a.ptr[0].via.bin.size != NODE_KEY_BYTES || !read_u64(&a.ptr[1], &life->incarnation) ||
+        !read_u32_below(&a.ptr[2], PEER_LEFT + 1, &state) || state == PEER_SILENT ||
+        !read_u64(&a.ptr[3], &life->config) || a.ptr[4].type != MSGPACK_OBJECT_BIN ||
+        a.ptr[4].via.bin.size != NODE_PROOF_BYTES)
+        return false;
+    life->state = (enum peer_state)state;
+    life->key = (const uint8_t *)a.ptr[0].via.bin.ptr;
+    life->proof = (const uint8_t *)a.ptr[4].via.bin.ptr;
+    return true;
+}
+
+void life_pack(msgpack_packer *packer, const struct life_record *life)
+{
+    msgpack_pack_array(packer, 5);
+    msgpack_pack_bin(packer, NODE_KEY_BYTES);
+    msgpack_pack_bin_body(packer, life->key, NODE_KEY_BYTES);
+    msgpack_pack_uint64(packer, life->incarnation);
+    msgpack_pack_uint64(packer, (uint64_t)life->state);
+    msgpack_pack_uint64(packer, life->config);
+    msgpack_pack_bin(packer, NODE_PROOF_BYTES);
+    msgpack_pack_bin_body(packer, life->proof, NODE_PROOF_BYTES);
+}
+
+struct writing {
+    char *text;
+    size_t size;
+};
+
+static void put(struct writing *writing, const void *data, size_t size)
+{
+    assert(size <= LIFE_TEXT_MAX_BYTES - writing->size);
+    if (size > 0)
+        memcpy(writing->text + writing->size, data, size);
+    writing->size += size;
+}
+
+static void put_label(struct writing *writing, struct bytes label)
+{
+    const uint8_t size = (uint8_t)label.size; /* below NODE_ADDRESS_BYTES */
+    put(writing, &size, 1);
+    put(writing, label.data, label.size);
+}
+
+static void put_number(struct writing *writing, uint64_t number)
+{
+    uint8_t bytes[8];
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (uint8_t)(number >> (56 - 8 * i));
+    put(writing, bytes, sizeof bytes);
+}
+
+struct bytes life_text(const struct member_record *record, char text[LIFE_TEXT_MAX_BYTES])
+{
+    static const char meaning[] = "headgate life 1";
+    struct writing writing = {.text = text};
+    put(&writing, meaning, sizeof meaning);
+    put_label(&writing, record->name);
+    put_label(&writing, record->region);
+    put_label(&writing, record->gossip_address);
+    put_label(&writing, record->snapshot_address);
+    put(&writing, record->life.key, NODE_KEY_BYTES);
+    put_number(&writing, record->life.incarnation);
+    put_number(&writing, record->life.state);
+    put_number(&writing, record->life.config);
+    return (struct bytes){text, writing.size};
+}

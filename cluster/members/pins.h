@@ -1,0 +1,28 @@
+/*
+ * pins: the keys that names of members have here, and that the caller keeps over a restart.
+ *
+ * The one idea: a pin belongs to a name, and stays when the member leaves the list. This file does not judge keys:
+ * proofs.c does.
+ */
+#ifndef HEADGATE_CLUSTER_MEMBERS_PINS_H
+#define HEADGATE_CLUSTER_MEMBERS_PINS_H
+
+#include "cluster/node_options.h"
+
+#include <stdint.h>
+
+struct effects;
+struct event;
+struct node;
+struct pin;
+
+/* NULL: that name has none. */
+const struct pin *pins_find(struct node *node, const char *name);
+void pins_put(struct node *node, const char *name, const uint8_t key[NODE_KEY_BYTES]);
+void pins_drop(struct node *node, const char *name);
+/* What the caller has kept, in place of all that is known. */
+void pins_restore(struct node *node, const struct event *event);
+/* Gives the caller all pins, if they have changed. */
+void pins_step(struct node *node, struct effects *effects);
+
+#endif

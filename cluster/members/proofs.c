@@ -1,0 +1,321 @@
+/*
+ * proofs signs what this node is, checks what others have signed of themselves, learns their keys and pins them. A
+ * signature that was checked once is known again by its bytes, so in a quiet cluster nothing is checked. A step checks
+ * a bounded number of signatures; what it has no time for is as if it had not come, and comes again.
+ */
+#include "cluster/members/proofs.h"
+
+#include "base/hex.h"
+#include "cluster/codec/effects.h"
+#include "cluster/codec/life.h"
+#include "cluster/members/pins.h"
+#include "cluster/state/node_state.h"
+
+#include <string.h>
+
+enum { WRONG_PAUSE_NS = 1000000000 }; /* after a wrong one, nothing that its bringer passes on is checked */
+
+static bool checks(const struct node *node)
+{
+    return node->options.signing.check != NULL;
+}
+
+void proofs_begin_step(struct node *node)
+{
+    node->proofs.checks_left = STEP_CHECKS_MAX;
+}
+
+void proofs_recall(struct node *node, uint32_t index)
+{
+    struct member *member = &node->member[index];
+    const struct pin *known = pins_find(node, member->name);
+    if (!known || !checks(node) || member->self)
+        return;
+    member->proof.has_key = true;
+    memcpy(member->proof.key, known->key, NODE_KEY_BYTES);
+}
+
+/* An operator says which key the name has. An empty one: none, so that the next one is learnt. */
+static void accept_key(struct node *node, const struct event *event, struct effects *effects)
+{
+    const int index = member_find(node, bytes_of(event->name));
+    if (index < 0 || node->member[index].self || !checks(node))
+        return; /* the caller has looked */
+    struct member_proof *proof = &node->member[index].proof;
+    const bool is_kept =
+        event->key != NULL && proof->has_key && memcmp(proof->key, event->key, NODE_KEY_BYTES) == 0;
+    proof->differs = false;
+    if (is_kept)
+        return;
+    proof->has_key = event->key != NULL;
+    proof->has_life = proof->is_new = false;
+    if (event->key) {
+        memcpy(proof->key, event->key, NODE_KEY_BYTES);
+        pins_put(node, event->name, event->key);
+    } else {
+        pins_drop(node, event->name);
+    }
+    effects_notice(effects, NOTICE_INFO,
+                   event->key ? "the key of %s is the one that the operator accepts"
+                              : "the key of %s is forgotten, as the operator asked",
+                   event->name);
+}
+
+bool proofs_event(struct node *node, const struct event *event, struct effects *effects)
+{
+    if (event->kind == EVENT_RESTORE && event->keys_text.size > 0)
+        pins_restore(node, event);
+    else if (event->kind == EVENT_RETELL)
+        node->proofs.unsaved = true;
+    else if (event->kind == EVENT_KEY)
+        accept_key(node, event, effects);
+    return event->kind == EVENT_KEY;
+}
+
+/* ---- the own word ---- */
+
+static struct member_record own_record(const struct node *node, const struct member_proof *proof)
+{
+    const struct node_options *options = &node->options;
+    return (struct member_record){.name = bytes_of(options->name),
+                                  .region = bytes_of(options->region),
+                                  .gossip_address = bytes_of(options->gossip_address),
+                                  .snapshot_address = bytes_of(options->snapshot_address),
+                                  .life = {.incarnation = proof->incarnation,
+                                           .config = proof->config,
+                                           .state = proof->state,
+                                           .key = proof->key,
+                                           .proof = proof->proof}};
+}
+
+void proofs_say(struct node *node)
+{
+    const struct node_signing *signing = &node->options.signing;
+    struct member_proof *own = &node->member[node->me].proof;
+    char text[LIFE_TEXT_MAX_BYTES];
+    if (!signing->sign ||
+        (own->has_life && own->incarnation == node->life.incarnation && own->state == node->life.state))
+        return;
+    own->has_key = own->has_life = true;
+    memcpy(own->key, signing->key, NODE_KEY_BYTES);
+    own->incarnation = node->life.incarnation;
+    own->state = node->life.state;
+    own->config = node->options.config_digest;
+    const struct member_record record = own_record(node, own);
+    signing->sign(signing->context, life_text(&record, text), own->proof);
+}
+
+struct life_record proofs_life(const struct node *node, uint32_t index)
+{
+    const struct member_proof *proof = &node->member[index].proof;
+    if (!proof->has_life)
+        return (struct life_record){0};
+    return (struct life_record){.incarnation = proof->incarnation,
+                                .config = proof->config,
+                                .state = proof->state,
+                                .key = proof->key,
+                                .proof = proof->proof};
+}
+
+/* ---- the word of others ---- */
+
+static bool same_key(const uint8_t *a, const uint8_t *b)
+{
+    return memcmp(a, b, NODE_KEY_BYTES) == 0;
+}
+
+/* The record has the very life that is known of its member, with the same addresses. */
+static bool is_known(const struct member *member, const struct member_record *record)
+{
+    const struct member_proof *proof = &member->proof;
+    const struct life_record *life = &record->life;
+    return proof->has_life && same_key(proof->key, life->key) && proof->incarnation == life->incarnation &&
+           proof->state == life->state && proof->config == life->config &&
+           memcmp(proof->proof, life->proof, NODE_PROOF_BYTES) == 0 &&
+           bytes_equal(record->region, bytes_of(member->region)) &&
+           bytes_equal(record->gossip_address, bytes_of(member->gossip_address)) &&
+           bytes_equal(record->snapshot_address, bytes_of(member->snapshot_address));
+}
+
+static void note_wrong(struct node *node, struct bytes about, int bringer, struct effects *effects)
+{
+    node->stats.proofs_wrong++;
+    if (bringer >= 0)
+        node->member[bringer].proof.wrong_ns = node->now_ns;
+    if (!effects_notice_is_due(&node->proofs.wrong_ns, node->now_ns))
+        return;
+    effects_notice(
+        effects, NOTICE_WARNING,
+        "%s has brought a word of %.*s with a wrong signature: it was dropped; either it was made up, or "
+        "it was damaged",
+        bringer >= 0 ? node->member[bringer].name : "somebody", (int)about.size, about.data);
+}
+
+static bool may_check(const struct node *node, int bringer)
+{
+    const uint64_t wrong_ns = bringer >= 0 ? node->member[bringer].proof.wrong_ns : 0;
+    return node->proofs.checks_left > 0 && (wrong_ns == 0 || node->now_ns - wrong_ns > WRONG_PAUSE_NS);
+}
+
+static bool check(struct node *node, const struct member_record *record, int bringer, struct effects *effects)
+{
+    const struct node_signing *signing = &node->options.signing;
+    char text[LIFE_TEXT_MAX_BYTES];
+    node->proofs.checks_left--;
+    node->stats.proofs_checked++;
+    if (signing->check(signing->context, record->life.key, life_text(record, text), record->life.proof))
+        return true;
+    note_wrong(node, record->name, bringer, effects);
+    return false;
+}
+
+/* A member says of itself what it has signed, or it is damaged. */
+static bool says_what_it_signs(const struct member_record *record)
+{
+    return record->life.incarnation == record->incarnation && record->life.state == record->state &&
+           record->life.config == record->config;
+}
+
+static bool refuse(struct node *node, struct member *member, const uint8_t *offered, struct effects *effects)
+{
+    static const uint8_t none[NODE_KEY_BYTES];
+    char text[2 * NODE_KEY_BYTES + 1] = "none";
+    node->stats.messages_unproven++;
+    if (node->options.signing.keys != KEYS_PINNED)
+        return false;
+    member->proof.differs = true;
+    memcpy(member->proof.offered, offered ? offered : none, NODE_KEY_BYTES);
+    if (!effects_notice_is_due(&node->proofs.differs_ns, node->now_ns))
+        return false;
+    if (offered)
+        hex_write(offered, NODE_KEY_BYTES, text);
+    effects_notice(effects, NOTICE_WARNING,
+                   "%s has another key than the one that is pinned here, and is not heard: if that is right, say "
+                   "headgate key accept %s %.64s",
+                   member->name, member->name, text);
+    return false;
+}
+
+bool proofs_admit(struct node *node, const struct message *message, struct effects *effects)
+{
+    const struct member_record *record = &message->members[message->sender];
+    const uint8_t *key = record->life.key;
+    const int index = member_find(node, record->name);
+    node->proofs.sender_signed = false;
+    if (!checks(node) || (index >= 0 && node->member[index].self))
+        return true;
+    struct member *member = index >= 0 ? &node->member[index] : NULL;
+    const bool has_key = member && member->proof.has_key;
+    const bool is_same = has_key && key && same_key(key, member->proof.key);
+    if (has_key && !is_same &&
+        (node->options.signing.keys == KEYS_PINNED || record->incarnation <= member->incarnation))
+        return refuse(node, member, key, effects);
+    if (!key)
+        return true;
+    if (!says_what_it_signs(record)) {
+        note_wrong(node, record->name, index, effects);
+        return false;
+    }
+    node->proofs.sender_signed = (is_same && is_known(member, record)) || check(node, record, index, effects);
+    return node->proofs.sender_signed;
+}
+
+static void tell_key(const struct member *member, bool had_one, const uint8_t *key, struct effects *effects)
+{
+    char text[2 * NODE_KEY_BYTES + 1];
+    if (!key) {
+        effects_notice(effects, NOTICE_WARNING, "%s has started anew and signs nothing any more", member->name);
+        return;
+    }
+    hex_write(key, NODE_KEY_BYTES, text);
+    effects_notice(effects, had_one ? NOTICE_WARNING : NOTICE_INFO, "%s %s %.64s", member->name,
+                   had_one ? "has started anew with another key, which counts from now on:" : "has the key", text);
+}
+
+/* So that it can be passed on. What cannot be said again in the same words is not. */
+static void keep(struct member *member, const struct member_record *record)
+{
+    struct member_proof *proof = &member->proof;
+    const struct life_record *life = &record->life;
+    if (!same_key(proof->key, life->key) || life->incarnation != member->incarnation)
+        return;
+    proof->incarnation = life->incarnation;
+    proof->state = life->state;
+    proof->config = life->config;
+    if (proof->proof != life->proof)
+        memcpy(proof->proof, life->proof, NODE_PROOF_BYTES);
+    proof->has_life = true;
+    proof->has_life = is_known(member, record);
+}
+
+void proofs_passed(struct node *node, const struct member_record *record, uint32_t index)
+{
+    if (checks(node) && node->member[index].proof.has_key && record->life.key)
+        keep(&node->member[index], record);
+}
+
+void proofs_take(struct node *node, const struct member_record *record, uint32_t index, struct effects *effects)
+{
+    struct member *member = &node->member[index];
+    struct member_proof *proof = &member->proof;
+    const struct life_record *life = &record->life;
+    if (!checks(node) || member->self || record->incarnation != member->incarnation)
+        return;
+    proof->differs = false;
+    if (!life->key || !node->proofs.sender_signed) {
+        if (proof->has_key && !life->key) {
+            tell_key(member, true, NULL, effects);
+            pins_drop(node, member->name);
+            proof->has_key = proof->has_life = false;
+        }
+        return;
+    }
+    if (!proof->has_key || !same_key(proof->key, life->key)) {
+        tell_key(member, proof->has_key, life->key, effects);
+        memcpy(proof->key, life->key, NODE_KEY_BYTES);
+        proof->has_key = proof->is_new = true;
+        pins_put(node, member->name, life->key);
+    }
+    keep(member, record);
+}
+
+/* It says more than is known here already. */
+static bool is_news(const struct member *member, const struct member_record *record)
+{
+    return record->incarnation > member->incarnation ||
+           (record->incarnation == member->incarnation && record->state != member->state &&
+            member->state != PEER_LEFT && record->state != PEER_JOINING);
+}
+
+bool proofs_heed(struct node *node, const struct member_record *record, uint32_t index, int sender,
+                 struct member_record *heeded, struct effects *effects)
+{
+    struct member *member = &node->member[index];
+    const struct life_record *life = &record->life;
+    *heeded = *record;
+    if (!checks(node) || !member->proof.has_key)
+        return true;
+    heeded->forgotten = false;
+    heeded->state = life->state;
+    heeded->config = life->config;
+    const bool is_about =
+        life->key && same_key(life->key, member->proof.key) && life->incarnation == record->incarnation;
+    if (is_about && !is_news(member, heeded))
+        return false;
+    if (is_about && (is_known(member, record) || (may_check(node, sender) && check(node, record, sender, effects))))
+        return true;
+    node->stats.words_unproven +=
+        is_news(member, record) && !record->forgotten && (record->rights & MEMBER_TAKEN) == 0;
+    return false;
+}
+
+bool proofs_are_ours(struct node *node, const struct member_record *record, int sender, struct effects *effects)
+{
+    const struct life_record *life = &record->life;
+    if (!node->options.signing.sign)
+        return true;
+    return life->key && same_key(life->key, node->options.signing.key) &&
+           life->incarnation == record->incarnation &&
+           (record->incarnation > node->life.incarnation || life->state == PEER_LEFT) && may_check(node, sender) &&
+           check(node, record, sender, effects);
+}

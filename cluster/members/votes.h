@@ -1,0 +1,38 @@
+/*
+ * votes: what members say of each other that nobody can sign: that one is to be forgotten, and of this node's own name
+ * that another start of it counts.
+ *
+ * The one idea: each says what it has seen, and the reader counts. A word counts with the share of its speaker, and
+ * more than half of all who could say it must, at least two of them, or all. So one bad member alone ends nobody.
+ * Whoever a node's own operator (or its own forget_after) has declared gone is not asked. With FORGET_BY_ANYONE the
+ * first word of a forgotten member is enough, and this file decides only about the own name.
+ */
+#ifndef HEADGATE_CLUSTER_MEMBERS_VOTES_H
+#define HEADGATE_CLUSTER_MEMBERS_VOTES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct effects;
+struct member_record;
+struct message;
+struct node;
+
+/* Takes the words of a member's message about others; map as in membership_merge. Forgets whom enough say. */
+void votes_hear(struct node *node, const struct message *message, const int *map, uint32_t sender,
+                struct effects *effects);
+/* This node's own word: an operator's, or forget_after. True: the member is forgotten now. */
+bool votes_forget(struct node *node, uint32_t index, struct effects *effects, const char *why);
+/* True: this node says so of that member. */
+bool votes_say(const struct node *node, uint32_t index);
+/*
+ * The member `sender` says that another start of this node's name counts, or that this one has ended, without this
+ * node's signature. True: enough say so.
+ */
+bool votes_end_us(struct node *node, const struct member_record *record, int sender);
+/* A newer message of that member is known: it is not gone, whatever this node has said. */
+void votes_heard(struct node *node, uint32_t index);
+/* The slot has another owner, or its owner another incarnation: words about it count no more. */
+void votes_drop(struct node *node, uint32_t index);
+
+#endif

@@ -1,0 +1,55 @@
+/*
+ * proof_state: the keys of members that are known here, and what they have signed of themselves.
+ *
+ * The one idea: a key outlives its member's place in the list, so pins are kept by name; all else is a part of the
+ * member. Only members/proofs.c changes it, and votes.c the words of members about each other.
+ */
+#ifndef HEADGATE_CLUSTER_STATE_PROOF_STATE_H
+#define HEADGATE_CLUSTER_STATE_PROOF_STATE_H
+
+#include "cluster/codec/message.h"
+#include "cluster/node_options.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    PINS_MAX = 2 * NODE_PEERS_MAX,
+    /* "name key" in a line */
+    PIN_TEXT_MAX_BYTES = NODE_NAME_BYTES + 2 * NODE_KEY_BYTES + 2,
+    PINS_TEXT_MAX_BYTES = (PINS_MAX + 1) * PIN_TEXT_MAX_BYTES,
+    STEP_CHECKS_MAX = 16, /* signatures that one step checks */
+};
+
+struct pin {
+    char name[NODE_NAME_BYTES]; /* "": the place is free */
+    uint8_t key[NODE_KEY_BYTES];
+};
+
+/* A part of each member. */
+struct member_proof {
+    bool has_key;
+    bool is_new;   /* learnt since this node started */
+    bool differs;  /* it came with `offered` in place of the key, and is not heard for that */
+    bool has_life; /* the fields below are what it has signed last, with the addresses and the region in the list */
+    uint8_t key[NODE_KEY_BYTES], offered[NODE_KEY_BYTES];
+    enum peer_state state;
+    uint64_t incarnation, config;
+    uint8_t proof[NODE_PROOF_BYTES];
+    uint64_t wrong_ns; /* when a signature that it brought was last wrong; 0: never */
+    /* its word about others, by its newest message: see votes.h */
+    uint64_t forgets; /* bit i: the member i, of the incarnation that is known here, is to be forgotten */
+    uint64_t ends_us; /* that this incarnation of this node's name counts, or has ended; 0: it does not say so */
+};
+
+struct proofs {
+    struct pin pin[PINS_MAX];
+    bool unsaved; /* the caller has not had them since they changed */
+    uint64_t saved_number;
+    char saved[PINS_TEXT_MAX_BYTES];
+    uint32_t checks_left; /* of this step */
+    bool sender_signed;   /* the message in work has its sender's signature, which was checked now or before */
+    uint64_t wrong_ns, differs_ns; /* when a notice of that was last given */
+};
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * key_file: the file headgate.key of a state directory, which keeps the key of this daemon (member_key.h).
+ *
+ * The one idea: peers know a daemon by its key, so the key lives as long as the daemon's state. The file has the seed,
+ * and the public half that comes from it, which tells a whole file from a torn one. persist_key.c decides.
+ */
+#ifndef HEADGATE_EDGE_STORE_KEY_FILE_H
+#define HEADGATE_EDGE_STORE_KEY_FILE_H
+
+#include "edge/peers/member_key.h"
+#include "edge/store/state_dir.h"
+
+#define KEY_FILE_NAME "headgate.key"
+
+enum key_file {
+    KEY_FILE_READ,
+    KEY_FILE_NONE,
+    KEY_FILE_WRONG, /* there is a file that is not whole, or that may not be opened: `flaw` says which */
+};
+
+enum key_file key_file_read(const char *directory, struct member_key *member_key, char flaw[STATE_FLAW_BYTES]);
+
+/*
+ * Writes the file whole or not at all, where there is none. The caller must hold the directory (store_open). False:
+ * `flaw` says why.
+ */
+bool key_file_write(const char *directory, const struct member_key *member_key, char flaw[STATE_FLAW_BYTES]);
+
+#endif
