@@ -107,6 +107,9 @@ struct settings {
     uint32_t threads;                /* number of workers; at least 1 */
     uint64_t reservation_ttl_max_ns; /* the longest time of RESERVE and RENEW */
     uint64_t service_keys_max;       /* see node_set_tenant_keys_max */
+    /* of the regions of `node`, as the file has them: in billionths, and where; line 0: the file has none */
+    uint64_t region_billionths[NODE_REGIONS_MAX];
+    unsigned region_line[NODE_REGIONS_MAX];
     /* "": the default of state_dir.h; "none": no state is kept */
     char state_dir[SETTINGS_PATH_BYTES];
     enum store_sync state_sync;
@@ -117,9 +120,6 @@ struct settings {
     bool debug;
     bool sandbox;        /* the process gives up what it has no use for, once it has started */
     bool remember_names; /* HOT and the log of refusals may show names of keys */
-    /* of the regions of `node`, as the file has them: in billionths, and where; line 0: the file has none */
-    uint64_t region_billionths[NODE_REGIONS_MAX];
-    unsigned region_line[NODE_REGIONS_MAX];
     /* a sentence about a value that may be a mistake; "": none */
     char warning[SETTINGS_WARNING_BYTES];
     /* the system backs all memory of the table at the start, in the background */
