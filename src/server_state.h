@@ -49,7 +49,6 @@ struct server {
     /* NULL before it is open, and from the moment at which it closes */
     struct transport *transport;
     struct replays *replays; /* NULL without HTTP */
-    uint64_t weights_told;   /* the version of weights that the log was told to be above the config */
     struct persist persist;
     struct populate populate;
     struct supervisor supervisor;
@@ -58,6 +57,7 @@ struct server {
     /* runs while a step is due, so that the loop does not sleep */
     uv_idle_t awake;
     uv_signal_t signals[SERVER_SIGNALS];
+    uint64_t weights_told; /* the version of weights that the log was told to be above the config */
     uint64_t next_wake_ns, last_step_ns;
     uint64_t wake_ns; /* the time that the timer is set to */
     /* how much time steps and messages may take from requests */
