@@ -39,8 +39,9 @@ sub uncalled {
     return map { [$where{$_}, $_] } sort grep { !$used{$_} } keys %where;
 }
 
-my @planted = (Source::file('src/base/a.h', "int a_alone(int x);\nint a_called(int x);\nint a_handed_on(void);\nenum a a_kind(void);\n"
-            . "__attribute__((always_inline)) static inline bool\na_in_line(int x)\n{\n    return a_called(x);\n}\n"),
+my @planted = (Source::file('src/base/a.h', "int a_alone(int x);\nint a_called(int x);\nint a_handed_on(void);\n"
+            . "enum a a_kind(void);\n__attribute__((always_inline)) static inline bool\n"
+            . "a_in_line(int x)\n{\n    return a_called(x);\n}\n"),
     Source::file('src/base/a.c', "int a_alone(int x)\n{\n    return a_called(x);\n}\nint a_called(int x)\n{\n"
             . "    x.f = a_handed_on;\n    return x;\n}\n"));
 is(join(' ', map { $_->[1] } uncalled(@planted)), 'a_alone a_in_line a_kind', 'functions without a caller are seen');
