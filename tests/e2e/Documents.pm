@@ -115,7 +115,7 @@ sub load_row {
 sub links_row {
     my @rows = map { s/\s+/ /gr } @_[0, 1];
     my $time = qr/(?:-|\d+(?:\.\d+)? (?:us|ms|s)(?: ago)?)/;
-    my @fixed = map { /^(\S+(?: \*)? \S+ \S+ \S+%) $time $time \d+ \d+ (?:-|good) (\S+)$/ ? "$1 $2" : $_ } @rows;
+    my @fixed = map { /^(\S+(?: \*)? \S+ \S+ \S+%) $time $time \d+ \d+ (?:-|good) (\S+ \S+)$/ ? "$1 $2" : $_ } @rows;
     return $fixed[0] eq $fixed[1];
 }
 
@@ -138,7 +138,7 @@ my %varies = (
     demand => [qr/in flight between peers [\d.]+$/,
                sub { return agree(qr/in flight between peers \K[\d.]+$/, sub { 1 }, @_) }],
     load => [qr/requests.* holds$/, \&load_row],
-    links => [qr/^\S+.* (?:same|CONFIG)$/, \&links_row],
+    links => [qr/^\S+.* (?:same|CONFIG) +\S+$/, \&links_row],
     report => [qr/^bound .*; kept$/, \&report_line],
 );
 
