@@ -29,8 +29,8 @@ is($status, 73, 'a second daemon with the same state_dir does not start');
 like($err, qr/^headgated: state_dir: \Q$file\E cannot be used \(database is locked\): expected a directory of this/m,
      'and says why');
 is($daemon->stop, 0, 'the first one ends as usual');
-is_deeply([glob "$daemon->{state_dir}/*"], [$file, "$daemon->{state_dir}/headgate.seed"],
-          'and leaves its file, and the seed');
+is_deeply([glob "$daemon->{state_dir}/*"], [$file, map { "$daemon->{state_dir}/headgate.$_" } qw(key seed)],
+          'and leaves its file, its key and the seed');
 
 my $none = alone(state_dir => 'none')->start;
 is(store($none)->{store_state}, 'off', 'state_dir: none keeps nothing');
