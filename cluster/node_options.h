@@ -64,10 +64,9 @@ enum node_keys {
 struct node_signing {
     enum node_keys keys;
     uint8_t key[NODE_KEY_BYTES]; /* the public half of what `sign` signs with */
-    void (*sign)(void *context, struct bytes text, uint8_t proof[NODE_PROOF_BYTES]);
-    bool (*check)(void *context, const uint8_t key[NODE_KEY_BYTES], struct bytes text,
-                  const uint8_t proof[NODE_PROOF_BYTES]);
-    void *context;
+    void (*sign)(const void *context, struct bytes text, uint8_t proof[NODE_PROOF_BYTES]);
+    bool (*check)(const uint8_t key[NODE_KEY_BYTES], struct bytes text, const uint8_t proof[NODE_PROOF_BYTES]);
+    const void *context; /* for `sign` */
 };
 
 /* Whose word makes a member forgotten: see members/votes.h. */

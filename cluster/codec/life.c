@@ -72,7 +72,9 @@ static void put_number(struct writing *writing, uint64_t number)
 struct bytes life_text(const struct member_record *record, char text[LIFE_TEXT_MAX_BYTES])
 {
     static const char meaning[] = "headgate life 1";
-    struct writing writing = {.text = text};
+    struct writing writing;
+    writing.text = text;
+    writing.size = 0;
     put(&writing, meaning, sizeof meaning);
     put_label(&writing, record->name);
     put_label(&writing, record->region);

@@ -163,7 +163,7 @@ static bool check(struct node *node, const struct member_record *record, int bri
     char text[LIFE_TEXT_MAX_BYTES];
     node->proofs.checks_left--;
     node->stats.proofs_checked++;
-    if (signing->check(signing->context, record->life.key, life_text(record, text), record->life.proof))
+    if (signing->check(record->life.key, life_text(record, text), record->life.proof))
         return true;
     note_wrong(node, record->name, bringer, effects);
     return false;

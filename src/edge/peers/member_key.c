@@ -23,16 +23,14 @@ void member_key_draw(struct member_key *member_key)
     sodium_memzero(seed, sizeof seed);
 }
 
-static void sign(void *context, struct bytes text, uint8_t proof[NODE_PROOF_BYTES])
+static void sign(const void *context, struct bytes text, uint8_t proof[NODE_PROOF_BYTES])
 {
     const struct member_key *member_key = context;
     (void)crypto_sign_detached(proof, NULL, (const uint8_t *)text.data, text.size, member_key->secret);
 }
 
-static bool check(void *context, const uint8_t key[NODE_KEY_BYTES], struct bytes text,
-                  const uint8_t proof[NODE_PROOF_BYTES])
+static bool check(const uint8_t key[NODE_KEY_BYTES], struct bytes text, const uint8_t proof[NODE_PROOF_BYTES])
 {
-    (void)context;
     return crypto_sign_verify_detached(proof, (const uint8_t *)text.data, text.size, key) == 0;
 }
 
@@ -41,5 +39,5 @@ void member_key_signs(const struct member_key *member_key, struct node_signing *
     memcpy(signing->key, member_key->key, NODE_KEY_BYTES);
     signing->sign = sign;
     signing->check = check;
-    signing->context = (void *)(uintptr_t)member_key;
+    signing->context = member_key;
 }
