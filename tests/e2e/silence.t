@@ -123,9 +123,8 @@ subtest 'slow handshakes of one address' => sub {
        'newcomers take the places of others of their address');
     vec(my $ready = '', fileno $patient, 1) = 1;
     is(scalar select($ready, undef, undef, 0), 0, 'which it keeps, while the first makes handshakes without end');
-    my $shake = "openssl s_client -connect 127.0.0.1:$port -quiet </dev/null 2>&1";
-    my (undef, $out) = Headgate::run(10, 'sh', '-c', $shake);
-    like($out, qr/verify/, 'a whole handshake from elsewhere succeeds');
+    my (undef, $out) = Headgate::run(10, 'sh', '-c', "openssl s_client -connect 127.0.0.1:$port </dev/null 2>&1");
+    like($out, qr/^-----BEGIN CERTIFICATE-----$/m, 'a whole handshake from elsewhere succeeds');
     ok($cluster->stop, 'the daemon ends in peace');
 };
 
