@@ -30,13 +30,13 @@ bool persist_settle_key(struct persist *persist, struct settings *settings, stru
     if (!persist->directory[0] || settings->signatures == SIGNATURES_OFF)
         return true;
     switch (key_file_read(persist->directory, &persist->member_key, flaw)) {
-    case KEY_FILE_READ:
+    case SECRET_FILE_READ:
         persist->keeps_key = true;
         break;
-    case KEY_FILE_NONE:
+    case SECRET_FILE_NONE:
         member_key_draw(&persist->member_key);
         break;
-    case KEY_FILE_WRONG:
+    case SECRET_FILE_WRONG:
         persist->keeps_key = true; /* somebody may still mend it */
         member_key_draw(&persist->member_key);
         say_flaw(persist, flaw);

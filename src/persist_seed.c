@@ -47,13 +47,13 @@ void persist_settle_seed(struct persist *persist, struct settings *settings)
     if (!persist->directory[0])
         return;
     switch (seed_file_read(persist->directory, &kept, flaw)) {
-    case SEED_FILE_NONE:
+    case SECRET_FILE_NONE:
         return;
-    case SEED_FILE_WRONG:
+    case SECRET_FILE_WRONG:
         persist->keeps_seed = true; /* somebody may still read it */
         say_flaw(persist, flaw);
         return;
-    case SEED_FILE_READ:
+    case SECRET_FILE_READ:
         break;
     }
     persist->keeps_seed = memcmp(&kept, own, sizeof kept) == 0;

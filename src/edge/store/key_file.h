@@ -8,22 +8,13 @@
 #define HEADGATE_EDGE_STORE_KEY_FILE_H
 
 #include "edge/peers/member_key.h"
-#include "edge/store/state_dir.h"
+#include "edge/store/secret_file.h"
 
 #define KEY_FILE_NAME "headgate.key"
 
-enum key_file {
-    KEY_FILE_READ,
-    KEY_FILE_NONE,
-    KEY_FILE_WRONG, /* there is a file that is not whole, or that may not be opened: `flaw` says which */
-};
+enum secret_file key_file_read(const char *directory, struct member_key *member_key, char flaw[STATE_FLAW_BYTES]);
 
-enum key_file key_file_read(const char *directory, struct member_key *member_key, char flaw[STATE_FLAW_BYTES]);
-
-/*
- * Writes the file whole or not at all, where there is none. The caller must hold the directory (store_open). False:
- * `flaw` says why.
- */
+/* See secret_file_write. To be called where there is no file. */
 bool key_file_write(const char *directory, const struct member_key *member_key, char flaw[STATE_FLAW_BYTES]);
 
 #endif

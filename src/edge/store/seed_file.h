@@ -9,22 +9,13 @@
 #define HEADGATE_EDGE_STORE_SEED_FILE_H
 
 #include "base/hash.h"
-#include "edge/store/state_dir.h"
+#include "edge/store/secret_file.h"
 
 #define SEED_FILE_NAME "headgate.seed"
 
-enum seed_file {
-    SEED_FILE_READ,
-    SEED_FILE_NONE,
-    SEED_FILE_WRONG, /* there is a file that is not whole, or that may not be opened: `flaw` says which */
-};
+enum secret_file seed_file_read(const char *directory, struct hash_key *key, char flaw[STATE_FLAW_BYTES]);
 
-enum seed_file seed_file_read(const char *directory, struct hash_key *key, char flaw[STATE_FLAW_BYTES]);
-
-/*
- * Writes the file whole or not at all; what a whole file said before is kept in headgate.seed.former. The caller must
- * hold the directory (store_open). False: `flaw` says why, and the file is what it was.
- */
+/* See secret_file_write. What a whole file said before is kept in headgate.seed.former. */
 bool seed_file_write(const char *directory, const struct hash_key *key, char flaw[STATE_FLAW_BYTES]);
 
 #endif

@@ -45,7 +45,7 @@ static void write_text(const char *text, size_t size)
 static bool reads(const struct hash_key *expected)
 {
     struct hash_key key;
-    return seed_file_read(directory, &key, flaw) == SEED_FILE_READ && memcmp(&key, expected, sizeof key) == 0;
+    return seed_file_read(directory, &key, flaw) == SECRET_FILE_READ && memcmp(&key, expected, sizeof key) == 0;
 }
 
 static void damage(const struct hash_key *key)
@@ -55,17 +55,17 @@ static void damage(const struct hash_key *key)
     size_t size = read_text(at(""), text, sizeof text), wrong = 0;
     for (size_t i = 0; i < size; i++) {
         write_text(text, i);
-        wrong += seed_file_read(directory, &ignored, flaw) == SEED_FILE_WRONG;
+        wrong += seed_file_read(directory, &ignored, flaw) == SECRET_FILE_WRONG;
         memcpy(changed, text, size);
         changed[i] ^= 1;
         write_text(changed, size);
-        wrong += seed_file_read(directory, &ignored, flaw) == SEED_FILE_WRONG;
+        wrong += seed_file_read(directory, &ignored, flaw) == SECRET_FILE_WRONG;
     }
     OK(size > 100 && wrong == 2 * size, "a file that ends early or has a wrong byte is none: %zu of %zu", wrong,
        2 * size);
     memset(changed, 'x', sizeof changed);
     write_text(changed, sizeof changed);
-    OK(seed_file_read(directory, &ignored, flaw) == SEED_FILE_WRONG, "nor is another file");
+    OK(seed_file_read(directory, &ignored, flaw) == SECRET_FILE_WRONG, "nor is another file");
     write_text(text, size);
     OK(reads(key), "the whole one is");
 }
@@ -78,7 +78,7 @@ int main(void)
     assert(made);
     hash_key_from_secret(&one, "one", 3);
     hash_key_from_secret(&two, "two", 3);
-    OK(seed_file_read(directory, &key, flaw) == SEED_FILE_NONE, "there is none");
+    OK(seed_file_read(directory, &key, flaw) == SECRET_FILE_NONE, "there is none");
     OK(seed_file_write(directory, &one, flaw) && reads(&one), "what is written is read");
     OK(stat(at(""), &status) == 0 && (status.st_mode & 07777) == 0600, "by its owner alone");
     OK(access(at(".former"), F_OK) != 0 && access(at(".new"), F_OK) != 0, "and no other file is left");
@@ -88,7 +88,7 @@ int main(void)
     damage(&one);
     int linked = symlink("elsewhere", at(".link"));
     moved = rename(at(".link"), at(""));
-    OK(linked == 0 && moved == 0 && seed_file_read(directory, &key, flaw) == SEED_FILE_WRONG,
+    OK(linked == 0 && moved == 0 && seed_file_read(directory, &key, flaw) == SECRET_FILE_WRONG,
        "a link is not followed");
     OK_STRING(flaw, "headgate.seed is a symbolic link", "which is said");
     (void)unlink(at(""));
