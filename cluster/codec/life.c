@@ -69,13 +69,20 @@ static void put_number(struct writing *writing, uint64_t number)
     put(writing, bytes, sizeof bytes);
 }
 
+#define MEANING "headgate life 1"
+/* A label takes as many bytes as its text with a terminator. So no record that was read can be too long. */
+_Static_assert(sizeof MEANING + 2 * NODE_NAME_BYTES + 2 * NODE_ADDRESS_BYTES + NODE_KEY_BYTES +
+                           3 * sizeof(uint64_t) <=
+                       LIFE_TEXT_MAX_BYTES &&
+                   NODE_ADDRESS_BYTES <= UINT8_MAX,
+               "room for the longest record");
+
 struct bytes life_text(const struct member_record *record, char text[LIFE_TEXT_MAX_BYTES])
 {
-    static const char meaning[] = "headgate life 1";
     struct writing writing;
     writing.text = text;
     writing.size = 0;
-    put(&writing, meaning, sizeof meaning);
+    put(&writing, MEANING, sizeof MEANING);
     put_label(&writing, record->name);
     put_label(&writing, record->region);
     put_label(&writing, record->gossip_address);
