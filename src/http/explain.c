@@ -40,6 +40,7 @@ static void put_key(struct http_call *call, const struct charge *charge)
     put_tokens(body, ",\"settled\":", seen.settled_tokens);
     put_tokens(body, ",\"unsettled\":", seen.unsettled_tokens);
     put_tokens(body, ",\"allowance\":", seen.allowance_tokens);
+    put_count(body, ",\"granted\":", seen.voucher_tokens);
     put_tokens(body, ",\"overshoot_bound\":", seen.overshoot_bound_tokens);
     put_count(body, ",\"overshoot_declared\":", seen.overshoot_tokens);
     put_tokens(body, ",\"in_flight_bound\":", seen.in_flight_bound_tokens);

@@ -574,6 +574,8 @@
     if (rule.unsettled > 0)
       texts.push(`${fine.format(rule.unsettled)} tokens that were spent here are unsettled: some peer may not know ` +
         `of them yet. ${fine.format(rule.allowance)} may be.`);
+    if (rule.granted > 0)
+      texts.push(`${count(rule.granted)} of the tokens that it may admit were granted by other regions.`);
     texts.push(rule.reset_after_ms > 0 ? `Full again in ${ms(rule.reset_after_ms)} if nobody asks.`
       : 'Nothing is used.');
     texts.push(`All regions together may overshoot by ${fine.format(rule.overshoot_bound)} tokens at most ` +
@@ -587,9 +589,10 @@
   function partsOf(rule) {
     const others = page.state.peers.filter((peer) => !peer.self && peer.share > 0 && peer.state !== 'left');
     const sum = others.reduce((all, peer) => all + peer.share, 0), settled = Math.max(0, rule.settled);
-    const rest = Math.max(0, settled - rule.unsettled - rule.available_now);
+    // What peers have granted is spent in what is settled, and may be admitted here.
+    const rest = Math.max(0, settled - rule.unsettled - Math.max(0, rule.available_now - rule.granted));
     return [
-      {kind: 'spent', name: 'spent', tokens: Math.max(0, rule.limit - settled)},
+      {kind: 'spent', name: 'spent', tokens: Math.max(0, rule.limit - settled - rule.granted)},
       {kind: 'told', name: 'unsettled here', tokens: Math.min(rule.unsettled, settled)},
       {kind: 'free', name: page.state.region, tokens: Math.min(rule.available_now, rule.limit)},
       ...others.map((peer) => ({kind: 'others', name: peer.region, tokens: rest * peer.share / sum})),
