@@ -53,11 +53,12 @@ subtest 'an explanation' => sub {
         $answer = $explain->();
         $text = $resp->command('EXPLAIN', 'user=ann', 'RULE', 'five');
         $rule = $answer->{rules}[0];
-        return !$answer->{allowed} && $rule->{unsettled} < 0.001 && $rule->{settled} == $explain->()->{rules}[0]{settled};
+        return 0 if $answer->{allowed} || $rule->{unsettled} >= 0.001;
+        return $rule->{settled} == $explain->()->{rules}[0]{settled};
     }), 'tokens are spent until nothing more is allowed, though everybody knows of all');
     like($rule->{reason}, qr/^(?:capacity|share)$/, 'then the reason is told');
     like($text, qr/^one more now      \Q$rule->{says}\E$/m, 'in the words of EXPLAIN');
-    ok((grep { $_->{name} eq $rule->{last_spender} } $three->daemons), 'who spent last is told: a grant is a spend, too');
+    ok((grep { $_->{name} eq $rule->{last_spender} } $three->daemons), 'who spent last is told: a grant is a spend');
     # What peers have granted is charged before it is used, and the part of it that is no whole token is not told.
     my $known = $rule->{settled} + $rule->{granted} + $spent;
     ok($known > 4 && $known < 5.1, "and how many tokens are left: $known of 5, with those that are used or granted");
