@@ -15,11 +15,12 @@ static void on_http_close(void *context, void *session)
 {
     struct worker *worker = context;
     const struct http_session *client = session;
-    if (!client->live)
-        return;
-    worker_enter(worker); /* other threads read its counts while this one is outside */
+    const bool live = client->live;
+    if (live)
+        worker_enter(worker); /* other threads read its counts while this one is outside */
     http_close(session, &worker->commands);
-    worker_leave(worker);
+    if (live)
+        worker_leave(worker);
 }
 
 static void on_http_feed(void *context, void *session, struct output *output)
