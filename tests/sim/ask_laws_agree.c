@@ -116,6 +116,7 @@ static bool all_is_told(const struct sim *sim, unsigned i, const struct node_sta
     return sim->plan.step_keys == 0 || (lag_batches == 0 && (stats->open_oldest_ms + 2) * 1000000 < since_ns);
 }
 
+/* No lag is told of a peer that counts as gone, nor has one that joins again heard what was spent without it. */
 static bool ebb_is_known(struct sim *sim, unsigned i)
 {
     static struct peer_report reports[NODE_PEERS_MAX];
@@ -125,8 +126,10 @@ static bool ebb_is_known(struct sim *sim, unsigned i)
     size_t count = node_peers(sim->node[i].node, world_local_ns(sim, i), reports, NODE_PEERS_MAX);
     node_stats(sim->node[i].node, &stats);
     for (size_t r = 0; r < count; r++)
-        if (!reports[r].self && (reports[r].lag_batches + sim->asks.ebb_batches[i] > stats.batches_closed ||
-                                 !all_is_told(sim, i, &stats, reports[r].lag_batches)))
+        if (reports[r].self ? reports[r].state != PEER_ACTIVE
+                            : reports[r].state == PEER_LEFT ||
+                                  reports[r].lag_batches + sim->asks.ebb_batches[i] > stats.batches_closed ||
+                                  !all_is_told(sim, i, &stats, reports[r].lag_batches))
             return false;
     return stats.batches_closed >= sim->asks.ebb_batches[i];
 }
