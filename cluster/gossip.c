@@ -15,6 +15,7 @@
 #include "cluster/log/origins.h"
 #include "cluster/members/clocks.h"
 #include "cluster/members/incarnation.h"
+#include "cluster/members/demand.h"
 #include "cluster/members/membership.h"
 #include "cluster/members/proofs.h"
 #include "cluster/members/stores.h"
@@ -280,6 +281,7 @@ static void hear(struct node *node, const struct message *message, const int *me
     node->stats.config_mismatches += member->config != node->options.config_digest;
     stores_hear(node, message, member_map, sender);
     weights_hear(node, message, sender);
+    demand_hear(node, message, sender);
     bool next = message->number == member->echo_number + 1;
     uint64_t echo = known_echo(node, message, member_map, member);
     uint64_t made_ns = echo > 0 ? node->publishing.made_ns[echo % ECHOES_MAX] : 0;

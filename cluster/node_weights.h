@@ -88,7 +88,8 @@ struct weights_report {
         uint64_t in_force_billionths; /* at this node, for its own region; of others what it counts on */
         uint64_t base_billionths;
         uint64_t pending_billionths; /* without a pending version: as in the base */
-        double demand_tokens_per_s;  /* spent there lately, over all keys */
+        double demand_tokens_per_s;  /* given there lately, over all keys */
+        double wanted_tokens_per_s;  /* refused there for the region's weight alone: see spend/wanted.h */
     } row[NODE_REGIONS_MAX];
     uint32_t own_row; /* region_count: the config has no weight for this node's region */
     uint32_t wait_count;

@@ -234,7 +234,8 @@ static void apply_spends(struct node *node, uint32_t count)
     }
     begun->applied_count = end;
     step_works(node, count);
-    node->member[origin->member].demand_tokens += tokens;
+    if (!node->member[origin->member].demand.said) /* else it says itself what it gave */
+        node->member[origin->member].demand_tokens += tokens;
     node->stats.applied_tokens += tokens;
 }
 

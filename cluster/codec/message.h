@@ -74,6 +74,13 @@ struct weights_record {
     struct bytes text;                 /* weights_text.h; "": nobody needs it */
 };
 
+/* What a member was asked for since it started, in tokens over all keys: see members/demand.h. */
+struct demand_record {
+    bool said; /* false: it is of a release that does not say it */
+    uint64_t given;
+    uint64_t wanted; /* refused there for its share alone */
+};
+
 /*
  * What a member says of itself with its signature, wherever it travels: of its record the name, the region, the
  * addresses and the key, and these. life_text() of life.h is what is signed.
@@ -114,8 +121,9 @@ struct member_record {
      */
     uint64_t clock_ns, wall_ms;
     uint32_t rights;               /* of MEMBER_RIGHTS */
-    struct weights_record weights; /* the sender's own record only */
-    struct life_record life;       /* the member's word, not the sender's */
+    struct weights_record weights; /* the sender's own record only, as the next one */
+    struct demand_record demand;
+    struct life_record life; /* the member's word, not the sender's */
 };
 
 struct origin_record {

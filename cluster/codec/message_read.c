@@ -59,21 +59,30 @@ static bool read_weights(const msgpack_object *object, struct weights_record *we
     return true;
 }
 
+/* The same. */
+static bool read_demand(const msgpack_object *object, struct demand_record *demand)
+{
+    msgpack_object_array a;
+    *demand = (struct demand_record){.said = object != NULL};
+    return !object || (read_record(object, 2, 2, &a) && read_u64(&a.ptr[0], &demand->given) &&
+                       read_u64(&a.ptr[1], &demand->wanted));
+}
+
 static bool read_member(const msgpack_object *object, const struct envelope *envelope, struct member_record *member,
                         bool *is_sender)
 {
     msgpack_object_array a;
     uint32_t state;
     uint64_t flags;
-    if (!read_record(object, 9, 13, &a) || !read_name(&a, envelope, member, is_sender) ||
+    if (!read_record(object, 9, 14, &a) || !read_name(&a, envelope, member, is_sender) ||
         !read_label(&a.ptr[1], 1, NODE_NAME_BYTES, &member->region) ||
         !read_label(&a.ptr[2], 0, NODE_ADDRESS_BYTES, &member->gossip_address) ||
         !read_label(&a.ptr[3], 0, NODE_ADDRESS_BYTES, &member->snapshot_address) ||
         !read_u64(&a.ptr[5], &member->retired_incarnation) || !read_u32_below(&a.ptr[6], PEER_LEFT + 1, &state) ||
         !read_u64(&a.ptr[7], &flags) || !read_u64(&a.ptr[8], &member->config) || state == PEER_SILENT ||
         !read_clock(&a, member) || !read_weights(record_field(&a, 11), &member->weights) ||
-        !life_read(record_field(&a, 12), &member->life) || member->incarnation > INCARNATION_MAX ||
-        member->retired_incarnation > member->incarnation)
+        !life_read(record_field(&a, 12), &member->life) || !read_demand(record_field(&a, 13), &member->demand) ||
+        member->incarnation > INCARNATION_MAX || member->retired_incarnation > member->incarnation)
         return false;
     member->state = (enum peer_state)state;
     member->reserved = (flags & MEMBER_RESERVED) != 0;

@@ -49,6 +49,13 @@ static void pack_weights(msgpack_packer *packer, const struct weights_record *we
     pack_text(packer, weights->text);
 }
 
+static void pack_demand(msgpack_packer *packer, const struct demand_record *demand)
+{
+    msgpack_pack_array(packer, 2);
+    msgpack_pack_uint64(packer, demand->given);
+    msgpack_pack_uint64(packer, demand->wanted);
+}
+
 static void pack_members(msgpack_packer *packer, const struct message *header)
 {
     msgpack_pack_array(packer, header->member_count);
@@ -60,7 +67,8 @@ static void pack_members(msgpack_packer *packer, const struct message *header)
         const bool has_clock = is_sender && member->clock_ns > 0;
         const bool has_weights = is_sender && member->weights.said;
         const bool has_life = member->life.key != NULL;
-        msgpack_pack_array(packer, has_life ? 13 : has_weights ? 12 : has_clock ? 11 : 9);
+        const bool has_demand = is_sender && member->demand.said;
+        msgpack_pack_array(packer, has_demand ? 14 : has_life ? 13 : has_weights ? 12 : has_clock ? 11 : 9);
         pack_text(packer, is_sender ? none : member->name);
         pack_text(packer, member->region);
         pack_text(packer, member->gossip_address);
@@ -76,13 +84,17 @@ static void pack_members(msgpack_packer *packer, const struct message *header)
                                         (member->heeds_uncharged ? MEMBER_HEEDS_UNCHARGED : 0u) |
                                         (member->uncharged ? MEMBER_UNCHARGED : 0u) | member->rights);
         msgpack_pack_uint64(packer, member->config);
-        pack_clock(packer, member, has_clock, has_weights || has_life);
+        pack_clock(packer, member, has_clock, has_weights || has_life || has_demand);
         if (has_weights)
             pack_weights(packer, &member->weights);
-        else if (has_life)
+        else if (has_life || has_demand)
             msgpack_pack_nil(packer);
         if (has_life)
             life_pack(packer, &member->life);
+        else if (has_demand)
+            msgpack_pack_nil(packer);
+        if (has_demand)
+            pack_demand(packer, &member->demand);
     }
 }
 

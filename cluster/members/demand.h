@@ -1,15 +1,25 @@
 /*
- * demand: how many tokens are spent a second at each member, over all keys, smoothed.
+ * demand: how many tokens are given a second at each member, and refused there for its share alone, over all keys,
+ * smoothed.
  *
- * The one idea: a member's batches say what it spent. What a member refuses, nobody is told, so a member that is
- * held down shows no more than its share.
+ * The one idea: each message says what its sender was asked for since it started, so a lost one costs nothing. Batches
+ * do not say it: they name what a member spent for others as well, not what others spent for it, and nothing of what
+ * refill pays off soon. They count for members that say nothing, which older releases are.
  */
 #ifndef HEADGATE_CLUSTER_MEMBERS_DEMAND_H
 #define HEADGATE_CLUSTER_MEMBERS_DEMAND_H
 
+#include <stdint.h>
+
+struct demand_record;
+struct message;
 struct node;
 
 /* To be called with each tick. */
 void demand_average(struct node *node);
+/* What this node's messages say; nothing if there are no other regions. */
+struct demand_record demand_say(const struct node *node);
+/* Takes over what the sender says, whose record must have been merged. */
+void demand_hear(struct node *node, const struct message *message, uint32_t sender);
 
 #endif

@@ -41,10 +41,11 @@ static void report_rows(const struct node *node, struct weights_report *report)
                                                             : weights_billionths(config->weight);
         row->pending_billionths =
             report->pending ? weights_of_region(report->pending, config->region) : row->base_billionths;
-        row->demand_tokens_per_s = 0;
         for (uint32_t m = 0; m < node->member_end; m++)
-            if (node->member[m].used && strcmp(node->member[m].region, config->region) == 0)
+            if (node->member[m].used && strcmp(node->member[m].region, config->region) == 0) {
                 row->demand_tokens_per_s += node->member[m].demand_tokens_per_s;
+                row->wanted_tokens_per_s += node->member[m].wanted_tokens_per_s;
+            }
         if (strcmp(config->region, node->options.region) == 0)
             report->own_row = i;
     }

@@ -10,6 +10,7 @@
 #include "cluster/spend/decide_full.h"
 #include "cluster/spend/outbox.h"
 #include "cluster/spend/reserve.h"
+#include "cluster/spend/wanted.h"
 #include "cluster/state/node_state.h"
 
 #include <assert.h>
@@ -36,9 +37,8 @@ bool fast_allows_new(const struct node *node, const struct terms *terms, struct 
            bucket_allows_inline(&full, terms->limit, terms->budget, charge->cost, charge->floor_tokens);
 }
 
-/* noinline: refusals alone need it. */
-__attribute__((noinline)) enum verdict_reason fast_reason(const struct node *node, const struct terms *terms,
-                                                          const struct bucket *bucket)
+static enum verdict_reason fast_reason(const struct node *node, const struct terms *terms,
+                                       const struct bucket *bucket)
 {
     const struct limit *limit = terms->limit;
     const struct bucket full = {.settled = limit->capacity_units};
@@ -48,6 +48,17 @@ __attribute__((noinline)) enum verdict_reason fast_reason(const struct node *nod
     if (bucket->settled - bucket->unsettled < (int64_t)cost * limit->units_per_token)
         return VERDICT_CAPACITY;
     return node->awake.somebody_silent ? VERDICT_ISOLATION : VERDICT_SHARE;
+}
+
+/* noinline: refusals alone need it. */
+__attribute__((noinline)) void fast_count_refused(struct node *node, struct thread_state *thread,
+                                                  const struct terms *terms, const struct entry *entry,
+                                                  uint64_t now_ns)
+{
+    const enum verdict_reason reason = fast_reason(node, terms, &entry->bucket);
+    count_refused(thread, reason);
+    if (reason == VERDICT_SHARE)
+        wanted_note(node, terms->charge, entry->id, now_ns);
 }
 
 /* True if an earlier charge of the request has the same key. */

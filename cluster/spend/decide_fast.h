@@ -119,8 +119,9 @@ bool fast_allows_new(const struct node *node, const struct terms *terms, struct 
 bool fast_obtain_all(struct node *node, const struct terms *terms, const struct key_id *ids, size_t count,
                      uint64_t now_ns, struct fast_keys *keys);
 
-/* In decide.c: why a key refuses a charge for good, as decide_full.c would say. */
-enum verdict_reason fast_reason(const struct node *node, const struct terms *terms, const struct bucket *bucket);
+/* In decide.c: counts the refusal of a charge for good, by the reason that decide_full.c would give. */
+void fast_count_refused(struct node *node, struct thread_state *thread, const struct terms *terms,
+                        const struct entry *entry, uint64_t now_ns);
 
 /* Finds the keys and decides over them; makes no charge. */
 __attribute__((always_inline)) static inline enum fast_outcome
@@ -158,7 +159,7 @@ fast_decide_keys(struct node *node, struct thread_state *thread, const struct te
         if (!final || voucher_may_help(node, ids[i], &entry->bucket, terms[i].limit, terms[i].charge->cost) ||
             contest_samples(node, thread, now_ns))
             return FAST_UNDECIDED;
-        count_refused(thread, fast_reason(node, &terms[i], &entry->bucket));
+        fast_count_refused(node, thread, &terms[i], entry, now_ns);
         hurry_if_in_outbox(node, entry);
         return FAST_REFUSED;
     }

@@ -17,6 +17,7 @@
 #include "cluster/spend/record.h"
 #include "cluster/spend/thread.h"
 #include "cluster/spend/voucher.h"
+#include "cluster/spend/wanted.h"
 #include "cluster/state/node_state.h"
 
 #include <assert.h>
@@ -246,14 +247,20 @@ static void describe_untaken(struct node *node, const struct charge *charges, si
     }
 }
 
-/* The reason of the charge that decided against the request. */
-static enum verdict_reason reason_of_all(const struct charge *charges, size_t count, const struct verdict *verdicts)
+/* The reason of the charge that decided against the request; counted as wanted if only its share is missing. */
+static void count_refusal(struct node *node, const struct charge *charges, size_t count,
+                          const struct verdict *verdicts, uint64_t now_ns)
 {
     const struct verdict *worst = NULL;
     for (size_t i = 0; i < count; i++)
         if (!charges[i].shadow && !verdicts[i].allowed && (!worst || verdict_decides_before(&verdicts[i], worst)))
             worst = &verdicts[i];
-    return worst ? worst->reason : VERDICT_LOG_FULL;
+    count_refused(own_thread(node), worst ? worst->reason : VERDICT_LOG_FULL);
+    if (!worst || worst->remaining_tokens < charges[worst - verdicts].cost)
+        return;
+    /* too large may be for the share alone, too */
+    if (worst->reason == VERDICT_SHARE || (worst->reason == VERDICT_TOO_LARGE && !node->awake.somebody_silent))
+        wanted_note(node, &charges[worst - verdicts], charges[worst - verdicts].id, now_ns);
 }
 
 /* noinline: keeps its large frame off the fast path. */
@@ -277,6 +284,6 @@ __attribute__((noinline)) bool decide_full(struct node *node, const struct charg
     if (allowed)
         own_thread(node)->admitted_requests++;
     else
-        count_refused(own_thread(node), reason_of_all(charges, count, verdicts));
+        count_refusal(node, charges, count, verdicts, now_ns);
     return allowed;
 }

@@ -24,6 +24,12 @@ enum {
     REST_INTERVALS = 3,    /* between two messages of a member at rest: see rest.c */
 };
 
+/* The newest word of a member about what it was asked for, since that start of it: see members/demand.h. */
+struct demand_word {
+    bool said;
+    uint64_t incarnation, message, given, wanted;
+};
+
 struct member {
     bool used;
     bool self;
@@ -74,8 +80,9 @@ struct member {
     uint64_t answers_ns;
     uint64_t covered_ns; /* all that it had charged by then is charged here: see deferred_round.c */
     uint64_t round_trip_ns, round_trip_spread_ns;
-    uint64_t demand_tokens;                      /* spent there since demands were last averaged */
-    double demand_tokens_per_s;                  /* smoothed, over all keys */
+    struct demand_word demand;
+    uint64_t demand_tokens, wanted_tokens;           /* given and refused there since demands were last averaged */
+    double demand_tokens_per_s, wanted_tokens_per_s; /* smoothed, over all keys */
     uint64_t answered_ask, answered_incarnation; /* the number of its last ask that was answered, and its maker */
     struct weights_word weights;
     struct peer_clock clock;

@@ -33,6 +33,7 @@
 #include "cluster/state/takeover_state.h"
 #include "cluster/state/thread_state.h"
 #include "cluster/state/uncharged_state.h"
+#include "cluster/state/wanted_state.h"
 #include "cluster/state/weights_state.h"
 #include "limit/table.h"
 
@@ -82,6 +83,7 @@ struct node {
     struct retelling retelling;
     struct rights rights;
     struct contests contests;
+    struct wanted wanted;
 
     /* Batches, from their making to their end: log/ and apply/. */
     struct origin origin[ORIGINS_MAX];

@@ -25,16 +25,16 @@ struct due {
 };
 
 struct publishing {
-    uint64_t number;                     /* of this node's last message */
-    uint64_t made_ns[ECHOES_MAX];        /* when message n was made, at n % ECHOES_MAX */
-    uint64_t made_raw_ns[ECHOES_MAX];    /* the same on this node's raw clock */
-    uint64_t published_ns;               /* when the last message was sent */
-    uint64_t gap_ns;                     /* answers wait this long after it: see publish_set_gaps */
-    uint64_t gap_least_ns;               /* the same where rights are asked for or granted */
-    uint64_t tick_ns;                    /* when the next batch is due */
-    uint64_t demand_ns;                  /* when demands were last averaged */
-    uint64_t demand_tokens;              /* admitted here by then */
-    struct due due[PUBLISH_BATCHES_MAX]; /* scratch: too large for the stack */
+    uint64_t number;                       /* of this node's last message */
+    uint64_t made_ns[ECHOES_MAX];          /* when message n was made, at n % ECHOES_MAX */
+    uint64_t made_raw_ns[ECHOES_MAX];      /* the same on this node's raw clock */
+    uint64_t published_ns;                 /* when the last message was sent */
+    uint64_t gap_ns;                       /* answers wait this long after it: see publish_set_gaps */
+    uint64_t gap_least_ns;                 /* the same where rights are asked for or granted */
+    uint64_t tick_ns;                      /* when the next batch is due */
+    uint64_t demand_ns;                    /* when demands were last averaged */
+    uint64_t demand_tokens, wanted_tokens; /* admitted and wanted here by then */
+    struct due due[PUBLISH_BATCHES_MAX];   /* scratch: too large for the stack */
 };
 
 #endif

@@ -44,6 +44,7 @@ struct thread_state {
     uint64_t returned_since_ns;     /* see note_returned_since; 0: nothing was returned */
     /* see node_stats, like the next two */
     uint64_t admitted_requests, refused_requests, admitted_tokens;
+    uint64_t wanted_tokens; /* see spend/wanted.h */
     uint64_t returned_tokens, limit_drops, rights_used_tokens;
     uint64_t refused[VERDICT_REASON_COUNT]; /* refused_requests by reason */
     struct changed changed;

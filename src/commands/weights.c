@@ -24,12 +24,13 @@ static void answer_all(struct answer *answer, const struct weights_report *repor
     answer_pair_array(answer, "regions", report->region_count);
     for (uint32_t i = 0; i < report->region_count; i++) {
         const struct weights_row *row = &report->row[i];
-        answer_map(answer, 5);
+        answer_map(answer, 6);
         answer_pair_text(answer, "region", row->region);
         answer_weight(answer, "weight", row->pending_billionths);
         answer_weight(answer, "complete", row->base_billionths);
         answer_weight(answer, "in_force", row->in_force_billionths);
         answer_pair_double(answer, "spent_per_s", row->demand_tokens_per_s);
+        answer_pair_double(answer, "refused_per_s", row->wanted_tokens_per_s);
     }
     answer_pair_array(answer, "wait_for", report->wait_count);
     for (uint32_t i = 0; i < report->wait_count; i++) {

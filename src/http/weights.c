@@ -36,6 +36,8 @@ static void answer_all(struct http_call *call)
         put_weight(body, ",\"in_force\":", row->in_force_billionths);
         put_text(body, ",\"spent_per_s\":");
         put_real(body, row->demand_tokens_per_s, 3);
+        put_text(body, ",\"refused_per_s\":");
+        put_real(body, row->wanted_tokens_per_s, 3);
         put_text(body, "}");
     }
     put_text(body, "],\"wait_for\":[");

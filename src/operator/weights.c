@@ -1,6 +1,6 @@
 /*
  * headgate weights: the weights of regions: shows them, sets them, and what became of earlier ones; and suggests
- * weights by what each region was given lately.
+ * weights by what each region was asked for lately.
  */
 #include "operator/command.h"
 #include "operator/json.h"
@@ -49,6 +49,7 @@ static void print_all_json(const struct headgate_reply *reply)
         json_member_number(&json, row, "complete");
         json_member_number(&json, row, "in_force");
         json_member_number(&json, row, "spent_per_s");
+        json_member_number(&json, row, "refused_per_s");
         json_close(&json, '}');
     }
     json_close(&json, ']');
@@ -82,11 +83,12 @@ static void print_all(const struct invocation *invocation, const struct headgate
         printf("weights %" PRId64
                " wait: smaller ones are in force, larger ones when all daemons have heard them\n",
                version);
-    printf("%-24s%12s%12s%14s\n", "REGION", "WEIGHT", "IN FORCE", "GIVEN/S");
+    printf("%-24s%12s%12s%14s%14s\n", "REGION", "WEIGHT", "IN FORCE", "GIVEN/S", "REFUSED/S");
     for (uint32_t i = 0; regions && i < regions->count; i++) {
         const struct headgate_reply *row = headgate_reply_at(regions, i);
-        printf("%-24s%12.9g%12.9g%14.1f\n", command_member_text(row, "region"), member_number(row, "weight"),
-               member_number(row, "in_force"), member_number(row, "spent_per_s"));
+        printf("%-24s%12.9g%12.9g%14.1f%14.1f\n", command_member_text(row, "region"), member_number(row, "weight"),
+               member_number(row, "in_force"), member_number(row, "spent_per_s"),
+               member_number(row, "refused_per_s"));
     }
     for (uint32_t i = 0; waits && i < waits->count; i++) {
         const struct headgate_reply *row = headgate_reply_at(waits, i);
@@ -173,14 +175,14 @@ static void print_history(const struct invocation *invocation, const struct head
 struct suggestion {
     uint32_t count;
     const char *region[REGIONS_MAX];
-    double weight[REGIONS_MAX], spent[REGIONS_MAX], spent_all;
+    double weight[REGIONS_MAX], spent[REGIONS_MAX], refused[REGIONS_MAX], asked[REGIONS_MAX], asked_all;
     int64_t nanos[REGIONS_MAX]; /* what is suggested, in billionths of the whole */
 };
 
 /*
- * Half of the way from the present weights to the part that each region was given lately, so that repeating it does not
- * swing, and no region below a twentieth of an even part. Whole hundredths; what is left goes to the region that was
- * given most.
+ * Half of the way from the present weights to the part that each region was asked for lately (given, and refused for its
+ * weight alone), so that repeating it does not swing, and no region below a twentieth of an even part. Whole hundredths;
+ * what is left goes to the region that was asked for most.
  */
 static void suggest(struct suggestion *all)
 {
@@ -189,10 +191,10 @@ static void suggest(struct suggestion *all)
     int64_t left = NANOS;
     uint32_t most = 0;
     for (uint32_t i = 0; i < all->count; i++) {
-        wanted[i] = all->spent_all > 0 ? (all->weight[i] + all->spent[i] / all->spent_all) / 2 : all->weight[i];
+        wanted[i] = all->asked_all > 0 ? (all->weight[i] + all->asked[i] / all->asked_all) / 2 : all->weight[i];
         wanted[i] = wanted[i] < least ? least : wanted[i];
         sum += wanted[i];
-        most = all->spent[i] > all->spent[most] ? i : most;
+        most = all->asked[i] > all->asked[most] ? i : most;
     }
     for (uint32_t i = 0; i < all->count; i++) {
         const int64_t hundredths = (int64_t)(wanted[i] / sum * 100);
@@ -213,6 +215,7 @@ static void print_suggestion_json(const struct suggestion *all)
         json_string(&json, "region", all->region[i]);
         json_number(&json, "weight", all->weight[i]);
         json_number(&json, "spent_per_s", all->spent[i]);
+        json_number(&json, "refused_per_s", all->refused[i]);
         json_number(&json, "suggested", (double)all->nanos[i] / NANOS);
         json_close(&json, '}');
     }
@@ -229,23 +232,25 @@ static void print_suggestion(const struct invocation *invocation, const struct h
         all.region[i] = command_member_text(row, "region");
         all.weight[i] = member_number(row, "weight");
         all.spent[i] = member_number(row, "spent_per_s");
-        all.spent_all += all.spent[i];
+        all.refused[i] = member_number(row, "refused_per_s");
+        all.asked[i] = all.spent[i] + all.refused[i];
+        all.asked_all += all.asked[i];
     }
     suggest(&all);
     if (invocation->json) {
         print_suggestion_json(&all);
         return;
     }
-    if (all.spent_all <= 0) {
-        printf("nothing was given to anybody lately: there is nothing to suggest\n");
+    if (all.asked_all <= 0) {
+        printf("nobody was asked for anything lately: there is nothing to suggest\n");
         return;
     }
     printf("headgate weights set");
     for (uint32_t i = 0; i < all.count; i++)
         printf(" %s=%.9g", all.region[i], (double)all.nanos[i] / NANOS);
-    printf("\nHalf of the way to what each region was given lately, as this daemon knows it. What was refused is "
-           "not in\n"
-           "it: a region that uses up its weight may want more than this says.\n");
+    printf(
+        "\nHalf of the way to what each region was asked for lately: given there, and refused there for its weight "
+        "alone.\n");
 }
 
 /* ---- the command ---- */

@@ -22,6 +22,7 @@
  *   sim --clocks SEEDS                            what all admit while one clock runs fast or slow
  *   sim --contention SEEDS                        what each region gets where all ask for more than there is
  *   sim --demand SEEDS                            demand that goes where rights are not, without grants and with them
+ *   sim --by-demand SEEDS                         what nodes know of demand that sits where weights do not
  *   sim --search TRIALS | --search-seconds S [--refill]    adversarial schedules, without refill or with it
  *   sim --woven                                   the worst ones that are known: see woven.c
  *
@@ -40,7 +41,8 @@
 struct arguments {
     struct seeds_options seeds;
     bool one, woven;
-    unsigned scenario_seeds, demand_seeds, healing_seeds, gone_seeds, clock_seeds, contention_seeds, pair_seeds;
+    unsigned scenario_seeds, demand_seeds, healing_seeds, gone_seeds, clock_seeds, contention_seeds, pair_seeds,
+        by_demand_seeds;
     struct search_options search;
 };
 
@@ -52,8 +54,8 @@ static int usage(const char *program)
         "       %s (--seeds COUNT | --seconds S) [--from N] [--jobs J] [--known FILE] [--keep-going] [--tap]\n"
         "          [--only LETTERS of bfslc, or -] [--early] [--grants [--mild]] [--edits | --disks | --odd | "
         "--newer | --fast | --takeover | --lonely | --weights | --liars]\n"
-        "       %s (--scenarios | --demand | --contention | --healing | --gone | --clocks) SEEDS [--tap] "
-        "[--grants]\n"
+        "       %s (--scenarios | --demand | --by-demand | --contention | --healing | --gone | --clocks) SEEDS "
+        "[--tap] [--grants]\n"
         "       %s --woven [--tap]\n"
         "       %s (--search TRIALS | --search-seconds S) [--refill] [--from N] [--tap]\n",
         program, program, program, program, program);
@@ -127,6 +129,8 @@ static bool option(struct arguments *arguments, const char *word, const char *va
         arguments->clock_seeds = (unsigned)whole;
     else if (strcmp(word, "--contention") == 0)
         arguments->contention_seeds = (unsigned)whole;
+    else if (strcmp(word, "--by-demand") == 0)
+        arguments->by_demand_seeds = (unsigned)whole;
     else if (strcmp(word, "--pairs") == 0)
         arguments->pair_seeds = (unsigned)whole;
     else if (strcmp(word, "--search") == 0)
@@ -156,6 +160,8 @@ static int run(struct sim *sim, struct arguments *arguments)
         return clocks_run(sim, arguments->clock_seeds, arguments->seeds.tap);
     if (arguments->contention_seeds > 0)
         return contention_run(sim, arguments->contention_seeds, arguments->seeds.tap);
+    if (arguments->by_demand_seeds > 0)
+        return by_demand_run(sim, arguments->by_demand_seeds, arguments->seeds.tap);
     if (arguments->pair_seeds > 0)
         return pairs_run(arguments->pair_seeds, arguments->seeds.tap);
     if (arguments->search.trials > 0 || arguments->search.seconds > 0) {

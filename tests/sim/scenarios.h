@@ -26,6 +26,8 @@ struct scenario_options {
 int scenarios_run(struct sim *sim, const struct scenario_options *options);
 /* Demand that goes where rights are not, without grants and with them: with them it never gets less. */
 int demand_run(struct sim *sim, unsigned seeds, bool tap);
+/* What nodes know of demand that sits where the weights do not. */
+int by_demand_run(struct sim *sim, unsigned seeds, bool tap);
 int healing_run(struct sim *sim, unsigned seeds, bool tap);
 int gone_run(struct sim *sim, unsigned seeds, bool tap);
 int clocks_run(struct sim *sim, unsigned seeds, bool tap);

@@ -1,5 +1,7 @@
 #include "tests/sim/sim.h"
 
+#include "tests/sim/by_demand.h"
+
 #include <string.h>
 
 enum { SAMPLE_INTERVALS = 4, MEASURE_INTERVALS = 30 };
@@ -160,6 +162,7 @@ static void sample(struct sim *sim)
 {
     laws_sample(sim);
     story_sample(sim);
+    demand_watch_sample(sim);
     (void)queue_post(&sim->queue,
                      (struct happening){.kind = HAPPENS_SAMPLE,
                                         .at_ns = sim->now_ns + SAMPLE_INTERVALS * sim->plan.interval_ns});

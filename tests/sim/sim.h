@@ -114,6 +114,7 @@ struct sim {
     const struct arrival *arrivals; /* a scenario's load, or NULL: drawn */
     size_t arrival_count, arrival_next;
     struct healing *healing;                /* NULL: healing is not counted */
+    struct demand_watch *demand_watch;      /* NULL: what nodes know of demand is not summed */
     bool measured[SIM_KEYS_MAX];            /* the utilisation of the key is measured */
     bool rested[SIM_KEYS_MAX];              /* the key was full at all nodes when the steady load began */
     uint64_t measured_tokens[SIM_KEYS_MAX]; /* admitted before the measuring began */
