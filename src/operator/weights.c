@@ -180,9 +180,9 @@ struct suggestion {
 };
 
 /*
- * Half of the way from the present weights to the part that each region was asked for lately (given, and refused for its
- * weight alone), so that repeating it does not swing, and no region below a twentieth of an even part. Whole hundredths;
- * what is left goes to the region that was asked for most.
+ * Half of the way from the present weights to the part that each region was asked for lately (given, and refused for
+ * its weight alone), so that repeating it does not swing, and no region below a twentieth of an even part. Whole
+ * hundredths; what is left goes to the region that was asked for most.
  */
 static void suggest(struct suggestion *all)
 {
