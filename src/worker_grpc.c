@@ -12,8 +12,10 @@ static void on_grpc_open(void *context, void *session, uint64_t id, const char *
 
 static void on_grpc_close(void *context, void *session)
 {
-    (void)context;
+    struct worker *worker = context;
+    worker_enter(worker); /* other threads read the count of those that wait */
     grpc_close(session);
+    worker_leave(worker);
 }
 
 /* Clients whose answers go on hear what has changed. */

@@ -14,13 +14,9 @@ static void on_http_open(void *context, void *session, uint64_t id, const char *
 static void on_http_close(void *context, void *session)
 {
     struct worker *worker = context;
-    const struct http_session *client = session;
-    const bool live = client->live;
-    if (live)
-        worker_enter(worker); /* other threads read its counts while this one is outside */
+    worker_enter(worker); /* other threads read the counts of readers and of those that wait */
     http_close(session, &worker->commands);
-    if (live)
-        worker_leave(worker);
+    worker_leave(worker);
 }
 
 static void on_http_feed(void *context, void *session, struct output *output)

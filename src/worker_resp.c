@@ -13,7 +13,9 @@ static void on_open(void *context, void *session, uint64_t id, const char *addre
 static void on_close(void *context, void *session)
 {
     struct worker *worker = context;
+    worker_enter(worker); /* other threads read the count of those that wait */
     session_close(session, &worker->commands);
+    worker_leave(worker);
 }
 
 static bool on_resume(void *context, void *session, struct output *output)
