@@ -175,6 +175,7 @@ static bool run(struct settings *settings, const struct request *request, struct
     if (!make_room_for_files(settings, error))
         return false;
     settings->connections_room = settings->max_connections;
+    settings->grpc_room_bytes = settings->grpc.memory_bytes;
     /* other users must not read the files that this process keeps */
     (void)umask(umask(0) | (S_IWGRP | S_IRWXO));
     settings->node.incarnation = clock_wall_ns();

@@ -81,6 +81,8 @@ static void hand_over(struct server *server)
                        settings_have_passwords(settings) ? settings->auth_timeout_ns / MILLISECOND_NS : 0,
                    .idle_timeout_ms = settings->idle_timeout_ns / MILLISECOND_NS},
         .central = settings->central,
+        .http = settings->http,
+        .grpc = server_grpc_options(settings),
     };
     server->log.level = settings->log_level;
     worker_change(&server->worker, &changes);

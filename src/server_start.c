@@ -42,13 +42,6 @@ static bool open_store(struct server *server, struct error *error)
     return true;
 }
 
-static struct grpc_options grpc_options_of(const struct settings *settings)
-{
-    return (struct grpc_options){.limit_fields = settings->grpc.limit_fields,
-                                 .memory_bytes = (size_t)(settings->grpc.memory_bytes / settings->threads),
-                                 .request_timeout_ns = settings->request_timeout_ns};
-}
-
 static bool open_listeners(struct server *server, struct error *error)
 {
     const struct settings *settings = server->settings;
@@ -70,7 +63,7 @@ static bool open_listeners(struct server *server, struct error *error)
                                                .http_settings = &settings->http,
                                                .grpc = settings->grpc_address,
                                                .grpc_tls = settings->grpc_tls_address,
-                                               .grpc_options = grpc_options_of(settings)};
+                                               .grpc_options = server_grpc_options(settings)};
     struct handed *handed = &server->handed;
     if (!handed_open(handed, error))
         return false;

@@ -71,6 +71,14 @@ struct server {
     bool leaving, ending;
 };
 
+/* What each thread serves gRPC by. */
+static inline struct grpc_options server_grpc_options(const struct settings *settings)
+{
+    return (struct grpc_options){.limit_fields = settings->grpc.limit_fields,
+                                 .memory_bytes = (size_t)(settings->grpc.memory_bytes / settings->threads),
+                                 .request_timeout_ns = settings->request_timeout_ns};
+}
+
 /* ---- server_describe.c ---- */
 
 /*

@@ -287,6 +287,10 @@ void worker_change(struct worker *worker, const struct worker_changes *changes)
         listener_change(&worker->listener, &changes->limits);
     if (worker->has_listener && worker->central.now != NULL)
         worker_central_change(&worker->central, &changes->central);
+    if (worker->http != NULL)
+        http_take_settings(worker->http, &changes->http);
+    if (worker->grpc != NULL)
+        grpc_take_options(worker->grpc, &changes->grpc);
 }
 
 static void nothing(void *context)

@@ -88,7 +88,7 @@ void worker_close(struct worker *worker);
 struct worker_addresses {
     const char *resp, *http, *grpc, *resp_tls, *http_tls, *grpc_tls;
     struct tls *tls;                           /* of the last three; must outlive the worker */
-    const struct http_settings *http_settings; /* must outlive the worker */
+    const struct http_settings *http_settings;
     struct grpc_options grpc_options;
 };
 
@@ -116,6 +116,8 @@ struct worker_changes {
     enum log_level log_level;
     struct listener_limits limits;
     struct central_settings central; /* if there is a central store */
+    struct http_settings http;       /* if HTTP is served */
+    struct grpc_options grpc;        /* if gRPC is served */
 };
 /* In the worker's own thread. */
 void worker_change(struct worker *worker, const struct worker_changes *changes);

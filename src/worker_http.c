@@ -15,7 +15,7 @@ static void on_http_close(void *context, void *session)
 {
     struct worker *worker = context;
     worker_enter(worker); /* other threads read the counts of readers and of those that wait */
-    http_close(session, &worker->commands);
+    http_close(worker->http, session);
     worker_leave(worker);
 }
 

@@ -81,7 +81,8 @@ struct grpc_call {
     struct grpc_session *session;
     int32_t stream;
     const struct grpc_method *method; /* NULL: the path names none */
-    uint64_t begun_ns;
+    uint64_t begun_ns, due_ns; /* when its head came, and when it must be whole */
+    enum http_limit_fields limit_fields;
     uint64_t timeout_ns;   /* UINT64_MAX: none was said */
     uint32_t head_bytes;   /* as HTTP/2 counts them */
     bool is_post, is_grpc; /* what the head says */

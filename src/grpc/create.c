@@ -22,6 +22,12 @@ struct grpc *grpc_create(struct commands *commands, const struct grpc_options *o
     return grpc;
 }
 
+void grpc_take_options(struct grpc *grpc, const struct grpc_options *options)
+{
+    grpc->options = *options;
+    grpc_heap_bound(&grpc->heap, options->memory_bytes);
+}
+
 void grpc_destroy(struct grpc **grpc)
 {
     if (*grpc == NULL)

@@ -49,6 +49,11 @@ struct grpc_options {
 /* `commands` outlives it, and is used from the first request on. NULL without memory. */
 struct grpc *grpc_create(struct commands *commands, const struct grpc_options *options);
 void grpc_destroy(struct grpc **grpc);
+/*
+ * Other options, for requests that begin from now on; the bound on memory counts at once. No more memory than at the
+ * creation.
+ */
+void grpc_take_options(struct grpc *grpc, const struct grpc_options *options);
 
 void grpc_open(struct grpc *grpc, struct grpc_session *session, const char *address);
 void grpc_close(struct grpc_session *session);

@@ -26,14 +26,22 @@ void grpc_heap_init(struct grpc_heap *heap, char *room, size_t size)
 {
     heap->room = room;
     heap->size = size;
-    heap->used = 0;
+    heap->used = heap->taken = 0;
+    heap->most = size;
     for (size_t i = 0; i < GRPC_PIECE_SIZES; i++)
         list_init(&heap->free[i]);
+}
+
+void grpc_heap_bound(struct grpc_heap *heap, size_t most)
+{
+    heap->most = most < heap->size ? most : heap->size;
 }
 
 /* A free piece, or one that was never used; NULL: there is neither. */
 static struct piece *find(struct grpc_heap *heap, size_t index)
 {
+    if (heap->taken > heap->most || sizes[index] > heap->most - heap->taken)
+        return NULL;
     if (!list_empty(&heap->free[index])) {
         struct piece *piece = LIST_OWNER(heap->free[index].next, struct piece, link);
         list_remove(&piece->link);
@@ -60,6 +68,7 @@ void *grpc_take(struct grpc_account *account, size_t size)
         return NULL;
     list_insert_before(&account->pieces, &piece->link);
     account->taken += sizes[index];
+    account->heap->taken += sizes[index];
     return data_of(piece);
 }
 
@@ -69,6 +78,7 @@ void grpc_give(struct grpc_account *account, void *data)
         return;
     struct piece *piece = piece_of(data);
     account->taken -= sizes[piece->size_index];
+    account->heap->taken -= sizes[piece->size_index];
     list_remove(&piece->link);
     /* the front, whose memory is in the caches */
     list_insert_before(account->heap->free[piece->size_index].next, &piece->link);

@@ -18,6 +18,7 @@ enum { GRPC_PIECE_SIZES = 12 };
 struct grpc_heap {
     char *room; /* aligned for anything */
     size_t size, used;
+    size_t taken, most; /* bytes of pieces that are given out */
     struct list free[GRPC_PIECE_SIZES];
 };
 
@@ -29,6 +30,8 @@ struct grpc_account {
 };
 
 void grpc_heap_init(struct grpc_heap *heap, char *room, size_t size);
+/* From now on pieces of at most `most` bytes together are given out, at most the size of the region. */
+void grpc_heap_bound(struct grpc_heap *heap, size_t most);
 void grpc_account_open(struct grpc_account *account, struct grpc_heap *heap, size_t most);
 /* Gives back all that it has. */
 void grpc_account_close(struct grpc_account *account);

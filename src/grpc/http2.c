@@ -211,12 +211,15 @@ static int on_begin_headers(nghttp2_session *http2, const nghttp2_frame *frame, 
     struct grpc_session *session = context;
     if (frame->headers.cat != NGHTTP2_HCAT_REQUEST)
         return 0;
+    const struct grpc *grpc = session->grpc;
     struct grpc_call *call = grpc_take(&session->account, sizeof *call);
     if (call == NULL)
         return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     *call = (struct grpc_call){.session = session,
                                .stream = frame->hd.stream_id,
-                               .begun_ns = session->grpc->turn.now_ns,
+                               .begun_ns = grpc->turn.now_ns,
+                               .due_ns = grpc->turn.now_ns + grpc->options.request_timeout_ns,
+                               .limit_fields = grpc->options.limit_fields,
                                .timeout_ns = UINT64_MAX};
     list_insert_before(&session->calls, &call->link);
     session->unfinished++;
@@ -331,9 +334,7 @@ void grpc_http2_expire(struct grpc_session *session)
     const struct grpc *grpc = session->grpc;
     for (struct list *link = session->calls.next; link != &session->calls; link = link->next) {
         struct grpc_call *call = LIST_OWNER(link, struct grpc_call, link);
-        if (grpc->turn.now_ns - call->begun_ns < grpc->options.request_timeout_ns)
-            break; /* those that follow began later */
-        if (!call->answered && call->ticket == 0)
+        if (grpc->turn.now_ns >= call->due_ns && !call->answered && call->ticket == 0)
             grpc_refuse(call, GRPC_DEADLINE_EXCEEDED, "the request is not whole after clients.request_timeout");
     }
 }

@@ -382,7 +382,7 @@ void grpc_should_rate_limit(struct grpc_call *call)
     if (!read_all(&asking) || !may_ask(&asking) || !decide_all(&asking))
         return;
     const Envoy__Service__Ratelimit__V3__RateLimitResponse *response =
-        grpc_reply_end(&asking.reply, asking.grpc->options.limit_fields);
+        grpc_reply_end(&asking.reply, call->limit_fields);
     if (response == NULL) {
         (void)refuse_room(&asking);
         return;

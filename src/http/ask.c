@@ -128,7 +128,7 @@ bool http_decide_patiently(struct http_call *call, struct question *question, bo
 void http_answer_verdict(struct http_call *call, const struct verdict_report *report)
 {
     call->status = report->allowed ? 200 : 429;
-    put_verdict_fields(&call->fields, report, call->http->options->limit_fields);
+    put_verdict_fields(&call->fields, report, call->settings->limit_fields);
     put_verdict(&call->body, report);
 }
 

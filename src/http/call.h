@@ -12,6 +12,7 @@
 #include "http/http.h"
 #include "http/json_arena.h"
 #include "http/message.h"
+#include "http/options.h"
 #include "http/put.h"
 
 enum {
@@ -29,7 +30,7 @@ enum {
 /* What one thread serves HTTP with. */
 struct http {
     struct commands *commands;
-    const struct http_settings *options;
+    struct http_options options;
     uint32_t worked; /* in the last call of http_serve */
     uint64_t date_s; /* since 1970: of `date` */
     char date[32];
@@ -43,6 +44,7 @@ struct http {
 
 struct http_call {
     struct http *http;
+    const struct http_settings *settings; /* that the request began with */
     struct http_session *session;
     const struct http_message *message;
     struct turn turn;

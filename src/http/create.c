@@ -5,16 +5,21 @@
 
 #include <stdlib.h>
 
-struct http *http_create(struct commands *commands, const struct http_settings *options)
+struct http *http_create(struct commands *commands, const struct http_settings *settings)
 {
     struct http *http = calloc(1, sizeof *http);
     if (http == NULL)
         return NULL;
     http->commands = commands;
-    http->options = options;
+    http_options_init(&http->options, settings);
     http->date_s = UINT64_MAX;
     json_arena_init(&http->arena, http->arena_room, sizeof http->arena_room);
     return http;
+}
+
+void http_take_settings(struct http *http, const struct http_settings *settings)
+{
+    http_options_change(&http->options, settings);
 }
 
 void http_destroy(struct http **http)

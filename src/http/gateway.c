@@ -35,7 +35,7 @@ void http_gateway(struct http_call *call)
     struct http_words words;
     http_words_init(&words);
     if (http_words_add_query(&words, call->query, &call->decoded) &&
-        http_words_add_fields(&words, call->message, call->http->options))
+        http_words_add_fields(&words, call->message, call->settings))
         answer(call, &words);
     else
         answer_wrong(call, &words);
@@ -48,7 +48,7 @@ void http_gateway_below(struct http_call *call)
     const struct bytes path = {call->path.data + sizeof prefix - 1, call->path.size - (sizeof prefix - 1)};
     struct http_words words;
     http_words_init(&words);
-    if (http_words_add_fields(&words, call->message, call->http->options) && http_words_add_endpoint(&words, path))
+    if (http_words_add_fields(&words, call->message, call->settings) && http_words_add_endpoint(&words, path))
         answer(call, &words);
     else
         answer_wrong(call, &words);

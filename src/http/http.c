@@ -24,10 +24,17 @@ void http_open(struct http_session *session, const char *address)
     session->address[size] = '\0';
 }
 
-void http_close(struct http_session *session, struct commands *commands)
+/* The request of the session waits for its share no more. */
+static void end_wait(struct http *http, struct http_session *session)
 {
-    http_end_live(session, commands);
-    patient_leave(commands, &session->waiting);
+    patient_leave(http->commands, &session->waiting);
+    http_options_leave(&http->options, &session->kept);
+}
+
+void http_close(struct http *http, struct http_session *session)
+{
+    http_end_live(session, http->commands);
+    end_wait(http, session);
     http_change_forget(&session->change);
 }
 
@@ -49,6 +56,7 @@ uint32_t http_delay_ms(const struct http_session *session)
 static void begin(struct http_call *call, struct http *http, struct http_session *session, struct turn turn)
 {
     call->http = http;
+    call->settings = http_options_of(&http->options, &session->kept);
     call->session = session;
     call->message = &http->message;
     call->turn = turn;
@@ -195,9 +203,11 @@ static enum serve_status serve_message(struct serving *serving, size_t size)
     serving->work += REQUEST_WORK + (uint32_t)(size / INPUT_WORK_BYTES) + call.work;
     if (call.session->waits_check)
         return SERVE_DELAY;
-    if (call.holds)
+    if (call.holds) {
+        http_options_keep(&http->options, &serving->session->kept);
         return SERVE_WAIT;
-    patient_leave(http->commands, &serving->session->waiting); /* it was answered without being decided */
+    }
+    end_wait(http, serving->session); /* perhaps it was answered without being decided */
     if (call.session->change != NULL) {
         put_off(&call);
         return SERVE_WAIT;

@@ -26,6 +26,7 @@ struct http_session {
     bool waits_check; /* its secret is being compared: the request was not taken, and is served again */
     bool live;        /* it reads events: see live.h */
     uint32_t waiting; /* the ticket of the request that waits for its share, see patient.h; 0: none does */
+    uint8_t kept;     /* the settings that the waiting request began with: see options.h; 0: none are kept */
     uint8_t refused;  /* wrong passwords, one after the other */
     struct http_change *change; /* of rules, whose outcome it waits for; NULL: none */
     char address[LISTENER_ADDRESS_BYTES];
@@ -34,12 +35,14 @@ struct http_session {
 /* What a client is told before its connection is closed, see struct service. */
 extern const char http_too_many[], http_unfinished[];
 
-/* `commands` and `options` outlive it, and are used from the first request on. NULL without memory. */
-struct http *http_create(struct commands *commands, const struct http_settings *options);
+/* `commands` outlives it, and is used from the first request on. NULL without memory. */
+struct http *http_create(struct commands *commands, const struct http_settings *settings);
 void http_destroy(struct http **http);
+/* Other settings, for requests that begin from now on. */
+void http_take_settings(struct http *http, const struct http_settings *settings);
 
 void http_open(struct http_session *session, const char *address);
-void http_close(struct http_session *session, struct commands *commands);
+void http_close(struct http *http, struct http_session *session);
 /* As struct service asks of `serve`, with the time of this turn. For SERVE_DELAY see http_delay_ms. */
 enum serve_status http_serve(struct http *http, struct http_session *session, struct bytes input,
                              struct output *output, struct turn turn, size_t *consumed);

@@ -5,6 +5,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use Headgate;
+use POSIX ();
 use Test::More;
 
 my $scratch = Headgate::scratch();
@@ -71,6 +72,35 @@ END
     my (undef, $said, $complaint) = Headgate::run(30, '/usr/bin/python3', '-c', $program);
     is($said, "UNAUTHENTICATED OK UNAUTHENTICATED\n", 'only with the password') or diag($complaint);
     ok($secret->stop, 'the daemon ends in peace');
+};
+
+subtest 'a reload' => sub {
+    plan skip_all => 'no python3-grpcio' if system('/usr/bin/python3 -c "import grpc" 2>&-') != 0;
+    my (undef, $other) = alone(threads => 2);
+    is($other->client->command('RULE', 'APPLY', 'rules: [{service: edge, id: one, by: foo, rate: 9/h}]'), 1, 'a rule');
+    # One connection asks, says that it has an answer, and asks on when it is told to.
+    my $program = <<"END";
+import grpc, os, time
+channel = grpc.insecure_channel('127.0.0.1:$other->{ports}{grpc}')
+ask = channel.unary_unary('/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit')
+request = b'\\n\\x04edge\\x12\\x0c\\n\\n\\n\\x03foo\\x12\\x03bar'
+assert b'X-RateLimit-Limit' in ask(request, timeout=20)
+open('$scratch/asked', 'w').close()
+end = time.monotonic() + 20
+while b'RateLimit-Policy' not in ask(request, timeout=20) and time.monotonic() < end:
+    time.sleep(0.01)
+print('changed' if time.monotonic() < end else 'not changed')
+END
+    my $child = Headgate::spawn("$scratch/said", "$scratch/complaint", '/usr/bin/python3', '-c', $program);
+    ok(Headgate::wait_until(20, sub { -e "$scratch/asked" }), 'a connection has an answer');
+    $other->{settings}{grpc} = {limit_headers => 'draft-10'};
+    $other->write_config;
+    is_deeply($other->client->command('RELOAD')->[1], ['grpc.limit_headers'], 'the config is read again');
+    ok(Headgate::wait_until(30, sub { waitpid($child, POSIX::WNOHANG()) == $child }), 'it ends');
+    delete $Headgate::running{$child};
+    is(Headgate::read_file("$scratch/said"), "changed\n", 'it has other fields on the same connection')
+        or diag(Headgate::read_file("$scratch/complaint"));
+    is($other->stop, 0, 'the daemon ends');
 };
 
 # ---- bytes as they are ----

@@ -162,13 +162,46 @@ subtest 'limits of connections' => sub {
     $admin = user('admin', 'of-admin');
 };
 
+subtest 'HTTP' => sub {
+    my $alone = Headgate::cluster(regions => ['here'], listen_http => 1, listen_grpc => 1, threads => 2,
+                                  limits => [{name => 'default', capacity => 3, rate => '1/h'}])->start->daemon('here');
+    my @clients = map { Http::connect($alone) } 1 .. 8;
+    my $ask = sub { my ($client, @lines) = @_; return $client->get('/check', @lines) };
+    is($ask->($clients[0], 'X-User: ann')->{status}, 400, 'no header says who asks');
+    my $send = sub { my ($http) = @_; $alone->{settings}{http} = $http; $alone->write_config };
+    my $reload = sub { $send->(@_); return $alone->client->command('RELOAD') };
+    my $force = sub { my ($test) = @_; return Headgate::wait_until(10, sub { !grep { !$test->($_) } @clients }) };
+    is_deeply($reload->({request_headers => '"user=X-User"'})->[1], ['http.request_headers'], 'one does now');
+    ok($force->(sub { $ask->($_[0], 'X-User: ann')->{status} == 429 }), 'on connections that are there');
+    is_deeply($reload->({request_headers => '"user=X-Id"', limit_headers => 'draft-10'})->[1],
+              ['http.limit_headers', 'http.request_headers'], 'another header, and other fields in answers');
+    ok($force->(sub {
+        my $answer = $ask->($_[0], 'X-User: ann', 'X-Id: bob');
+        return $answer->{status} == 429 && defined $answer->{head}{ratelimit} &&
+            !exists $answer->{head}{'x-ratelimit-limit'} && $ask->($_[0], 'X-User: ann')->{status} == 400;
+    }), 'are in force as well');
+    like('' . $reload->({request_headers => '"user"', limit_headers => 'none'}),
+         qr/^ERR \Q$alone->{config}\E:\d+: http\.request_headers is 'user': expected at most 12 of name=Header/,
+         'a mistake is refused with its line');
+    ok(defined $ask->($clients[0], 'X-Id: bob')->{head}{ratelimit}, 'and changes nothing');
+    $send->({request_headers => '"user=X-User"'});
+    $alone->{settings}{grpc} = {limit_headers => 'none', memory => '8MiB'};
+    $alone->write_config->signal('HUP');
+    my $line = qr/ info SIGHUP: .* http.limit_headers, http.request_headers, grpc.limit_headers, grpc.memory\n/;
+    ok(Headgate::wait_until(10, sub { $alone->log =~ $line }), 'a signal does it, and gRPC changes as well');
+    ok($force->(sub { exists $ask->($_[0], 'X-User: ann')->{head}{'x-ratelimit-limit'} }), 'for all threads');
+    $alone->{settings}{grpc}{memory} = '65MiB';
+    is_deeply([@{$reload->({})}[1, 3]], [['http.request_headers'], ['grpc.memory']],
+              'more memory for gRPC than at the start needs a restart');
+    is($alone->stop, 0, 'it ends');
+};
+
 subtest 'what needs a restart' => sub {
     $settings->{interval} = '90ms';
     $settings->{limits} = [{name => 'default', capacity => 200, rate => '100/s'}];
-    $settings->{http} = {request_headers => '"user=X-User"'};
-    is_deeply(reload($admin)->[3], ['limits', 'interval', 'http.request_headers'], 'is named');
+    is_deeply(reload($admin)->[3], ['limits', 'interval'], 'is named');
     ok(Headgate::wait_until(10, sub {
-        $daemon->log =~ / warning RELOAD: changed, but needs a restart: limits, interval, http.request_headers\n/
+        $daemon->log =~ / warning RELOAD: changed, but needs a restart: limits, interval\n/
     }), 'in the log as well');
     is($admin->fields('INFO', 'limits')->{limit_default} =~ /capacity=(\d+)/ && $1, 100, 'and is not in use');
 };

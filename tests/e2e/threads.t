@@ -214,7 +214,8 @@ subtest 'max_connections is of all threads' => sub {
 
 subtest 'the config is read again in the midst of it' => sub {
     my @users = map { {name => "u$_", roles => 'check, read, admin', secret => "s$_"} } 1 .. 3;
-    my $served = Headgate::cluster(%options, users => \@users, log_level => 'warning')->daemon('here')->spawn;
+    my $served = Headgate::cluster(%options, users => \@users, log_level => 'warning', listen_http => 1,
+                                   listen_grpc => 1)->daemon('here')->spawn;
     ok(Headgate::wait_until(10, sub { eval { $served->client->command('AUTH', 'u1', 's1') eq 'OK' } }), 'it serves');
     my $end = time + 1.5;
     my @children = at_once(3, sub {
@@ -226,6 +227,11 @@ subtest 'the config is read again in the midst of it' => sub {
                                          ['CHECK', 'r'], ['INFO', 'clients']);
             push @bad, "$said[0]" if "$said[0]" ne 'OK';
             push @bad, grep { !/^[01]$/ } map { "$_" } @said[1 .. 20];
+            my $http = Http::connect($served);
+            for (1 .. 10) {
+                my $answer = $http->get('/check', "X-$number: a", "Authorization: Bearer u$number:s$number");
+                push @bad, "HTTP $answer->{status} $answer->{body}" if $answer->{status} !~ /^(?:200|400|429)$/;
+            }
             ref $said[21] eq 'ARRAY' ? $reloads++ : push @bad, "$said[21]";
         }
         return ("reloads $reloads", @bad);
@@ -234,6 +240,9 @@ subtest 'the config is read again in the midst of it' => sub {
         $served->{settings}{log_level} = $round % 2 ? 'error' : 'warning';
         $served->{settings}{clients} = {idle_timeout => 10 + $round . 's'};
         $served->{settings}{max_connections} = 100 + $round;
+        $served->{settings}{http} = {request_headers => '"user=X-' . ($round % 3 + 1) . '"',
+                                     limit_headers => $round % 2 ? 'draft-10' : 'x-ratelimit'};
+        $served->{settings}{grpc} = {memory => 8 + $round . 'MiB', limit_headers => $round % 2 ? 'none' : 'draft-10'};
         $served->{settings}{users}[3] = {name => "v$round", roles => 'read', secret => 'v'};
         $served->write_config;
         $served->signal('HUP');

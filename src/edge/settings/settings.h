@@ -98,6 +98,7 @@ struct settings {
     /* for how many connections the daemon made room at its start (0: not yet), and whether the config asks for more */
     uint32_t connections_room;
     bool connections_cut;
+    uint64_t grpc_room_bytes; /* the memory that the daemon took for gRPC at its start; 0: not yet */
     /* the time in which a request that has begun must be complete */
     uint64_t request_timeout_ns;
     /* the time in which a client must give the password, if there is one */

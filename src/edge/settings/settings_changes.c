@@ -122,7 +122,7 @@ static bool differs(const struct settings_key *key, const struct settings *now, 
 
 /*
  * Whether clients must say who they are is settled at the start, for connections that are there as well. Room for
- * connections is made at the start. Ids of keys never change while a daemon runs.
+ * connections, and the memory of gRPC, are taken at the start. Ids of keys never change while a daemon runs.
  */
 static bool may_take(const char *path, const struct settings *now, const struct settings *next)
 {
@@ -140,6 +140,13 @@ static bool may_take(const char *path, const struct settings *now, const struct 
         return settings_has_peers_tls(now) == settings_has_peers_tls(next);
     if (strncmp(path, "central.", 8) == 0)
         return settings_have_central(now) == settings_have_central(next);
+    if (strcmp(path, "grpc.memory") == 0 && now->grpc_room_bytes > 0 &&
+        next->grpc.memory_bytes > now->grpc_room_bytes)
+        return false;
+    if (strncmp(path, "http.", 5) == 0)
+        return settings_serve_http(now) == settings_serve_http(next);
+    if (strncmp(path, "grpc.", 5) == 0)
+        return settings_serve_grpc(now) == settings_serve_grpc(next);
     for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
         if (strcmp(taken[i], path) == 0)
             return true;
@@ -195,6 +202,12 @@ void settings_take(struct settings *now, const struct settings *next)
     }
     if (may_take("max_connections", now, next))
         now->max_connections = next->max_connections;
+    if (may_take("http.", now, next))
+        now->http = next->http;
+    if (may_take("grpc.", now, next))
+        now->grpc.limit_fields = next->grpc.limit_fields;
+    if (may_take("grpc.memory", now, next))
+        now->grpc.memory_bytes = next->grpc.memory_bytes;
     if (may_take("central.", now, next))
         now->central = next->central;
     if (may_take("users", now, next)) {

@@ -74,7 +74,17 @@ static void test_keys(void)
         {"state_dir: /a", "state_dir: /b", "; state_dir"},
         {"listen: {clients: '127.0.0.1:7070'}", "listen: {clients: '127.0.0.1:8070'}", "; listen.clients"},
         {"listen: {http: '127.0.0.1:8000'}",
-         "listen: {http: '127.0.0.1:8000'}\nhttp: {request_headers: 'user=X-U'}", "; http.request_headers"},
+         "listen: {http: '127.0.0.1:8000'}\nhttp: {request_headers: 'user=X-U'}", "http.request_headers; "},
+        {"listen: {http: '127.0.0.1:8000'}\nhttp: {request_headers: 'user=X-U', limit_headers: none}",
+         "listen: {http: '127.0.0.1:8000'}\nhttp: {request_headers: 'user=X-V'}",
+         "http.limit_headers, http.request_headers; "},
+        {"region: default", "listen: {http: '127.0.0.1:8000'}\nhttp: {request_headers: 'user=X-U'}",
+         "; listen.http, http.request_headers"},
+        {"listen: {grpc: '127.0.0.1:8000'}",
+         "listen: {grpc: '127.0.0.1:8000'}\ngrpc: {limit_headers: none, memory: 8MiB}",
+         "grpc.limit_headers, grpc.memory; "},
+        {"listen: {grpc: '127.0.0.1:8000'}\ngrpc: {limit_headers: none}", "region: default",
+         "; listen.grpc, grpc.limit_headers"},
         {"listen: {http_tls: '127.0.0.1:8000'}\ntls: {certificate: /a, key: /b}",
          "listen: {http_tls: '127.0.0.1:8000'}\ntls: {certificate: /a, key: /c, client_ca: /d}",
          "tls.key, tls.client_ca; "},
@@ -90,12 +100,21 @@ static void test_keys(void)
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         OK_STRING(changes(rows[i].before, rows[i].after), rows[i].changes, "%s", rows[i].after);
+}
+
+static void test_rooms(void)
+{
     (void)(parse(now, "region: default") && parse(next, "region: default"));
     now->connections_room = now->max_connections;
     next->max_connections = now->max_connections + 1;
     struct settings_changes found;
     settings_compare(now, next, &found);
     OK(found.taken_count == 0 && found.restart_count == 1, "room for more connections is made at the start only");
+    now->grpc_room_bytes = now->grpc.memory_bytes;
+    next->grpc.memory_bytes = now->grpc_room_bytes + 1;
+    settings_compare(now, next, &found);
+    OK(found.taken_count == 0 && found.restart_count == 2, "so is the memory of gRPC");
+    next->grpc.memory_bytes = now->grpc.memory_bytes;
     next->limits.limit[0].terms.overshoot++;
     settings_compare(now, next, &found);
     OK(found.restart_count == 2 && strcmp(found.restart[0], "limits") == 0, "limits are compared by their terms");
@@ -161,6 +180,7 @@ int main(void)
     next = calloc(1, sizeof *next);
     assert(now != NULL && next != NULL);
     test_keys();
+    test_rooms();
     test_central();
     test_take();
     test_paths();

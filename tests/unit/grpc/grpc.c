@@ -350,6 +350,34 @@ static void test_deadlines(void)
     grpc_client_end();
 }
 
+static void test_options_change(void)
+{
+    const struct asked asked = {.entries = "user=bob", .hits = -1};
+    struct grpc_options options = {.limit_fields = HTTP_LIMIT_NONE,
+                                   .memory_bytes = MEMORY,
+                                   .request_timeout_ns = 1000 * SERVED_MS};
+    begin();
+    const int32_t early = grpc_client_ask(GRPC_RATE_LIMIT, packed("edge", 0, &asked, 1), NULL, NULL, false);
+    grpc_client_run();
+    grpc_take_options(client.grpc, &options);
+    const int32_t late = grpc_client_ask(GRPC_RATE_LIMIT, packed("edge", 0, &asked, 1), NULL, NULL, false);
+    grpc_client_run();
+    served_wait_ms(1000);
+    OK_STRING(ask_hits("user=bob", 0, false), "OK: OK per-user 60/2 5 in 0", "others are asked about");
+    OK_STRING(told(late), "status 4: the request is not whole after clients.request_timeout",
+              "a request has the time of its beginning");
+    grpc_client_say(early, bytes_of(""), true);
+    grpc_client_run();
+    OK(strstr(told(early), "; X-RateLimit-Limit: 5; ") != NULL, "and its fields of the answer");
+    options.memory_bytes = 1;
+    grpc_take_options(client.grpc, &options);
+    grpc_client_close();
+    grpc_client_connect(65535);
+    grpc_client_run();
+    OK_U64(served.commands.stats.grpc_no_memory, 1, "a bound on memory counts at once");
+    grpc_client_end();
+}
+
 static void test_password(void)
 {
     const struct asked asked = {.entries = "user=bob", .hits = -1};
@@ -412,6 +440,7 @@ int main(void)
     test_errors();
     test_pieces();
     test_deadlines();
+    test_options_change();
     test_password();
     test_users();
     return tap_done();

@@ -60,6 +60,25 @@ static void test_bounds(void)
     grpc_account_close(&other);
 }
 
+static void test_another_bound(void)
+{
+    struct grpc_account account;
+    void *pieces[4];
+    grpc_heap_init(&heap, room, ROOM);
+    grpc_account_open(&account, &heap, ROOM);
+    for (size_t i = 0; i < 4; i++)
+        pieces[i] = grpc_take(&account, 200);
+    grpc_heap_bound(&heap, 512);
+    OK(heap.taken == 1024 && grpc_take(&account, 1) == NULL, "below what is given out nothing more is");
+    for (size_t i = 0; i < 3; i++)
+        grpc_give(&account, pieces[i]);
+    OK(grpc_take(&account, 200) != NULL && grpc_take(&account, 1) == NULL, "until enough has come back");
+    grpc_heap_bound(&heap, 2 * ROOM);
+    OK(grpc_take(&account, 1) != NULL && heap.most == ROOM, "a larger bound is that of the region at most");
+    grpc_account_close(&account);
+    OK_U64(heap.taken, 0, "all is counted");
+}
+
 /* Whatever is asked and given back, no piece overlaps another. */
 static void test_any_order(void)
 {
@@ -91,6 +110,7 @@ int main(void)
 {
     test_pieces();
     test_bounds();
+    test_another_bound();
     test_any_order();
     return tap_done();
 }

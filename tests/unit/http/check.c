@@ -33,7 +33,7 @@ static void begin(void)
 
 static void end(void)
 {
-    http_close(&session, &served.commands);
+    http_close(http, &session);
     http_destroy(&http);
     served_close();
     replays_destroy(&replays);
@@ -106,6 +106,31 @@ static void test_waits(void)
     end();
 }
 
+/* A gateway's header names who asks; which header that is changes while a request waits. */
+static void test_settings_change(void)
+{
+    static const char request[] = "GET /check?patience_ms=100 HTTP/1.1\r\nHost: a\r\nX-A: ann\r\nX-B: bob\r\n\r\n";
+    begin();
+    settings = (struct http_settings){.source_count = 1, .source = {{.header = "x-a", .gives = "user"}}};
+    http_take_settings(http, &settings);
+    OK(serve(request) == SERVE_WAIT, "a request waits");
+    settings.source[0].header[2] = 'b';
+    settings.limit_fields = HTTP_LIMIT_DRAFT_10;
+    http_take_settings(http, &settings);
+    const uint64_t before = admitted();
+    OK(until_answered(request) == 200 && admitted() == before + 1 &&
+           strstr(answer, "X-RateLimit-Limit: 100") != NULL,
+       "it is answered by the settings that it began with");
+    OK(serve(request) == SERVE_MORE && strstr(answer, "RateLimit: \"default\";r=") != NULL,
+       "the next one by the others: another user, who need not wait");
+    while (strcmp(served_ask("CAN_ACCESS bob"), "1") == 0)
+        ;
+    OK(serve(request) == SERVE_WAIT && session.kept > 0, "one more waits");
+    http_close(http, &session);
+    OK(session.kept == 0, "and keeps nothing when it goes");
+    end();
+}
+
 static void test_does_not(void)
 {
     begin();
@@ -119,7 +144,7 @@ static void test_does_not(void)
            strstr(answer, "waits for nothing") != NULL,
        "an explanation waits for nothing");
     OK(serve(posted(ANN ",\"patience_ms\":5000}")) == SERVE_WAIT, "who waits");
-    http_close(&session, &served.commands);
+    http_close(http, &session);
     OK(served.commands.stats.patience_waiting == 0 && session.waiting == 0, "may go");
     end();
 }
@@ -127,6 +152,7 @@ static void test_does_not(void)
 int main(void)
 {
     test_waits();
+    test_settings_change();
     test_does_not();
     return tap_done();
 }

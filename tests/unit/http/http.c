@@ -31,6 +31,12 @@ static void begin(void)
     begin_with(0);
 }
 
+static void tell_limits_by(enum http_limit_fields fields)
+{
+    settings.limit_fields = fields;
+    http_take_settings(http, &settings);
+}
+
 static void end(void)
 {
     http_destroy(&http);
@@ -124,11 +130,11 @@ static void test_gateway(void)
     (void)ask_bytes("HEAD /check?user=b HTTP/1.1\r\nHost: a\r\n\r\n");
     OK(code(answer) == 200 && body(answer)[0] == '\0' && strcmp(field(answer, "Content-Length"), "0") != 0,
        "HEAD has the head of GET");
-    settings.limit_fields = HTTP_LIMIT_DRAFT_10;
+    tell_limits_by(HTTP_LIMIT_DRAFT_10);
     (void)get("/check?user=c&rule=slow");
     OK_STRING(field(answer, "RateLimit-Policy"), "\"slow\";q=5;w=300", "the draft's policy");
     OK_STRING(field(answer, "RateLimit"), "\"slow\";r=4;t=60", "and state");
-    settings.limit_fields = HTTP_LIMIT_NONE;
+    tell_limits_by(HTTP_LIMIT_NONE);
     OK_STRING(field(get("/check?user=c&rule=slow"), "RateLimit"), "", "or nothing");
     end();
 }
@@ -146,9 +152,9 @@ static void test_soft(void)
     OK(code(answer) == 200 && strcmp(field(answer, "X-RateLimit-Over-Limit"), "true") == 0 &&
            field(answer, "Retry-After")[0] == '\0',
        "in the head too");
-    settings.limit_fields = HTTP_LIMIT_DRAFT_10;
+    tell_limits_by(HTTP_LIMIT_DRAFT_10);
     OK_STRING(field(get("/check?user=a"), "X-RateLimit-Over-Limit"), "true", "also beside the fields of the draft");
-    settings.limit_fields = HTTP_LIMIT_NONE;
+    tell_limits_by(HTTP_LIMIT_NONE);
     OK_STRING(field(get("/check?user=a"), "X-RateLimit-Over-Limit"), "", "not where no limit is told");
     end();
 }
@@ -445,7 +451,7 @@ static void test_users(void)
                            "%s HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s:%s\r\nContent-Length: 0\r\n\r\n",
                            rows[i].request, known.user[user].name, known.user[user].secret);
             const unsigned got = code(ask_bytes(request));
-            http_close(&session, &served.commands);
+            http_close(http, &session);
             session = (struct http_session){0};
             http_open(&session, "10.0.0.1:1234");
             OK((got != 403) == ((rows[i].roles >> user & 1) != 0) && got != 401, "%s: %s gets %u",

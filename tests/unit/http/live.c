@@ -106,7 +106,7 @@ static void test_event(void)
     json_t *event = read_event(answer);
     OK(event != NULL, "it is one line of JSON");
     json_decref(event);
-    http_close(&sessions[0], &served.commands);
+    http_close(http, &sessions[0]);
     OK(ask(&sessions[1], "HEAD") && status == SERVE_MORE && body()[0] == '\0', "HEAD has a head alone");
     OK_U64(served.commands.stats.http_live, 0, "and reads nothing");
     end();
@@ -124,9 +124,9 @@ static void test_readers(void)
     OK(strncmp(ask(&sessions[HTTP_LIVE_MAX], "GET"), "HTTP/1.1 503 ", 13) == 0 && status == SERVE_MORE,
        "one more may not, and may ask for something else");
     OK(strstr(answer, "\r\nRetry-After: 5\r\n") != NULL, "it is told when to come again");
-    http_close(&sessions[HTTP_LIVE_MAX], &served.commands);
+    http_close(http, &sessions[HTTP_LIVE_MAX]);
     OK_U64(served.commands.stats.http_live, HTTP_LIVE_MAX, "and is none that goes");
-    http_close(&sessions[3], &served.commands);
+    http_close(http, &sessions[3]);
     OK(ask(&sessions[HTTP_LIVE_MAX], "GET") && status == SERVE_FEED, "until one goes");
     end();
 }

@@ -27,7 +27,7 @@ static void begin(void)
 
 static void end_all(void)
 {
-    http_close(&session, &served.commands);
+    http_close(http, &session);
     http_destroy(&http);
     slow_disk_close();
 }
@@ -133,7 +133,7 @@ static void test_gone(void)
        "a dry run has nothing to wait for");
     OK(serve(put("/v1/rules/shop/x", "{\"rate\":\"1/s\"}"), &rest) == SERVE_WAIT, "a change has");
     slow_disk_wait_begun();
-    http_close(&session, &served.commands);
+    http_close(http, &session);
     OK(session.change == NULL && is_in_force("x"), "its client may go");
     slow_disk_set(false, false);
     end_all();
