@@ -96,6 +96,8 @@ static void on_busy(uv_idle_t *handle)
         if (!list_empty(&listener->aside[weight]))
             return;
     (void)uv_idle_stop(&listener->busy);
+    /* Nobody waits. So a light connection that was served just now is served again as soon as the poll hears it. */
+    listener->turn++;
 }
 
 void listener_end_turn(struct listener *listener)

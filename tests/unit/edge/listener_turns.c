@@ -131,6 +131,38 @@ static void test_order(void)
     OK(seen.closed == 1, "a listener closes with a backlog");
 }
 
+/* Sends a line as soon as the line before is answered, and before the loop polls. */
+static void on_before_poll(uv_prepare_t *prepare)
+{
+    const int *fd = prepare->data;
+    char byte;
+    if (recv(*fd, &byte, 1, MSG_DONTWAIT) == 1)
+        put(*fd, "\n", 1);
+}
+
+/* A client that was served while nobody else waits is served by the next poll, and its stream stays watched. */
+static void test_alone(void)
+{
+    int fd[1];
+    uv_prepare_t prepare;
+    turns_open_with(1, fd);
+    (void)uv_prepare_init(&scene_loop, &prepare);
+    prepare.data = fd;
+    (void)uv_prepare_start(&prepare, on_before_poll);
+    put(fd[0], "\n", 1);
+    TURN_UNTIL(seen.served >= 1);
+    bool aside = false;
+    for (int i = 0; i < 100; i++) {
+        (void)uv_run(&scene_loop, UV_RUN_NOWAIT);
+        aside |= !is_idle();
+    }
+    OK(seen.served > 100 && !aside, "one client that asks again and again never waits aside: %u answers",
+       seen.served);
+    (void)uv_prepare_stop(&prepare);
+    uv_close((uv_handle_t *)&prepare, NULL);
+    close_all(1, fd);
+}
+
 int main(void)
 {
     received = malloc(RECEIVED_MAX + 1);
@@ -139,6 +171,7 @@ int main(void)
     test_many_floods();
     test_never_reads();
     test_order();
+    test_alone();
     free(received);
     return tap_done();
 }
