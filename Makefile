@@ -152,7 +152,7 @@ $(PROTO_C)/%.o: $(PROTO_C)/%.pb-c.h $(PROTO_HEADERS) $(B)/flags
 	$(SAY) CC $@
 	$(Q)$(CC) $(filter-out $(WARNINGS) -Werror,$(ALL_CFLAGS)) -w -I$(PROTO_C) -c -o $@ $(<:.h=.c)
 objects_grpc := $(patsubst %.c,$(O)/%.o,$(wildcard src/grpc/*.c)) $(objects_proto)
-grpc_objects := $(patsubst %.c,$(O)/%,$(wildcard src/grpc/*.c tests/unit/grpc/*.c tests/fuzz/fuzz_grpc.c))
+grpc_objects := $(patsubst %.c,$(O)/%,$(wildcard src/grpc/*.c tests/unit/grpc/*.c tests/lib/grpc_asked.c tests/fuzz/fuzz_grpc.c))
 $(addsuffix .o,$(grpc_objects)) $(addsuffix .read,$(grpc_objects)): ALL_CFLAGS += -isystem $(PROTO_C)
 $(addsuffix .o,$(grpc_objects)) $(addsuffix .read,$(grpc_objects)): | $(PROTO_HEADERS)
 

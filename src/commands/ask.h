@@ -49,10 +49,10 @@ void call_decide(struct commands *commands, const struct match *match, const str
 /*
  * As call_decide, for a request that takes what is left where its cost is refused: it is then decided once more with
  * the largest cost that this daemon could admit. *taken: the cost that was admitted, or 0. Changes the charges of
- * the question.
+ * the question. `paid`: how much of the cost each charge has had before; NULL: nothing.
  */
-void ask_drain(struct commands *commands, struct question *question, const struct asker *asker, uint64_t now_ns,
-               struct decision *decision, uint64_t *taken);
+void ask_drain(struct commands *commands, struct question *question, const uint64_t *paid, const struct asker *asker,
+               uint64_t now_ns, struct decision *decision, uint64_t *taken);
 /* The index of the charge that decided, or -1 if none did. One that is over its soft limit decides where all allow. */
 int decision_of(const struct match *match, bool allowed, const struct verdict *verdicts);
 /* True: the request is allowed, and a soft rule would have denied it. */

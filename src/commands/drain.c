@@ -5,6 +5,7 @@
  * So the bound and all that is exact of a check holds. Where another thread takes tokens in between, the check may be
  * refused; it is then tried with what that one left.
  */
+#include "base/number.h"
 #include "commands/call.h"
 #include "commands/centrally.h"
 
@@ -18,7 +19,8 @@ static bool is_undecided(enum verdict_reason reason)
 }
 
 /* The largest cost that would be admitted, at most `cost`; 0: none. */
-static uint64_t admissible(const struct match *match, const struct decision *decision, uint64_t cost)
+static uint64_t admissible(const struct match *match, const uint64_t *paid, const struct decision *decision,
+                           uint64_t cost)
 {
     uint64_t least = cost;
     for (uint32_t i = 0; i < match->count; i++) {
@@ -28,34 +30,34 @@ static uint64_t admissible(const struct match *match, const struct decision *dec
             continue;
         if (charge->lease || is_undecided(verdict->reason))
             return 0;
-        least = verdict->available_tokens < least ? verdict->available_tokens : least;
+        least = number_least(least, number_sum(verdict->available_tokens, paid ? paid[i] : 0));
     }
     return least;
 }
 
 /* A lease is one place, whatever the cost. */
-static void set_cost(struct match *match, uint64_t cost)
+static void set_cost(struct match *match, const uint64_t *paid, uint64_t cost)
 {
     for (uint32_t i = 0; i < match->count; i++)
         if (!match->charge[i].lease)
-            match->charge[i].cost = cost;
+            match->charge[i].cost = paid ? cost - number_least(cost, paid[i]) : cost;
 }
 
-void ask_drain(struct commands *commands, struct question *question, const struct asker *asker, uint64_t now_ns,
-               struct decision *decision, uint64_t *taken)
+void ask_drain(struct commands *commands, struct question *question, const uint64_t *paid,
+               const struct asker *asker, uint64_t now_ns, struct decision *decision, uint64_t *taken)
 {
     struct match *match = &question->match;
     const uint64_t asked = question->query.cost;
     uint64_t cost = asked;
     for (int i = 0; i < TRIES && cost > 0 && match->status == MATCH_CHARGES; i++) {
-        set_cost(match, cost);
+        set_cost(match, paid, cost);
         call_decide(commands, match, NULL, now_ns, decision);
         if (decision->allowed)
             break;
-        cost = admissible(match, decision, cost);
+        cost = admissible(match, paid, decision, cost);
     }
     /* Where nothing is left, the refusal is that of the whole cost. */
-    set_cost(match, cost > 0 ? cost : asked);
+    set_cost(match, paid, cost > 0 ? cost : asked);
     call_decide(commands, match, asker, now_ns, decision);
     *taken = decision->allowed ? cost : 0;
 }
@@ -102,6 +104,6 @@ void call_check(struct call *call)
         return;
     }
     const struct asker asker = {.query = &question.query};
-    ask_drain(call->commands, &question, &asker, call->now_ns, &decision, &taken);
+    ask_drain(call->commands, &question, NULL, &asker, call->now_ns, &decision, &taken);
     answer_drained(call, &question, &decision, taken);
 }

@@ -5,11 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const options[] = {"endpoint", "tier", "priority", "rule"};
+static const char *const options[] = {"endpoint", "tier", "priority", "rule", "drain"};
 enum {
     OPTIONS = sizeof options / sizeof options[0],
     ENDPOINT = 0,
     TIER = 1,
+    DRAIN = 4,
     NUMBER_BYTES = 4,
     HASHED_BYTES = sizeof "hash:" + 2 * sizeof(struct key_id)
 };
@@ -51,11 +52,19 @@ static struct bytes cut(struct bytes text)
     return text.size <= COMMAND_SELECTOR_MAX_BYTES ? text : (struct bytes){text.data, COMMAND_SELECTOR_MAX_BYTES};
 }
 
+static bool say_flag(struct grpc_descriptor *descriptor, struct bytes value, bool *flag)
+{
+    *flag = bytes_equal(value, bytes_of("true"));
+    return *flag || bytes_equal(value, bytes_of("false")) || fail(descriptor, "expected true or false");
+}
+
 static bool say(struct grpc_descriptor *descriptor, unsigned option, struct bytes value)
 {
     if ((descriptor->said & 1u << option) != 0)
         return fail(descriptor, "said twice: expected it once");
     descriptor->said |= 1u << option;
+    if (option == DRAIN)
+        return say_flag(descriptor, value, &descriptor->query.drain);
     if (option == ENDPOINT)
         value = without_query(value);
     if (option == ENDPOINT || option == TIER)

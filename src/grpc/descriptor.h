@@ -1,8 +1,9 @@
 /*
  * descriptor: what a descriptor of Envoy asks, as a query of the commands.
  *
- * The one idea: as in http/words.h, an entry named endpoint, tier, priority or rule says what that option of CHECK
- * says, cost.bytes says COST bytes=, and any other entry is an identifier: its key a dimension, its value the value.
+ * The one idea: as in http/words.h, an entry named endpoint, tier, priority, rule or drain says what that option of
+ * CHECK says, cost.bytes says COST bytes=, and any other entry is an identifier: its key a dimension, its value the
+ * value.
  * Nothing that a client of the gateway may choose makes the query wrong, since an error of the service lets requests
  * pass in most gateways: values that are too long are told apart by a hash, and what is no cost is the largest. Pure.
  */

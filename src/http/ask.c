@@ -92,7 +92,7 @@ struct verdict_report http_decide(struct http_call *call, struct question *quest
     const bool drains = take && question->query.drain;
     uint64_t taken = 0;
     if (drains)
-        ask_drain(commands, question, &asker, call->turn.now_ns, decision, &taken);
+        ask_drain(commands, question, NULL, &asker, call->turn.now_ns, decision, &taken);
     else
         call_decide(commands, &question->match, take ? &asker : NULL, call->turn.now_ns, decision);
     call->work += command_table[COMMAND_CHECK].work;

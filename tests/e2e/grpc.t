@@ -21,6 +21,9 @@ my @rules = (
     'id: address, by: ip, rate: 5/h',
     'id: path, by: [ip, path], rate: 2/h',
     'id: many, by: many, rate: 100/h',
+    'id: fake, by: [source, target], when: {target: fake}, rate: 2/h',
+    'id: category, by: category, rate: 4/h, replaces: [fake]',
+    'id: tokens, by: account, algorithm: fixed_window, limit: 100, window: 1h',
 );
 
 sub alone {

@@ -90,6 +90,20 @@ assert [status.code for status in answer.statuses] == [OVER, OK] and answer.over
 answer = ask('edge', one, two)
 assert [status.code for status in answer.statuses] == [OVER, OVER], answer
 
+# replaces: where the rule by category counts as well, the one that it replaces does not
+fake, category = [('source', 'proxy'), ('target', 'fake')], ('category', 'account')
+limited('edge', 2, descriptor(*fake))
+limited('edge', 4, descriptor(*fake, category))
+
+# token quota: what a request takes is known at its end; at its begin it is asked whether anything is left
+account = ('account', 'acme')
+for used in 60, 60:
+    assert code('edge', descriptor(account, hits=0)) == OK
+    assert code('edge', descriptor(account, ('drain', 'true'), hits=used)) == OK
+answer = ask('edge', descriptor(account, hits=0))
+assert answer.overall_code == OVER and answer.statuses[0].limit_remaining == 0, answer
+assert int({head.key: head.value for head in answer.response_headers_to_add}['Retry-After']) > 0, answer
+
 # unlimited
 assert [code('edge', descriptor(('foo', 'unlimited'))) for _ in range(20)] == [OK] * 20
 

@@ -1,133 +1,14 @@
 /*
  * ShouldRateLimit, by a client of HTTP/2 in memory and a node that is alone.
  */
-#include "grpc/grpc.h"
-
-#include "envoy/service/ratelimit/v3/rls.pb-c.h"
+#include "tests/lib/grpc_asked.h"
 #include "tests/lib/grpc_client.h"
 #include "tests/lib/served.h"
 
-enum { MEMORY = 4 << 20, ENTRIES_MAX = 8, DESCRIPTORS = 40 };
+enum { MEMORY = 4 << 20, DESCRIPTORS = 40 };
 
-/* What gRPC calls its statuses. */
-enum { OK_STATUS = 0, INVALID = 3, LATE = 4, NO_SUCH = 5, EXHAUSTED = 8, UNIMPLEMENTED = 12, NO_PASSWORD = 16 };
-
-typedef Envoy__Extensions__Common__Ratelimit__V3__RateLimitDescriptor Descriptor;
-typedef Envoy__Extensions__Common__Ratelimit__V3__RateLimitDescriptor__Entry Entry;
-typedef Envoy__Extensions__Common__Ratelimit__V3__RateLimitDescriptor__RateLimitOverride Override;
-typedef Envoy__Service__Ratelimit__V3__RateLimitResponse Response;
-
-/* A descriptor, from "user=bob ip=1" and what else it says. */
-struct asked {
-    const char *entries;
-    int64_t hits; /* -1: it says none */
-    bool back;
-    uint32_t limit;
-    int unit; /* 0: it brings no limit */
-};
-
-static ProtobufCBinaryData data_of(const char *text, size_t size)
-{
-    return (ProtobufCBinaryData){size, (uint8_t *)(uintptr_t)text};
-}
-
-/* The message of a request. */
-static struct bytes packed(const char *domain, uint32_t hits, const struct asked *asked, size_t count)
-{
-    static uint8_t message[16384];
-    static Entry entry[DESCRIPTORS][ENTRIES_MAX], *entries[DESCRIPTORS][ENTRIES_MAX];
-    static Descriptor descriptor[DESCRIPTORS], *descriptors[DESCRIPTORS];
-    static Override limit[DESCRIPTORS];
-    static Google__Protobuf__UInt64Value value[DESCRIPTORS];
-    Envoy__Service__Ratelimit__V3__RateLimitRequest request =
-        ENVOY__SERVICE__RATELIMIT__V3__RATE_LIMIT_REQUEST__INIT;
-    for (size_t i = 0; i < count; i++) {
-        envoy__extensions__common__ratelimit__v3__rate_limit_descriptor__init(&descriptor[i]);
-        descriptor[i].entries = entries[i];
-        descriptors[i] = &descriptor[i];
-        for (const char *at = asked[i].entries; *at;) {
-            const size_t key = strcspn(at, "="), end = strcspn(at, " ");
-            Entry *next = entries[i][descriptor[i].n_entries] = &entry[i][descriptor[i].n_entries];
-            envoy__extensions__common__ratelimit__v3__rate_limit_descriptor__entry__init(next);
-            next->key = data_of(at, key);
-            next->value = data_of(at + key + 1, end - key - 1);
-            descriptor[i].n_entries++;
-            at += end + (at[end] == ' ');
-        }
-        google__protobuf__uint64_value__init(&value[i]);
-        value[i].value = (uint64_t)asked[i].hits;
-        descriptor[i].hits_addend = asked[i].hits >= 0 ? &value[i] : NULL;
-        descriptor[i].is_negative_hits = asked[i].back;
-        envoy__extensions__common__ratelimit__v3__rate_limit_descriptor__rate_limit_override__init(&limit[i]);
-        limit[i].requests_per_unit = asked[i].limit;
-        limit[i].unit = (Envoy__Type__V3__RateLimitUnit)asked[i].unit;
-        descriptor[i].limit = asked[i].unit != 0 ? &limit[i] : NULL;
-    }
-    request.domain = data_of(domain, strlen(domain));
-    request.descriptors = descriptors;
-    request.n_descriptors = count;
-    request.hits_addend = hits;
-    const size_t size = envoy__service__ratelimit__v3__rate_limit_request__get_packed_size(&request);
-    assert(size <= sizeof message);
-    (void)envoy__service__ratelimit__v3__rate_limit_request__pack(&request, message);
-    return (struct bytes){(const char *)message, size};
-}
-
-/* "OK: OK per-user 5/2 4 in 60000" for each status, or "status 3: sentence". */
-static const char *told(int32_t stream)
-{
-    static char text[8192];
-    static const char *const codes[] = {"?", "OK", "OVER"};
-    const struct grpc_heard *heard = grpc_client_heard(stream);
-    if (heard->status != OK_STATUS || heard->message_size < 5) {
-        (void)snprintf(text, sizeof text, "status %d: %s", heard->status, heard->sentence);
-        return text;
-    }
-    Response *response =
-        envoy__service__ratelimit__v3__rate_limit_response__unpack(NULL, heard->message_size - 5,
-                                                                   (const uint8_t *)heard->message + 5);
-    assert(response != NULL);
-    size_t size = (size_t)snprintf(text, sizeof text, "%s", codes[response->overall_code]);
-    for (size_t i = 0; i < response->n_statuses; i++) {
-        const Envoy__Service__Ratelimit__V3__RateLimitResponse__DescriptorStatus *status = response->statuses[i];
-        size += (size_t)snprintf(text + size, sizeof text - size, "%s%s", i > 0 ? ", " : ": ", codes[status->code]);
-        if (status->current_limit != NULL)
-            size += (size_t)snprintf(text + size, sizeof text - size, " %s %u/%d %u", status->current_limit->name,
-                                     status->current_limit->requests_per_unit, (int)status->current_limit->unit,
-                                     status->limit_remaining);
-        if (status->duration_until_reset != NULL)
-            size += (size_t)snprintf(text + size, sizeof text - size, " in %lld",
-                                     (long long)status->duration_until_reset->seconds * 1000 +
-                                         status->duration_until_reset->nanos / 1000000);
-    }
-    for (size_t i = 0; i < response->n_response_headers_to_add; i++)
-        size +=
-            (size_t)snprintf(text + size, sizeof text - size, "; %s: %s", response->response_headers_to_add[i]->key,
-                             response->response_headers_to_add[i]->value);
-    envoy__service__ratelimit__v3__rate_limit_response__free_unpacked(response, NULL);
-    return text;
-}
-
-/* The same without headers. */
-static const char *ask_all(const char *domain, uint32_t hits, const struct asked *asked, size_t count)
-{
-    static char text[8192];
-    const int32_t stream = grpc_client_ask(GRPC_RATE_LIMIT, packed(domain, hits, asked, count), NULL, NULL, true);
-    grpc_client_run();
-    const char *whole = told(stream);
-    (void)snprintf(text, sizeof text, "%.*s", (int)strcspn(whole, ";"), whole);
-    return text;
-}
-
-static const char *ask(const char *domain, const char *entries)
-{
-    return ask_all(domain, 0, &(struct asked){.entries = entries, .hits = -1}, 1);
-}
-
-static const char *ask_hits(const char *entries, int64_t hits, bool back)
-{
-    return ask_all("edge", 0, &(struct asked){.entries = entries, .hits = hits, .back = back}, 1);
-}
+/* What gRPC calls a status. */
+enum { EXHAUSTED = 8 };
 
 static void begin(void)
 {
@@ -147,28 +28,29 @@ static void begin(void)
 static void test_answers(void)
 {
     begin();
-    OK_STRING(ask("edge", "user=bob"), "OK: OK per-user 60/2 4 in 1000", "a bucket has its rate and unit");
+    OK_STRING(grpc_ask("edge", "user=bob"), "OK: OK per-user 60/2 4 in 1000", "a bucket has its rate and unit");
     const int32_t stream =
-        grpc_client_ask(GRPC_RATE_LIMIT, packed("edge", 0, &(struct asked){.entries = "user=bob", .hits = 9}, 1),
-                        NULL, NULL, true);
+        grpc_client_ask(GRPC_RATE_LIMIT,
+                        grpc_packed("edge", 0, &(struct grpc_asked){.entries = "user=bob", .hits = 9}, 1), NULL,
+                        NULL, true);
     grpc_client_run();
     OK_STRING(
-        told(stream),
+        grpc_told(stream),
         "OVER: OVER per-user 60/2 4 in 1000; X-RateLimit-Limit: 5; X-RateLimit-Remaining: 4; X-RateLimit-Reset: 1; "
         "X-RateLimit-Reason: too_large",
         "what is too much is over, with heads for the gateway's client");
-    OK_STRING(ask("edge", "org=acme"), "OK: OK hourly 3/3 2 in 3598000", "a window has its limit");
-    OK_STRING(ask("edge", "odd=1"), "OK: OK odd 3/0 2 in 5398000", "and no unit where it is none");
-    OK_STRING(ask("edge", "plan=pro"), "OK: OK monthly 9/5 8 in 863998000", "a quota is of the month");
-    OK_STRING(ask("edge", "ip=6.6.6.6"), "OVER: OVER bad 0/0 0", "what is denied for good has no end");
-    OK_STRING(ask("edge", "free=1"), "OK: OK", "what is unlimited has no limit");
-    OK_STRING(ask("edge", "other=1"), "OK: OK", "nor has what no rule is about");
-    OK_STRING(ask("edge", "endpoint=/all"), "OK: OK all 1/2 0 in 60000", "no identifier");
-    OK_STRING(ask("edge", "endpoint=/all?q=1"), "OVER: OVER all 1/2 0 in 60000", "is one key");
-    OK_STRING(ask("edge", "rule=none user=bob"), "OK: OK", "a rule that does not exist limits nothing");
-    OK_STRING(ask("default", "user=bob"), "OK: OK default 100/1 99 in 10",
+    OK_STRING(grpc_ask("edge", "org=acme"), "OK: OK hourly 3/3 2 in 3598000", "a window has its limit");
+    OK_STRING(grpc_ask("edge", "odd=1"), "OK: OK odd 3/0 2 in 5398000", "and no unit where it is none");
+    OK_STRING(grpc_ask("edge", "plan=pro"), "OK: OK monthly 9/5 8 in 863998000", "a quota is of the month");
+    OK_STRING(grpc_ask("edge", "ip=6.6.6.6"), "OVER: OVER bad 0/0 0", "what is denied for good has no end");
+    OK_STRING(grpc_ask("edge", "free=1"), "OK: OK", "what is unlimited has no limit");
+    OK_STRING(grpc_ask("edge", "other=1"), "OK: OK", "nor has what no rule is about");
+    OK_STRING(grpc_ask("edge", "endpoint=/all"), "OK: OK all 1/2 0 in 60000", "no identifier");
+    OK_STRING(grpc_ask("edge", "endpoint=/all?q=1"), "OVER: OVER all 1/2 0 in 60000", "is one key");
+    OK_STRING(grpc_ask("edge", "rule=none user=bob"), "OK: OK", "a rule that does not exist limits nothing");
+    OK_STRING(grpc_ask("default", "user=bob"), "OK: OK default 100/1 99 in 10",
               "the domain default has the config's limits");
-    OK_STRING(ask("edge-2", "user=bob"), "OK: OK", "an unknown domain has none");
+    OK_STRING(grpc_ask("edge-2", "user=bob"), "OK: OK", "an unknown domain has none");
     OK_U64(served.commands.stats.grpc_unknown_domains, 1, "and is counted");
     OK_U64(served.commands.stats.grpc_errors, 0, "none of these is an error");
     grpc_client_end();
@@ -177,25 +59,27 @@ static void test_answers(void)
 static void test_shadow(void)
 {
     begin();
-    OK_STRING(ask("edge", "shade=1"), "OK: OK dark 1/2 0 in 60000", "a shadow says what it would do");
-    OK_STRING(ask("edge", "shade=1"), "OK: OK dark 1/2 0 in 60000", "and refuses nothing");
+    OK_STRING(grpc_ask("edge", "shade=1"), "OK: OK dark 1/2 0 in 60000", "a shadow says what it would do");
+    OK_STRING(grpc_ask("edge", "shade=1"), "OK: OK dark 1/2 0 in 60000", "and refuses nothing");
     grpc_client_end();
 }
 
 static void test_hits(void)
 {
     begin();
-    OK_STRING(ask_hits("user=ann", 3, false), "OK: OK per-user 60/2 2 in 3000", "as many as the descriptor says");
-    OK_STRING(ask_hits("user=ann", 0, false), "OK: OK per-user 60/2 2 in 3000", "none is a look");
-    OK_STRING(ask_all("edge", 2, &(struct asked){.entries = "user=ann", .hits = -1}, 1),
+    OK_STRING(grpc_ask_hits("user=ann", 3, false), "OK: OK per-user 60/2 2 in 3000",
+              "as many as the descriptor says");
+    OK_STRING(grpc_ask_hits("user=ann", 0, false), "OK: OK per-user 60/2 2 in 3000", "none is a look");
+    OK_STRING(grpc_ask_all("edge", 2, &(struct grpc_asked){.entries = "user=ann", .hits = -1}, 1),
               "OK: OK per-user 60/2 0 in 5000", "or as the request says");
-    OK_STRING(ask_hits("user=ann", 0, false), "OK: OK per-user 60/2 0 in 5000", "a look is never over");
-    OK_STRING(ask_all("edge", 5, &(struct asked){.entries = "user=ann", .hits = 1}, 1),
+    OK_STRING(grpc_ask_hits("user=ann", 0, false), "OVER: OVER per-user 60/2 0 in 1000",
+              "a look says whether a hit would be");
+    OK_STRING(grpc_ask_all("edge", 5, &(struct grpc_asked){.entries = "user=ann", .hits = 1}, 1),
               "OVER: OVER per-user 60/2 0 in 1000", "the descriptor goes first");
-    OK_STRING(ask_hits("user=ann", 2, true), "OK: OK per-user 60/2 2 in 3000", "hits come back");
-    OK_STRING(ask_hits("user=ann", 1000, true), "OK: OK per-user 60/2 5 in 0", "no more than were taken");
-    OK_STRING(ask_hits("user=ann", 1, false), "OK: OK per-user 60/2 4 in 1000", "so nothing is gained");
-    OK_STRING(ask_hits("user=ann", 1000000000001, false),
+    OK_STRING(grpc_ask_hits("user=ann", 2, true), "OK: OK per-user 60/2 2 in 3000", "hits come back");
+    OK_STRING(grpc_ask_hits("user=ann", 1000, true), "OK: OK per-user 60/2 5 in 0", "no more than were taken");
+    OK_STRING(grpc_ask_hits("user=ann", 1, false), "OK: OK per-user 60/2 4 in 1000", "so nothing is gained");
+    OK_STRING(grpc_ask_hits("user=ann", 1000000000001, false),
               "status 3: descriptor 0: hits_addend is 1000000000001: expected at most 1000000000000", "too many");
     grpc_client_end();
 }
@@ -206,43 +90,48 @@ static void test_costs(void)
     begin();
     bool good = set_rules("{id: volume, service: edge, by: user, counts: bytes, rate: 1000/m}");
     assert(good);
-    OK_STRING(ask("edge", "user=lea cost.bytes=600"), "OK: OK per-user 60/2 4 in 1000", "600 of 1000 bytes");
-    OK_STRING(ask("edge", "user=lea cost.bytes=600"), "OVER: OVER volume 1000/2 400 in 12000", "and no 600 more");
-    OK_STRING(ask_hits("user=lea", 0, false), "OK: OK per-user 60/2 4 in 1000", "which takes no hit either");
-    OK_STRING(ask_hits("user=lea cost.bytes=400", 0, false), "OK: OK per-user 60/2 4 in 1000", "a look is allowed");
-    OK_STRING(ask("edge", "user=lea cost.bytes=401"), "OVER: OVER volume 1000/2 400 in 60", "and takes nothing");
-    OK_STRING(ask_hits("user=lea cost.bytes=999", 0, false), "OK: OK per-user 60/2 4 in 1000",
+    OK_STRING(grpc_ask("edge", "user=lea cost.bytes=600"), "OK: OK per-user 60/2 4 in 1000", "600 of 1000 bytes");
+    OK_STRING(grpc_ask("edge", "user=lea cost.bytes=600"), "OVER: OVER volume 1000/2 400 in 12000",
+              "and no 600 more");
+    OK_STRING(grpc_ask_hits("user=lea", 0, false), "OK: OK per-user 60/2 4 in 1000", "which takes no hit either");
+    OK_STRING(grpc_ask_hits("user=lea cost.bytes=400", 0, false), "OK: OK per-user 60/2 4 in 1000",
+              "a look is allowed");
+    OK_STRING(grpc_ask("edge", "user=lea cost.bytes=401"), "OVER: OVER volume 1000/2 400 in 60",
+              "and takes nothing");
+    OK_STRING(grpc_ask_hits("user=lea cost.bytes=999", 0, false), "OK: OK per-user 60/2 4 in 1000",
               "nor is it ever over");
-    OK_STRING(ask_hits("user=lea cost.bytes=600", 1, true), "OK: OK per-user 60/2 5 in 0", "all comes back");
-    OK_STRING(ask("edge", "user=lea cost.bytes=9e99"), "OVER: OVER volume 1000/2 1000 in 0",
+    OK_STRING(grpc_ask_hits("user=lea cost.bytes=600", 1, true), "OK: OK per-user 60/2 5 in 0", "all comes back");
+    OK_STRING(grpc_ask("edge", "user=lea cost.bytes=9e99"), "OVER: OVER volume 1000/2 1000 in 0",
               "nonsense is too much");
-    const struct asked both[] = {{.entries = "user=lea cost.bytes=300", .hits = -1},
-                                 {.entries = "user=lea cost.bytes=500", .hits = -1}};
-    OK_STRING(ask_all("edge", 0, both, 2), "OK: OK per-user 60/2 4 in 1000, OK per-user 60/2 4 in 1000",
+    const struct grpc_asked both[] = {{.entries = "user=lea cost.bytes=300", .hits = -1},
+                                      {.entries = "user=lea cost.bytes=500", .hits = -1}};
+    OK_STRING(grpc_ask_all("edge", 0, both, 2), "OK: OK per-user 60/2 4 in 1000, OK per-user 60/2 4 in 1000",
               "two descriptors are one request");
-    OK_STRING(ask("edge", "user=lea cost.bytes=501"), "OVER: OVER volume 1000/2 500 in 60", "of the larger cost");
+    OK_STRING(grpc_ask("edge", "user=lea cost.bytes=501"), "OVER: OVER volume 1000/2 500 in 60",
+              "of the larger cost");
     grpc_client_end();
 }
 
 static void test_once(void)
 {
     begin();
-    const struct asked both[] = {{.entries = "user=kim", .hits = -1}, {.entries = "user=kim path=/a", .hits = -1}};
-    OK_STRING(ask_all("edge", 0, both, 2), "OK: OK per-user 60/2 4 in 1000, OK per-path 2/2 1 in 30000",
+    const struct grpc_asked both[] = {{.entries = "user=kim", .hits = -1},
+                                      {.entries = "user=kim path=/a", .hits = -1}};
+    OK_STRING(grpc_ask_all("edge", 0, both, 2), "OK: OK per-user 60/2 4 in 1000, OK per-path 2/2 1 in 30000",
               "a key that two descriptors name");
-    OK_STRING(ask_hits("user=kim", 0, false), "OK: OK per-user 60/2 4 in 1000", "is charged once");
-    const struct asked more[] = {{.entries = "user=kim", .hits = 1}, {.entries = "user=kim", .hits = 3}};
-    OK_STRING(ask_all("edge", 0, more, 2), "OK: OK per-user 60/2 3 in 2000, OK per-user 60/2 1 in 4000",
+    OK_STRING(grpc_ask_hits("user=kim", 0, false), "OK: OK per-user 60/2 4 in 1000", "is charged once");
+    const struct grpc_asked more[] = {{.entries = "user=kim", .hits = 1}, {.entries = "user=kim", .hits = 3}};
+    OK_STRING(grpc_ask_all("edge", 0, more, 2), "OK: OK per-user 60/2 3 in 2000, OK per-user 60/2 1 in 4000",
               "with the most that any of them asks");
-    const struct asked back[] = {{.entries = "user=kim", .hits = 1, .back = true},
-                                 {.entries = "user=kim", .hits = 1, .back = true}};
-    OK_STRING(ask_all("edge", 0, back, 2), "OK: OK per-user 60/2 2 in 3000, OK per-user 60/2 2 in 3000",
+    const struct grpc_asked back[] = {{.entries = "user=kim", .hits = 1, .back = true},
+                                      {.entries = "user=kim", .hits = 1, .back = true}};
+    OK_STRING(grpc_ask_all("edge", 0, back, 2), "OK: OK per-user 60/2 2 in 3000, OK per-user 60/2 2 in 3000",
               "and is given back once");
-    const struct asked order[] = {{.entries = "user=x1", .hits = 1},
-                                  {.entries = "user=x2", .hits = 6},
-                                  {.entries = "none=1", .hits = 1},
-                                  {.entries = "user=x3", .hits = 2}};
-    OK_STRING(ask_all("edge", 0, order, 4),
+    const struct grpc_asked order[] = {{.entries = "user=x1", .hits = 1},
+                                       {.entries = "user=x2", .hits = 6},
+                                       {.entries = "none=1", .hits = 1},
+                                       {.entries = "user=x3", .hits = 2}};
+    OK_STRING(grpc_ask_all("edge", 0, order, 4),
               "OVER: OK per-user 60/2 4 in 1000, OVER per-user 60/2 5 in 0, OK, OK per-user 60/2 3 in 2000",
               "each descriptor by itself, in order");
     grpc_client_end();
@@ -250,40 +139,43 @@ static void test_once(void)
 
 static void test_brought(void)
 {
-    const struct asked two = {.entries = "tenant=a", .hits = -1, .limit = 2, .unit = 2};
-    struct asked other = {.entries = "tenant=b", .hits = -1, .limit = 2, .unit = 2};
+    const struct grpc_asked two = {.entries = "tenant=a", .hits = -1, .limit = 2, .unit = 2};
+    struct grpc_asked other = {.entries = "tenant=b", .hits = -1, .limit = 2, .unit = 2};
     begin();
-    OK_STRING(ask_all("edge", 0, &two, 1), "OK: OK  2/2 1 in 30000", "a limit of the descriptor");
-    OK_STRING(ask_all("edge", 0, &two, 1), "OK: OK  2/2 0 in 60000", "counts");
-    OK_STRING(ask_all("edge", 0, &two, 1), "OVER: OVER  2/2 0 in 30000", "and refuses");
-    OK_STRING(ask_all("edge", 0, &other, 1), "OK: OK  2/2 1 in 30000", "each descriptor by itself");
+    OK_STRING(grpc_ask_all("edge", 0, &two, 1), "OK: OK  2/2 1 in 30000", "a limit of the descriptor");
+    OK_STRING(grpc_ask_all("edge", 0, &two, 1), "OK: OK  2/2 0 in 60000", "counts");
+    OK_STRING(grpc_ask_all("edge", 0, &two, 1), "OVER: OVER  2/2 0 in 30000", "and refuses");
+    OK_STRING(grpc_ask_all("edge", 0, &other, 1), "OK: OK  2/2 1 in 30000", "each descriptor by itself");
     other.back = true;
-    OK_STRING(ask_all("edge", 0, &other, 1), "OK: OK  2/2 2 in 0", "hits come back");
-    other = (struct asked){.entries = "tenant=b", .hits = 1, .limit = 0, .unit = 2};
-    OK_STRING(ask_all("edge", 0, &other, 1), "OVER: OVER  0/2 0", "a limit of nothing admits nothing");
-    other = (struct asked){.entries = "tenant=b", .hits = 1, .limit = 5, .unit = 9};
-    OK_STRING(ask_all("edge", 0, &other, 1), "status 3: descriptor 0: limit has no unit that is known", "no unit");
-    OK_STRING(ask_all("edge-2", 0, &two, 1), "OK: OK", "in an unknown domain it is none");
+    OK_STRING(grpc_ask_all("edge", 0, &other, 1), "OK: OK  2/2 2 in 0", "hits come back");
+    other = (struct grpc_asked){.entries = "tenant=b", .hits = 1, .limit = 0, .unit = 2};
+    OK_STRING(grpc_ask_all("edge", 0, &other, 1), "OVER: OVER  0/2 0", "a limit of nothing admits nothing");
+    other = (struct grpc_asked){.entries = "tenant=b", .hits = 1, .limit = 5, .unit = 9};
+    OK_STRING(grpc_ask_all("edge", 0, &other, 1), "status 3: descriptor 0: limit has no unit that is known",
+              "no unit");
+    OK_STRING(grpc_ask_all("edge-2", 0, &two, 1), "OK: OK", "in an unknown domain it is none");
     grpc_client_end();
 }
 
 static void test_errors(void)
 {
-    struct asked asked[DESCRIPTORS];
+    struct grpc_asked asked[DESCRIPTORS];
     for (size_t i = 0; i < DESCRIPTORS; i++)
-        asked[i] = (struct asked){.entries = "user=bob", .hits = 1};
+        asked[i] = (struct grpc_asked){.entries = "user=bob", .hits = 1};
     begin();
-    OK_STRING(ask("", "user=bob"), "status 3: the domain is empty: expected the name of a service of rules",
+    OK_STRING(grpc_ask("", "user=bob"), "status 3: the domain is empty: expected the name of a service of rules",
               "no domain");
-    OK_STRING(ask_all("edge", 0, asked, 0), "status 3: there are 0 descriptors: expected 1 to 32", "no descriptor");
-    OK_STRING(ask_all("edge", 0, asked, 33), "status 3: there are 33 descriptors: expected 1 to 32", "too many");
-    const struct asked last[] = {{.entries = "user=bob", .hits = 1}, {.entries = "u:v=bob", .hits = 1}};
-    OK(strncmp(ask_all("edge", 0, last, 2), "status 3: descriptor 1, entry u:v: dimension 'u:v'", 49) == 0,
+    OK_STRING(grpc_ask_all("edge", 0, asked, 0), "status 3: there are 0 descriptors: expected 1 to 32",
+              "no descriptor");
+    OK_STRING(grpc_ask_all("edge", 0, asked, 33), "status 3: there are 33 descriptors: expected 1 to 32",
+              "too many");
+    const struct grpc_asked last[] = {{.entries = "user=bob", .hits = 1}, {.entries = "u:v=bob", .hits = 1}};
+    OK(strncmp(grpc_ask_all("edge", 0, last, 2), "status 3: descriptor 1, entry u:v: dimension 'u:v'", 49) == 0,
        "a key that is no dimension");
-    OK_STRING(ask("edge", "user=bob"), "OK: OK per-user 60/2 4 in 1000", "what is wrong charges nothing");
+    OK_STRING(grpc_ask("edge", "user=bob"), "OK: OK per-user 60/2 4 in 1000", "what is wrong charges nothing");
     int32_t stream = grpc_client_ask(GRPC_RATE_LIMIT, bytes_of("\xff\xff\xff"), NULL, NULL, true);
     grpc_client_run();
-    OK_STRING(told(stream), "status 3: the message is no envoy.service.ratelimit.v3.RateLimitRequest",
+    OK_STRING(grpc_told(stream), "status 3: the message is no envoy.service.ratelimit.v3.RateLimitRequest",
               "no message");
     static char many[16000];
     for (size_t i = 0; i < sizeof many; i += 2)
@@ -293,7 +185,7 @@ static void test_errors(void)
     OK_I64(grpc_client_heard(stream)->status, EXHAUSTED, "more than there is memory to read");
     stream = grpc_client_ask("/envoy.service.ratelimit.v3.RateLimitService/Other", bytes_of(""), NULL, NULL, true);
     grpc_client_run();
-    OK_STRING(told(stream), "status 12: there is no such method", "another method");
+    OK_STRING(grpc_told(stream), "status 12: there is no such method", "another method");
     OK_U64(served.commands.stats.grpc_errors, 7, "errors are counted");
     grpc_client_end();
 }
@@ -307,13 +199,14 @@ static void test_pieces(void)
         begin();
         client.piece = pieces[i];
         for (size_t at = 0; at < 5; at++)
-            stream[at] = grpc_client_ask(GRPC_RATE_LIMIT,
-                                         packed("edge", 0, &(struct asked){.entries = "org=acme", .hits = -1}, 1),
-                                         NULL, NULL, true);
+            stream[at] =
+                grpc_client_ask(GRPC_RATE_LIMIT,
+                                grpc_packed("edge", 0, &(struct grpc_asked){.entries = "org=acme", .hits = -1}, 1),
+                                NULL, NULL, true);
         grpc_client_run();
-        OK(strncmp(told(stream[0]), "OK: OK hourly 3/3 2", 19) == 0 &&
-               strncmp(told(stream[2]), "OK: OK hourly 3/3 0", 19) == 0 &&
-               strncmp(told(stream[4]), "OVER: OVER hourly 3/3 0", 23) == 0 && client.pending_size == 0,
+        OK(strncmp(grpc_told(stream[0]), "OK: OK hourly 3/3 2", 19) == 0 &&
+               strncmp(grpc_told(stream[2]), "OK: OK hourly 3/3 0", 19) == 0 &&
+               strncmp(grpc_told(stream[4]), "OVER: OVER hourly 3/3 0", 23) == 0 && client.pending_size == 0,
            "in pieces of %zu bytes", pieces[i]);
         grpc_client_end();
     }
@@ -321,30 +214,30 @@ static void test_pieces(void)
 
 static void test_deadlines(void)
 {
-    const struct asked asked = {.entries = "user=bob", .hits = -1};
+    const struct grpc_asked asked = {.entries = "user=bob", .hits = -1};
     begin();
-    int32_t stream = grpc_client_ask(GRPC_RATE_LIMIT, packed("edge", 0, &asked, 1), NULL, "100m", false);
+    int32_t stream = grpc_client_ask(GRPC_RATE_LIMIT, grpc_packed("edge", 0, &asked, 1), NULL, "100m", false);
     grpc_client_run();
     served_wait_ms(100);
     grpc_client_say(stream, bytes_of(""), true);
     grpc_client_run();
-    OK_STRING(told(stream), "status 4: grpc-timeout is over", "a request that is whole too late");
-    OK_STRING(ask_hits("user=bob", 0, false), "OK: OK per-user 60/2 5 in 0", "charges nothing");
-    stream = grpc_client_ask(GRPC_RATE_LIMIT, packed("edge", 0, &asked, 1), NULL, "1S", true);
+    OK_STRING(grpc_told(stream), "status 4: grpc-timeout is over", "a request that is whole too late");
+    OK_STRING(grpc_ask_hits("user=bob", 0, false), "OK: OK per-user 60/2 5 in 0", "charges nothing");
+    stream = grpc_client_ask(GRPC_RATE_LIMIT, grpc_packed("edge", 0, &asked, 1), NULL, "1S", true);
     grpc_client_run();
-    OK_STRING(told(stream) + 4,
+    OK_STRING(grpc_told(stream) + 4,
               "OK per-user 60/2 4 in 1000; X-RateLimit-Limit: 5; X-RateLimit-Remaining: 4; "
               "X-RateLimit-Reset: 1",
               "one that is not is answered");
-    stream = grpc_client_ask(GRPC_RATE_LIMIT, packed("edge", 0, &asked, 1), NULL, "soon", true);
+    stream = grpc_client_ask(GRPC_RATE_LIMIT, grpc_packed("edge", 0, &asked, 1), NULL, "soon", true);
     grpc_client_run();
-    OK_STRING(told(stream), "status 3: grpc-timeout is no number and unit", "a time that is none");
-    stream = grpc_client_ask(GRPC_RATE_LIMIT, packed("edge", 0, &asked, 1), NULL, NULL, false);
+    OK_STRING(grpc_told(stream), "status 3: grpc-timeout is no number and unit", "a time that is none");
+    stream = grpc_client_ask(GRPC_RATE_LIMIT, grpc_packed("edge", 0, &asked, 1), NULL, NULL, false);
     grpc_client_run();
     OK_U64(client.pending_size, 1, "the listener watches a request that is not whole");
     served_wait_ms(10000);
-    (void)ask("edge", "user=bob");
-    OK_STRING(told(stream), "status 4: the request is not whole after clients.request_timeout",
+    (void)grpc_ask("edge", "user=bob");
+    OK_STRING(grpc_told(stream), "status 4: the request is not whole after clients.request_timeout",
               "whoever drips is refused though others of the connection are answered");
     OK_U64(client.pending_size, 0, "and nothing is left of it");
     grpc_client_end();
@@ -352,23 +245,23 @@ static void test_deadlines(void)
 
 static void test_options_change(void)
 {
-    const struct asked asked = {.entries = "user=bob", .hits = -1};
+    const struct grpc_asked asked = {.entries = "user=bob", .hits = -1};
     struct grpc_options options = {.limit_fields = HTTP_LIMIT_NONE,
                                    .memory_bytes = MEMORY,
                                    .request_timeout_ns = 1000 * SERVED_MS};
     begin();
-    const int32_t early = grpc_client_ask(GRPC_RATE_LIMIT, packed("edge", 0, &asked, 1), NULL, NULL, false);
+    const int32_t early = grpc_client_ask(GRPC_RATE_LIMIT, grpc_packed("edge", 0, &asked, 1), NULL, NULL, false);
     grpc_client_run();
     grpc_take_options(client.grpc, &options);
-    const int32_t late = grpc_client_ask(GRPC_RATE_LIMIT, packed("edge", 0, &asked, 1), NULL, NULL, false);
+    const int32_t late = grpc_client_ask(GRPC_RATE_LIMIT, grpc_packed("edge", 0, &asked, 1), NULL, NULL, false);
     grpc_client_run();
     served_wait_ms(1000);
-    OK_STRING(ask_hits("user=bob", 0, false), "OK: OK per-user 60/2 5 in 0", "others are asked about");
-    OK_STRING(told(late), "status 4: the request is not whole after clients.request_timeout",
+    OK_STRING(grpc_ask_hits("user=bob", 0, false), "OK: OK per-user 60/2 5 in 0", "others are asked about");
+    OK_STRING(grpc_told(late), "status 4: the request is not whole after clients.request_timeout",
               "a request has the time of its beginning");
     grpc_client_say(early, bytes_of(""), true);
     grpc_client_run();
-    OK(strstr(told(early), "; X-RateLimit-Limit: 5; ") != NULL, "and its fields of the answer");
+    OK(strstr(grpc_told(early), "; X-RateLimit-Limit: 5; ") != NULL, "and its fields of the answer");
     options.memory_bytes = 1;
     grpc_take_options(client.grpc, &options);
     grpc_client_close();
@@ -380,20 +273,20 @@ static void test_options_change(void)
 
 static void test_password(void)
 {
-    const struct asked asked = {.entries = "user=bob", .hits = -1};
+    const struct grpc_asked asked = {.entries = "user=bob", .hits = -1};
     begin();
     served.commands.password = "open sesame";
-    int32_t stream = grpc_client_ask(GRPC_RATE_LIMIT, packed("edge", 0, &asked, 1), NULL, NULL, true);
+    int32_t stream = grpc_client_ask(GRPC_RATE_LIMIT, grpc_packed("edge", 0, &asked, 1), NULL, NULL, true);
     grpc_client_run();
-    OK_STRING(told(stream), "status 16: expected authorization: Bearer and the password of the config",
+    OK_STRING(grpc_told(stream), "status 16: expected authorization: Bearer and the password of the config",
               "no password");
     OK(!client.session.known && client.status == SERVE_MORE, "the client stays a stranger, and connected");
-    stream = grpc_client_ask(GRPC_RATE_LIMIT, packed("edge", 0, &asked, 1), "Bearer open sesame", NULL, true);
+    stream = grpc_client_ask(GRPC_RATE_LIMIT, grpc_packed("edge", 0, &asked, 1), "Bearer open sesame", NULL, true);
     grpc_client_run();
-    OK(strncmp(told(stream), "OK: OK per-user", 15) == 0 && client.session.known, "the right one");
-    stream = grpc_client_ask(GRPC_RATE_LIMIT, packed("edge", 0, &asked, 1), "Bearer sesame", NULL, true);
+    OK(strncmp(grpc_told(stream), "OK: OK per-user", 15) == 0 && client.session.known, "the right one");
+    stream = grpc_client_ask(GRPC_RATE_LIMIT, grpc_packed("edge", 0, &asked, 1), "Bearer sesame", NULL, true);
     grpc_client_run();
-    OK_STRING(told(stream), "status 16: the password is wrong", "a wrong one");
+    OK_STRING(grpc_told(stream), "status 16: the password is wrong", "a wrong one");
     OK(client.status == SERVE_CLOSE, "ends the connection");
     OK_U64(served.commands.stats.auth_failures, 1, "and is counted");
     grpc_client_end();
@@ -414,14 +307,15 @@ static void test_users(void)
                 {"Bearer other:s3", "status 7: NOPERM user 'other' may ask for the services shop only"},
                 {NULL, "status 16: expected authorization: Bearer and a user's name and secret, with a colon"},
                 {"Bearer gateway:s2", "status 16: the password is wrong"}};
-    const struct asked asked = {.entries = "user=bob", .hits = -1};
+    const struct grpc_asked asked = {.entries = "user=bob", .hits = -1};
     begin();
     struct users *users = users_create(&known);
     served.commands.users = users;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        int32_t stream = grpc_client_ask(GRPC_RATE_LIMIT, packed("edge", 0, &asked, 1), rows[i].bearer, NULL, true);
+        int32_t stream =
+            grpc_client_ask(GRPC_RATE_LIMIT, grpc_packed("edge", 0, &asked, 1), rows[i].bearer, NULL, true);
         grpc_client_run();
-        OK(strncmp(told(stream), rows[i].answer, strlen(rows[i].answer)) == 0, "%s: %s",
+        OK(strncmp(grpc_told(stream), rows[i].answer, strlen(rows[i].answer)) == 0, "%s: %s",
            rows[i].bearer ? rows[i].bearer : "nothing", rows[i].answer);
     }
     served.commands.users = NULL;
