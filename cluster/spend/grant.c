@@ -37,12 +37,30 @@ static int64_t rounding_units(const struct limit *limit)
     return limit->units_per_token > 1 ? (limit->units_per_token >> SPARE_BITS) + 2 : 0;
 }
 
-static struct grant *free_grant(struct node *node)
+/* Two grants of the key that are told and have not settled become one: while somebody is silent, none settles. */
+static struct grant *fold_grants(struct node *node, struct key_id id)
+{
+    struct grant *first = NULL;
+    for (uint32_t i = 0; i < GRANTS_MAX; i++) {
+        struct grant *grant = &node->rights.grant[i];
+        if (grant->settled || grant->maker_uid != node->origin[node->my_slot].uid || !key_id_equal(grant->id, id))
+            continue;
+        if (first) {
+            first->tokens += grant->tokens;
+            first->sequence = grant->sequence > first->sequence ? grant->sequence : first->sequence;
+            return grant;
+        }
+        first = grant;
+    }
+    return NULL;
+}
+
+static struct grant *free_grant(struct node *node, struct key_id id)
 {
     for (uint32_t i = 0; i < GRANTS_MAX; i++)
         if (node->rights.grant[i].tokens == 0)
             return &node->rights.grant[i];
-    return NULL;
+    return fold_grants(node, id);
 }
 
 bool grants_concern(const struct node *node, struct key_id id, uint64_t *tokens)
@@ -125,8 +143,8 @@ static void split_units(int64_t units, const struct limit *limit, struct grant *
 static int64_t make_grant(struct node *node, struct entry *entry, int64_t units, uint32_t holder_slot, uint64_t ask)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
-    struct grant *grant = free_grant(node);
-    if (!grant || !can_record(node, entry) || !outbox_has_room(node, 1))
+    struct grant *grant = can_record(node, entry) && outbox_has_room(node, 1) ? free_grant(node, entry->id) : NULL;
+    if (!grant)
         return 0;
     *grant = (struct grant){.id = entry->id,
                             .limit = entry->limit,
@@ -145,15 +163,18 @@ static int64_t make_grant(struct node *node, struct entry *entry, int64_t units,
     return units;
 }
 
-/* Few units stay as they are; of many, whole tokens, rounded up if there are as many to spare. */
-static int64_t rounded_units(int64_t units, int64_t spare, const struct limit *limit)
+/*
+ * Few units stay as they are, unless somebody is silent: parts of tokens are charged at once (uncharged.c). Of many,
+ * whole tokens are granted, rounded up if there are as many to spare.
+ */
+static int64_t rounded_units(const struct node *node, int64_t units, int64_t spare, const struct limit *limit)
 {
     int64_t token = limit->units_per_token;
     int64_t most = (int64_t)number_least(limit->capacity, GRANT_TOKENS_MAX) * token;
     units = units < spare ? units : spare;
     units = units < most ? units : most;
     if (units < WHOLE_TOKENS * token)
-        return units;
+        return node->awake.somebody_silent ? units - units % token : units;
     return (units / token + (units % token > 0 && units / token < spare / token)) * token;
 }
 
@@ -173,7 +194,7 @@ void grant_answer(struct node *node, uint32_t member, const struct ask_record *a
     bucket_refill(&entry->bucket, limit, budget, node->now_ns);
     step_works(node, 1);
     voucher_give_back_for(node, ask->id);
-    int64_t units = rounded_units(wanted_units(ask, limit, budget->share), spare_units(node, entry), limit);
+    int64_t units = rounded_units(node, wanted_units(ask, limit, budget->share), spare_units(node, entry), limit);
     if (units > 0 && make_grant(node, entry, units, (uint32_t)holder, ask->number) > 0)
         todo_add(&node->todo, DO_ANSWER); /* somebody waits for it */
 }
@@ -183,7 +204,7 @@ int64_t grant_own(struct node *node, struct entry *entry, int64_t units, uint64_
     const struct limit *limit = &node->limits.limit[entry->limit];
     int64_t spare = bucket_allowance(&entry->bucket, &node->by_limit.budget[entry->limit]) -
                     entry->bucket.unsettled - rounding_units(limit);
-    units = rounded_units(units, spare, limit);
+    units = rounded_units(node, units, spare, limit);
     return units > 0 ? make_grant(node, entry, units, node->my_slot, ask) : 0;
 }
 

@@ -48,13 +48,21 @@ static bool is_rest(const struct node *node, const struct limit *limit, const st
            voucher_since_ns(voucher->much_ns, now_ns) < REST_ANSWERS * voucher_answer_ns(node);
 }
 
+/* While somebody is silent. */
+static bool is_worth_asking_alone(const struct node *node, const struct limit *limit, const struct voucher *voucher,
+                                  uint64_t now_ns)
+{
+    return kind_refills(limit->kind) &&
+           (!voucher || voucher_since_ns(voucher->asked_ns, now_ns) >= voucher_pause_ns(node, limit));
+}
+
 /*
  * What is granted decays until it can be used, by what refills meanwhile. So asking is worth it where that is
  * little beside what is asked for, and where this node's share is spent faster than it can come back while all
  * refill is used, or where it never suffices. Others must be able to grant as much: a part of what is missing is
  * of no use. But who hears of other grants before the ask grants less. So where the share never suffices and a part of
- * the cost has come, the rest is asked for as long as so much is left. While somebody is silent nothing settles, and
- * others need what they have.
+ * the cost has come, the rest is asked for as long as so much is left. While somebody is silent, only buckets are asked
+ * for, and seldom: see voucher_pause_ns.
  */
 static bool is_worth_asking(const struct node *node, const struct charge *charge, const struct bucket *bucket,
                             const struct voucher *voucher, bool waits, uint64_t now_ns)
@@ -69,12 +77,14 @@ static bool is_worth_asking(const struct node *node, const struct charge *charge
     bool is_beyond = bucket_allowance(&full, budget) < cost;
     bool is_burst = bucket_allowance(bucket, budget) / BURST_RATE >= decays / 2 &&
                     (waits || is_enough(limit, left) || is_rest(node, limit, voucher, left, now_ns));
-    if (node->awake.somebody_silent || !(is_burst || is_beyond))
+    if (!(is_burst || is_beyond) ||
+        (node->awake.somebody_silent && !is_worth_asking_alone(node, limit, voucher, now_ns)))
         return false;
     if (is_beyond && held > 0)
         return left + held >= cost + decays;
-    return left >= cost &&
-           voucher_others_units(limit, bucket, budget->share) + own_units(bucket, budget) + held >= cost + decays;
+    return left >= cost && voucher_others_units(limit, bucket, voucher_asked_share(node, budget->share)) +
+                                   own_units(bucket, budget) + held >=
+                               cost + decays;
 }
 
 static void note_wanted(struct node *node, const struct charge *charge, uint64_t now_ns)
@@ -171,9 +181,10 @@ bool voucher_use(struct node *node, const struct charge *charge, uint64_t tokens
     if (used)
         voucher->busy_ns = now_ns;
     for (unsigned i = 0; i < VOUCHER_ASKS && used; i++) { /* the older ask first: its rest ends first */
-        int64_t part = voucher_ask_units(node, &voucher->ask[i], limit, now_ns);
-        payment->units[i] = part < units ? part : units;
-        voucher->ask[i].units -= payment->units[i];
+        const int64_t left = voucher_ask_units(node, &voucher->ask[i], limit, now_ns);
+        payment->units[i] = left < units ? left : units;
+        if (payment->units[i] > 0)
+            voucher->ask[i].units = left - payment->units[i]; /* what has decayed by now is lost */
         units -= payment->units[i];
     }
     vouchers_unlock(node);

@@ -14,6 +14,7 @@
 #include "cluster/spend/voucher_places.h"
 #include "cluster/state/member.h"
 #include "cluster/state/peaks.h"
+#include "cluster/state/share.h"
 #include "limit/kind.h"
 
 #include <string.h>
@@ -23,6 +24,7 @@ enum {
     LATELY_ANSWERS = 2,
     JOINS_PART = 4,     /* of an ask's tokens: so many of an older one are worth their shorter life */
     USEFUL_DECAYS = 12, /* a wish is so many times what decays until it is answered */
+    LONELY_DECAYS = 2,  /* the same while somebody is silent */
 };
 
 #define HEALS_NS UINT64_C(1000000000)
@@ -31,15 +33,27 @@ __extension__ typedef unsigned __int128 wide;
 
 void voucher_look_around(struct node *node)
 {
+    uint64_t all = 0, heard = 0;
     node->rights.shared = node->options.grants;
+    node->rights.heard = SHARE_ONE;
     for (uint32_t i = 0; i < node->member_end && node->rights.shared; i++)
         node->rights.shared = !member_needed(&node->member[i]) || node->member[i].grants;
+    if (!node->awake.somebody_silent)
+        return;
+    for (uint32_t i = 0; i < node->member_end; i++) {
+        const struct member *member = &node->member[i];
+        const uint64_t share = member->self ? 0 : share_of_member(node, i);
+        all += share;
+        heard += member->silent || member->state != PEER_ACTIVE ? 0 : share;
+    }
+    node->rights.heard = all > 0 ? (uint64_t)((wide)heard * SHARE_ONE / all) : 0;
 }
 
 static bool may_ask(const struct node *node, const struct voucher *voucher)
 {
     return voucher->wanted > 0 && node->now_ns >= voucher->yields_until_ns &&
-           voucher_since_ns(voucher->asked_ns, node->now_ns) >= voucher_answer_ns(node);
+           voucher_since_ns(voucher->asked_ns, node->now_ns) >=
+               voucher_pause_ns(node, &node->limits.limit[voucher->limit]);
 }
 
 /*
@@ -52,7 +66,7 @@ static void make_room(struct node *node, struct voucher *voucher, const struct l
     int64_t left = voucher_ask_units(node, oldest, limit, node->now_ns);
     voucher_habit_note(node, voucher->limit, oldest);
     if (left > 0 && left >= next->units / JOINS_PART) {
-        next->units = voucher_ask_joined(node, next, limit, left);
+        voucher_ask_join(node, next, limit, left);
         next->born_ns = oldest->born_ns;
     }
     memmove(oldest, next, (VOUCHER_ASKS - 1) * sizeof *oldest);
@@ -84,9 +98,10 @@ static int64_t coming_units(const struct node *node, const struct voucher *vouch
     const uint64_t took_ns = voucher_since_ns(voucher->wanted_since_ns, node->now_ns);
     if (took_ns < 2 * gather_ns)
         return 0;
-    const wide tokens = (wide)voucher->went_on * voucher_wanted_ns(node) / (took_ns - gather_ns);
-    return units_of(&node->limits.limit[voucher->limit],
-                    tokens < LIMIT_CAPACITY_MAX ? (uint64_t)tokens : LIMIT_CAPACITY_MAX);
+    const struct limit *limit = &node->limits.limit[voucher->limit];
+    const uint64_t until_ns = voucher_wanted_ns(node) + voucher_pause_ns(node, limit) - voucher_answer_ns(node);
+    const wide tokens = (wide)voucher->went_on * until_ns / (took_ns - gather_ns);
+    return units_of(limit, tokens < LIMIT_CAPACITY_MAX ? (uint64_t)tokens : LIMIT_CAPACITY_MAX);
 }
 
 struct wish {
@@ -116,7 +131,8 @@ static struct wish wish_of(const struct node *node, const struct voucher *vouche
     int64_t decays =
         voucher_refilled_units(limit, voucher_answer_ns(node) + node->options.interval_ns / SLACK_PART);
     bool beyond = bucket_allowance(&full, &node->by_limit.budget[voucher->limit]) < least;
-    const bool little = (useful < others ? useful : others) <= USEFUL_DECAYS * decays;
+    const bool little = (useful < others ? useful : others) <=
+                        (node->awake.somebody_silent ? LONELY_DECAYS : USEFUL_DECAYS) * decays;
     if (little && !beyond && voucher->waiting == 0 && !node->options.grants_eager)
         return wish;
     decays -= voucher_units(node, voucher, node->now_ns);
@@ -155,6 +171,13 @@ static void watch(struct node *node, struct voucher *voucher, int64_t expected)
         voucher_want_nothing(voucher);
 }
 
+/* Each divides an ask by the shares of all. So it is for more where some are not heard. */
+static int64_t asked_of_all(const struct node *node, const struct limit *limit, int64_t units)
+{
+    const wide of_all = (wide)(uint64_t)units * SHARE_ONE / node->rights.heard;
+    return of_all < (wide)limit->capacity_units ? (int64_t)of_all : limit->capacity_units;
+}
+
 static void write_ask(const struct node *node, const struct voucher *voucher, int64_t units, struct ask_record *ask)
 {
     const struct limit *limit = &node->limits.limit[voucher->limit];
@@ -174,6 +197,7 @@ static void receive(struct node *node, struct voucher *voucher, struct voucher_a
 {
     int64_t token = node->limits.limit[voucher->limit].units_per_token;
     ask->units += units;
+    ask->granted += units;
     voucher->busy_ns = node->now_ns;
     node->stats.rights_received_tokens += (uint64_t)((units + token - 1) / token);
 }
@@ -183,7 +207,7 @@ static bool can_ask(const struct node *node, const struct voucher *voucher, cons
 {
     bool alive = !kind_expires(node->limits.limit[voucher->limit].kind) || voucher->expires_ns > node->now_ns;
     return entry && entry->limit == voucher->limit && alive && node->rights.shared && !node->sharing.alone &&
-           may_decide(node) && node->by_limit.budget[voucher->limit].share < SHARE_ONE;
+           may_decide(node) && node->rights.heard > 0 && node->by_limit.budget[voucher->limit].share < SHARE_ONE;
 }
 
 /*
@@ -200,7 +224,7 @@ static bool ask_of(struct node *node, struct voucher *voucher, struct ask_record
     if (can_ask(node, voucher, entry)) {
         bucket_refill(&entry->bucket, limit, budget, node->now_ns);
         voucher_habit_note_over(node, voucher);
-        others = voucher_others_units(limit, &entry->bucket, budget->share);
+        others = voucher_others_units(limit, &entry->bucket, voucher_asked_share(node, budget->share));
         wish = wish_of(node, voucher, &entry->bucket, others);
     }
     if (wish.units <= 0 || others <= 0) {
@@ -212,10 +236,11 @@ static bool ask_of(struct node *node, struct voucher *voucher, struct ask_record
     voucher->asked_ns = node->now_ns;
     if (voucher_much_is_left(limit, entry->bucket.settled - entry->bucket.unsettled))
         voucher->much_ns = node->now_ns;
-    const int64_t units = wish.units;
-    write_ask(node, voucher, units < others ? units : others, ask);
+    const int64_t units = asked_of_all(node, limit, wish.units < others ? wish.units : others);
+    write_ask(node, voucher, units, ask);
     node->stats.rights_asked++;
-    node->stats.rights_asked_tokens += (uint64_t)((units - 1) / limit->units_per_token) + 1;
+    node->stats.rights_asked_tokens +=
+        (uint64_t)(((units > wish.units ? units : wish.units) - 1) / limit->units_per_token) + 1;
     if (wish.at_once > others)
         receive(node, voucher, &voucher->ask[VOUCHER_ASKS - 1],
                 grant_own(node, entry, wish.at_once - others, ask->number));
@@ -290,9 +315,10 @@ static uint64_t granted_since_ns(const struct node *node, const struct voucher *
 static void take_off(const struct node *node, struct voucher *voucher, const struct limit *limit, int64_t units)
 {
     for (unsigned a = 0; a < VOUCHER_ASKS; a++) {
-        int64_t part = voucher_ask_units(node, &voucher->ask[a], limit, node->now_ns);
-        part = part < units ? part : units;
-        voucher->ask[a].units -= part;
+        const int64_t left = voucher_ask_units(node, &voucher->ask[a], limit, node->now_ns);
+        const int64_t part = left < units ? left : units;
+        voucher->ask[a].units = left - part;
+        voucher->ask[a].granted -= part;
         units -= part;
     }
 }

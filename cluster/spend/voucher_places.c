@@ -14,11 +14,13 @@
 #include <string.h>
 
 enum {
-    PROBES = 8,      /* places in which a key's voucher may stand */
-    DRIFT_PART = 64, /* clocks run apart by no more than this part */
-    WAIT_PART = 8,   /* of an interval: the answer waits for so long, about */
-    GATHER_PART = 8, /* of an interval */
-    MUCH_PART = 4,   /* of a bucket's capacity: parts of a token that come to nothing would be much of less */
+    PROBES = 8,          /* places in which a key's voucher may stand */
+    DRIFT_PART = 64,     /* clocks run apart by no more than this part */
+    WAIT_PART = 8,       /* of an interval: the answer waits for so long, about */
+    GATHER_PART = 8,     /* of an interval */
+    LONELY_ANSWERS = 20, /* while somebody is silent, a key is asked for once in so many answers' time, at most */
+    RESERVE_PART = 16,   /* of a full bucket, which nobody may spend */
+    MUCH_PART = 4,       /* of a bucket's capacity: parts of a token that come to nothing would be much of less */
     MUCH_OF_CELL_PART = 16,
 };
 
@@ -64,6 +66,22 @@ uint64_t voucher_answer_ns(const struct node *node)
     return (longest_ns > 0 ? longest_ns : node->options.interval_ns) + node->options.interval_ns / WAIT_PART;
 }
 
+uint64_t voucher_pause_ns(const struct node *node, const struct limit *limit)
+{
+    const uint64_t answer_ns = voucher_answer_ns(node);
+    if (!node->awake.somebody_silent || !kind_refills(limit->kind))
+        return answer_ns;
+    const int64_t most = limit->capacity_units - limit->capacity_units / RESERVE_PART + limit->overshoot_units;
+    const uint64_t full_ns = limit_refill_ns(limit, most < limit->capacity_units ? most : limit->capacity_units);
+    return number_least(LONELY_ANSWERS * answer_ns, full_ns > answer_ns ? full_ns : answer_ns);
+}
+
+uint64_t voucher_asked_share(const struct node *node, uint64_t share)
+{
+    __extension__ typedef unsigned __int128 wide;
+    return (uint64_t)((wide)(SHARE_ONE - share) * node->rights.heard / SHARE_ONE);
+}
+
 uint64_t voucher_gather_ns(const struct node *node)
 {
     return node->options.interval_ns / GATHER_PART;
@@ -98,16 +116,18 @@ int64_t voucher_ask_units(const struct node *node, const struct voucher_ask *ask
     uint64_t age_ns = age_of(node, ask, now_ns), older_ns = voucher_since_ns(ask->born_ns, ask->asked_ns);
     if (ask->number == 0 || ask->units <= 0 || (kind_refills(limit->kind) && age_ns + older_ns >= VOUCHER_LIFE_NS))
         return 0;
-    int64_t left = ask->units - voucher_refilled_units(limit, age_ns);
+    int64_t left = ask->granted - voucher_refilled_units(limit, age_ns);
+    left = left < ask->units ? left : ask->units;
     return left > 0 ? left : 0;
 }
 
-int64_t voucher_ask_joined(const struct node *node, const struct voucher_ask *ask, const struct limit *limit,
-                           int64_t more)
+void voucher_ask_join(const struct node *node, struct voucher_ask *ask, const struct limit *limit, int64_t more)
 {
-    int64_t decayed = voucher_refilled_units(limit, age_of(node, ask, node->now_ns));
-    int64_t units = (ask->units > decayed ? ask->units : decayed) + more;
-    return units < UNITS_MAX ? units : UNITS_MAX;
+    const int64_t decayed = voucher_refilled_units(limit, age_of(node, ask, node->now_ns));
+    const int64_t left = voucher_ask_units(node, ask, limit, node->now_ns) + more;
+    const int64_t granted = (ask->granted > decayed ? ask->granted : decayed) + more;
+    ask->granted = granted < UNITS_MAX ? granted : UNITS_MAX;
+    ask->units = left < ask->granted ? left : ask->granted;
 }
 
 int64_t voucher_units(const struct node *node, const struct voucher *voucher, uint64_t now_ns)
@@ -121,7 +141,7 @@ int64_t voucher_units(const struct node *node, const struct voucher *voucher, ui
 int64_t voucher_others_units(const struct limit *limit, const struct bucket *bucket, uint64_t share)
 {
     struct budget others;
-    budget_init(&others, limit, SHARE_ONE - share, false);
+    budget_init(&others, limit, share, false);
     int64_t units = bucket_allowance(bucket, &others), left = bucket->settled - bucket->unsettled;
     return units < left ? units : left;
 }

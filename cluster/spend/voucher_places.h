@@ -35,12 +35,18 @@ uint64_t voucher_sleepless_ns(const struct node *node);
 /* The units of one ask, or of both asks of a voucher, that may be used now. */
 int64_t voucher_ask_units(const struct node *node, const struct voucher_ask *ask, const struct limit *limit,
                           uint64_t now_ns);
-/* What the units of an ask are when those of an older one, of which `more` are left, join them. */
-int64_t voucher_ask_joined(const struct node *node, const struct voucher_ask *ask, const struct limit *limit,
-                           int64_t more);
+/* The units of an older ask, of which `more` are left, join those of the ask. */
+void voucher_ask_join(const struct node *node, struct voucher_ask *ask, const struct limit *limit, int64_t more);
 int64_t voucher_units(const struct node *node, const struct voucher *voucher, uint64_t now_ns);
 
-/* What all others may spend together of a refilled bucket, as seen here. `share`: this node's. */
+/*
+ * The time between two asks of a key. While somebody is silent, what others may grant comes back at the rate of their
+ * shares alone: of little, asked for often, all would have decayed when it is here.
+ */
+uint64_t voucher_pause_ns(const struct node *node, const struct limit *limit);
+/* The shares of all who are heard, this node's `share` of a limit aside. */
+uint64_t voucher_asked_share(const struct node *node, uint64_t share);
+/* What peers with that share may spend together of a refilled bucket, as seen here. */
 int64_t voucher_others_units(const struct limit *limit, const struct bucket *bucket, uint64_t share);
 
 /* The place of the key's voucher, whatever its limit; NULL: it has none. */

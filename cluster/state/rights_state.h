@@ -30,7 +30,8 @@ struct voucher_ask {
     uint64_t asked_sleepless_ns; /* the same by options.sleepless_ns; 0: there is no such clock */
     uint64_t born_ns;            /* when the oldest of its tokens were asked for: they end first */
     uint64_t granted_by;         /* bit i: member i */
-    int64_t units;               /* granted, less used */
+    int64_t granted;             /* units that came and were not given back; what decays is counted from these */
+    int64_t units;               /* of these, not used */
     int64_t expected, came;      /* units that clients were expected to come back for, and did: voucher_habit.h */
 };
 
@@ -72,6 +73,7 @@ struct rights {
     /* bit n: there may be a voucher of a key whose hash has n; 0: there is none */
     _Atomic uint64_t held;
     bool shared;       /* all peers answer asks, and so does this node */
+    uint64_t heard;    /* the part of all others' shares whose members are heard, in 1/SHARE_ONE */
     atomic_bool wants; /* some voucher has wanted tokens */
     atomic_bool locked;
     uint64_t asks_count;                /* the number of the last ask */

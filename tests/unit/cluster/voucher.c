@@ -71,6 +71,14 @@ static void voucher_ends(const struct limit_terms *fast, const struct limit_term
     const struct explanation later = rights_explain(ANN, "ends", fast);
     OK(later.voucher_tokens + 40 <= explained.voucher_tokens || later.voucher_tokens == 0,
        "half a second later as many fewer as were refilled: %" PRIu64, later.voucher_tokens);
+    (void)rights_take(ANN, "used", fast, 100);
+    world_run(TURN_MS);
+    const uint64_t held = rights_explain(ANN, "used", fast).voucher_tokens;
+    const unsigned used = rights_take(ANN, "used", fast, 20);
+    world_run(100);
+    OK(used == 20 && rights_explain(ANN, "used", fast).voucher_tokens + used >= held,
+       "what refills after a use makes that good, and takes nothing off the rest: %" PRIu64 " of %" PRIu64,
+       rights_explain(ANN, "used", fast).voucher_tokens, held);
     (void)rights_take(ANN, "life", slow, 60);
     world_run(TURN_MS);
     OK(rights_explain(ANN, "life", slow).voucher_tokens > 10,
