@@ -412,9 +412,9 @@ bench:
 # With libFuzzer, FUZZ_SECONDS for each target; what it finds to be new stays in build/fuzz.
 FUZZ_SECONDS ?= 60
 FUZZ_GRPC := $(wildcard src/grpc/*.c src/commands/*.c src/http/*.c tests/lib/served.c tests/lib/tap.c tests/lib/limits.c) \
-    $(PROTO_HEADERS:.h=.c)
+    $(PROTO_HEADERS:.h=.c) $(patsubst src/%,$(O)/src/%.c,$(wildcard src/http/dashboard/*))
 .PHONY: fuzz
-fuzz: $(PROTO_HEADERS)
+fuzz: $(PROTO_HEADERS) $(filter $(O)/src/http/dashboard/%,$(FUZZ_GRPC))
 	@for target in $(basename $(notdir $(wildcard tests/fuzz/fuzz_*.c))); do \
 	    corpus=build/fuzz/corpus/$$target; mkdir -p $$corpus && cp tests/fuzz/corpus/$${target#fuzz_}/* $$corpus/ && \
 	    clang -std=c11 -g -O1 -w -D_GNU_SOURCE $(LLHTTP_CFLAGS) -isystem $(PROTO_C) -Iinclude -Isrc -I. -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \

@@ -181,10 +181,12 @@ static bool look_up(struct node *node, struct reservation_id id, uint64_t now_ns
 
 /*
  * The keys to lock are known only after a look-up, and the reservation may end before they are
- * locked. So it is looked up twice.
+ * locked. So it is looked up twice. It ends by the clock, also where tokens are counted as of the
+ * end of this node's right (request_time).
  */
 static bool find(struct node *node, struct reservation_id id, uint64_t now_ns, struct found *found)
 {
+    now_ns = now_ns > node->now_ns ? now_ns : node->now_ns;
     if (!look_up(node, id, now_ns, found))
         return false;
     hold_keys(node, found->held, found->count, &found->keys);
@@ -266,11 +268,11 @@ enum reserve_status node_commit(struct node *node, struct reservation_id id, str
                                 uint64_t now_ns)
 {
     struct found found;
-    now_ns = request_time(node, now_ns);
     for (size_t i = 0; i < count; i++)
         costs[i].charged = costs[i].tokens;
     if (!find(node, id, now_ns, &found))
         return RESERVE_UNKNOWN;
+    now_ns = request_time(node, now_ns);
     for (size_t i = 0; i < found.count; i++) {
         struct used_cost *cost = cost_of(&found.held[i], costs, count);
         uint64_t tokens = commit_one(node, &found.held[i], cost ? cost->tokens : found.held[i].cost, now_ns);
@@ -285,9 +287,9 @@ enum reserve_status node_commit(struct node *node, struct reservation_id id, str
 enum reserve_status node_cancel(struct node *node, struct reservation_id id, uint64_t now_ns)
 {
     struct found found;
-    now_ns = request_time(node, now_ns);
     if (!find(node, id, now_ns, &found))
         return RESERVE_UNKNOWN;
+    now_ns = request_time(node, now_ns);
     end_soon(node, id, found.held, now_ns);
     table_unlock(node->table, &found.keys);
     return RESERVE_DONE;
@@ -297,9 +299,9 @@ enum reserve_status node_renew(struct node *node, struct reservation_id id, uint
 {
     struct found found;
     bool held = true;
-    now_ns = request_time(node, now_ns);
     if (!find(node, id, now_ns, &found))
         return RESERVE_UNKNOWN;
+    now_ns = request_time(node, now_ns);
     struct charge anew[CHARGES_MAX];
     memcpy(anew, found.held, found.count * sizeof *anew);
     uint64_t expires_ns = end_ns(node, anew, found.count, ttl_ns, now_ns);

@@ -6,8 +6,14 @@ use warnings;
 use Test::More;
 
 my $seeds = $ENV{HEADGATE_SIM_COMBINED_SEEDS} // 12;
+# Once failed: a reservation that had ended was known as long as a step had not seen that the node's right had ended.
+my %once = (takeover => [70199]);
 for my $mode ('lonely', 'weights', 'takeover') {
     my $output = `nice -n 19 build/release/tests/sim --$mode --grants --seeds $seeds --jobs 2 2>&1`;
     is($?, 0, "--$mode --grants: $seeds worlds hold every law") or diag $output;
+    for my $seed (@{$once{$mode} // []}) {
+        $output = `build/release/tests/sim --$mode --grants --seed $seed 2>&1`;
+        is($?, 0, "and that of seed $seed") or diag $output;
+    }
 }
 done_testing();
