@@ -136,7 +136,7 @@ $(O)/llhttp/%.o: $(LLHTTP)/%.c $(B)/flags
 PROTO_ROOT := src/grpc/proto
 PROTO_C := $(O)/proto
 PROTO_NAMES := $(patsubst $(PROTO_ROOT)/%.proto,%,$(shell find $(PROTO_ROOT) -name '*.proto')) \
-    google/protobuf/duration google/protobuf/wrappers
+    google/protobuf/duration google/protobuf/struct google/protobuf/wrappers
 PROTO_HEADERS := $(patsubst %,$(PROTO_C)/%.pb-c.h,$(PROTO_NAMES))
 objects_proto := $(patsubst %,$(PROTO_C)/%.o,$(PROTO_NAMES))
 define proto_rule

@@ -23,7 +23,7 @@ typedef Envoy__Extensions__Common__Ratelimit__V3__RateLimitDescriptor Descriptor
 struct asked {
     struct command_query query;
     uint64_t hits; /* 0: it only looks */
-    bool gives_back;
+    bool gives_back, alternative;
     const Descriptor *descriptor;
 };
 
@@ -59,5 +59,7 @@ void asking_refuse_room(struct asking *asking);
  * Otherwise the call is answered, or `held` is set.
  */
 void asking_decide(struct asking *asking, size_t index);
+/* Adds what was decided as metadata (metadata.c). False: there is no room. */
+bool asking_put_metadata(struct asking *asking);
 
 #endif

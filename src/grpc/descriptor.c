@@ -5,12 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const options[] = {"endpoint", "tier", "priority", "rule", "drain"};
+static const char *const options[] = {"endpoint", "tier", "priority", "rule", "drain", "alternative"};
 enum {
     OPTIONS = sizeof options / sizeof options[0],
     ENDPOINT = 0,
     TIER = 1,
     DRAIN = 4,
+    ALTERNATIVE = 5,
     NUMBER_BYTES = 4,
     HASHED_BYTES = sizeof "hash:" + 2 * sizeof(struct key_id)
 };
@@ -24,7 +25,7 @@ void grpc_descriptor_begin(struct grpc_descriptor *descriptor)
 {
     command_query_clear(&descriptor->query);
     descriptor->said = 0;
-    descriptor->has_stand_in_id = false;
+    descriptor->alternative = descriptor->has_stand_in_id = false;
     descriptor->error[0] = '\0';
 }
 
@@ -63,8 +64,8 @@ static bool say(struct grpc_descriptor *descriptor, unsigned option, struct byte
     if ((descriptor->said & 1u << option) != 0)
         return fail(descriptor, "said twice: expected it once");
     descriptor->said |= 1u << option;
-    if (option == DRAIN)
-        return say_flag(descriptor, value, &descriptor->query.drain);
+    if (option == DRAIN || option == ALTERNATIVE)
+        return say_flag(descriptor, value, option == DRAIN ? &descriptor->query.drain : &descriptor->alternative);
     if (option == ENDPOINT)
         value = without_query(value);
     if (option == ENDPOINT || option == TIER)
@@ -158,4 +159,9 @@ void grpc_descriptor_end(struct grpc_descriptor *descriptor)
     descriptor->has_stand_in_id = query->id_count == 0;
     if (descriptor->has_stand_in_id)
         query->id[query->id_count++] = stand_in;
+}
+
+bool grpc_descriptor_is_manner(struct bytes key)
+{
+    return bytes_equal(key, bytes_of(options[DRAIN])) || bytes_equal(key, bytes_of(options[ALTERNATIVE]));
 }

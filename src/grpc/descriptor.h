@@ -21,6 +21,7 @@
 struct grpc_descriptor {
     struct command_query query;
     uint32_t said;        /* which options were */
+    bool alternative;     /* one of several descriptors, of which one with room is enough */
     bool has_stand_in_id; /* no entry is an identifier: a query must have one, and no rule counts by this one */
     char error[COMMAND_ERROR_BYTES];
 };
@@ -33,5 +34,7 @@ void grpc_descriptor_begin(struct grpc_descriptor *descriptor);
 bool grpc_descriptor_add(struct grpc_descriptor *descriptor, struct bytes key, struct bytes value,
                          const struct hash_key *hash_key, struct grpc_arena *arena);
 void grpc_descriptor_end(struct grpc_descriptor *descriptor);
+/* True: an entry of this name says how the request is decided, and nothing of what it is about. */
+bool grpc_descriptor_is_manner(struct bytes key);
 
 #endif

@@ -63,6 +63,7 @@ static bool read_descriptor(struct asking *asking, size_t index)
     }
     grpc_descriptor_end(&read);
     asked->query = read.query;
+    asked->alternative = read.alternative;
     asked->query.service = bytes_in(asking->request->domain);
     return read_hits(asking, index, asked);
 }
@@ -129,6 +130,7 @@ static bool decide_all(struct asking *asking)
     const bool known = is_known(asking);
     const uint64_t walks_begun = ask_begin_walks();
     for (size_t i = 0; i < asking->request->n_descriptors && !asking->call->answered && !asking->held; i++) {
+        asking->reply.alternative = asking->asked[i].alternative;
         asking->grpc->worked += DESCRIPTOR_WORK + command_table[COMMAND_CHECK].work;
         if (!known)
             grpc_reply_add_unlimited(&asking->reply);
@@ -162,7 +164,7 @@ void grpc_should_rate_limit(struct grpc_call *call)
         return;
     const Envoy__Service__Ratelimit__V3__RateLimitResponse *response =
         grpc_reply_end(&asking.reply, call->limit_fields);
-    if (response == NULL) {
+    if (response == NULL || (asking.reply.alternatives > 0 && !asking_put_metadata(&asking))) {
         (void)refuse_room(&asking);
         return;
     }

@@ -197,7 +197,7 @@ static void put_sized(struct output *output, struct bytes bytes)
     output_append(output, bytes.data, bytes.size);
 }
 
-/* The domain and all entries as they are, each after its size: what differs has another name. */
+/* The domain and the entries as they are, each after its size: what is about something else has another name. */
 static bool name_of(struct asking *asking, const struct asked *asked, struct bytes *name)
 {
     const Descriptor *descriptor = asked->descriptor;
@@ -210,6 +210,8 @@ static bool name_of(struct asking *asking, const struct asked *asked, struct byt
     struct output output = output_over(room, size);
     put_sized(&output, bytes_in(asking->request->domain));
     for (size_t i = 0; i < descriptor->n_entries; i++) {
+        if (grpc_descriptor_is_manner(bytes_in(descriptor->entries[i]->key)))
+            continue;
         put_sized(&output, bytes_in(descriptor->entries[i]->key));
         put_sized(&output, bytes_in(descriptor->entries[i]->value));
     }

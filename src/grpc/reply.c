@@ -84,7 +84,9 @@ bool grpc_reply_begin(struct grpc_reply *reply, struct grpc_arena *arena, size_t
     reply->response.statuses = grpc_arena_take(arena, count * sizeof(void *));
     struct told *told = grpc_arena_take(arena, count * sizeof *told);
     reply->room = count;
-    reply->told = false;
+    reply->told = reply->told_soonest = false;
+    reply->alternative = reply->over = false;
+    reply->alternatives = reply->alternatives_over = 0;
     if (reply->response.statuses == NULL || told == NULL)
         return false;
     for (size_t i = 0; i < count; i++)
@@ -102,8 +104,11 @@ static struct told *next(struct grpc_reply *reply, bool allowed)
     google__protobuf__duration__init(&told->until_reset);
     told->status.code = allowed ? ENVOY__SERVICE__RATELIMIT__V3__RATE_LIMIT_RESPONSE__CODE__OK
                                 : ENVOY__SERVICE__RATELIMIT__V3__RATE_LIMIT_RESPONSE__CODE__OVER_LIMIT;
-    if (!allowed)
-        reply->response.overall_code = told->status.code;
+    if (reply->alternative) {
+        reply->alternatives++;
+        reply->alternatives_over += !allowed;
+    } else
+        reply->over = reply->over || !allowed;
     return told;
 }
 
@@ -149,11 +154,20 @@ static bool goes_before(const struct verdict_report *report, const struct verdic
 
 static void keep_for_heads(struct grpc_reply *reply, struct told *told, const struct verdict_report *report)
 {
-    if (reply->told && !goes_before(report, &reply->report))
+    const bool waits = reply->alternative && !report->allowed;
+    bool *is_told = waits ? &reply->told_soonest : &reply->told;
+    struct verdict_report *before = waits ? &reply->soonest : &reply->report;
+    if (*is_told && goes_before(report, before) == waits)
         return;
-    reply->told = true;
-    reply->report = *report;
-    reply->report.rule = bytes_of(told->name);
+    *is_told = true;
+    *before = *report;
+    before->rule = bytes_of(told->name);
+}
+
+/* All alternatives are over, and so the request is. */
+static bool none_is_left(const struct grpc_reply *reply)
+{
+    return reply->alternatives > 0 && reply->alternatives == reply->alternatives_over;
 }
 
 /* Where only shadows count, the one that has the least left says what it would do. -1: none counts. */
@@ -241,7 +255,11 @@ const Response *grpc_reply_end(struct grpc_reply *reply, enum http_limit_fields 
 {
     char room[HEADS_BYTES];
     struct output lines = output_over(room, sizeof room);
-    if (reply->told)
+    if (reply->over || none_is_left(reply))
+        reply->response.overall_code = ENVOY__SERVICE__RATELIMIT__V3__RATE_LIMIT_RESPONSE__CODE__OVER_LIMIT;
+    if (!reply->over && none_is_left(reply) && reply->told_soonest)
+        put_verdict_fields(&lines, &reply->soonest, fields);
+    else if (reply->told)
         put_verdict_fields(&lines, &reply->report, fields);
     return split(reply, (struct bytes){lines.data, lines.size}) ? &reply->response : NULL;
 }

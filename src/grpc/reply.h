@@ -4,7 +4,7 @@
  * The one idea: statuses are added one by one, in the order of the descriptors, and copy what they need, since the
  * rules that they name are valid only until the next one is decided. The heads that a gateway adds to its own answer
  * are those of HTTP (http/verdict.h), of the descriptor that refused for longest, or else of the one with the least
- * left.
+ * left. Of alternatives one with room is enough: they refuse together, until the first of them has room again.
  */
 #ifndef HEADGATE_GRPC_REPLY_H
 #define HEADGATE_GRPC_REPLY_H
@@ -16,9 +16,13 @@
 struct grpc_reply {
     struct grpc_arena *arena;
     Envoy__Service__Ratelimit__V3__RateLimitResponse response;
-    size_t room;                  /* for statuses */
-    bool told;                    /* `report` is of some descriptor */
-    struct verdict_report report; /* of the one that the heads tell of */
+    size_t room;      /* for statuses */
+    bool alternative; /* for the caller to set: what is added next is one */
+    uint32_t alternatives, alternatives_over;
+    bool over; /* one that is no alternative */
+    /* `report` is of some descriptor, `soonest` of an alternative that is over */
+    bool told, told_soonest;
+    struct verdict_report report, soonest; /* of those that the heads tell of */
 };
 
 typedef Envoy__Extensions__Common__Ratelimit__V3__RateLimitDescriptor__RateLimitOverride Grpc_limit;

@@ -16,6 +16,8 @@ my @rules = (
     'id: shady, by: [foo, baz], when: {baz: [shady]}, rate: 3/m, mode: shadow',
     'id: one, by: service, when: {service: one}, rate: 1/h',
     'id: two, by: service, when: {service: two}, rate: 2/h',
+    'id: three, by: service, when: {service: three}, rate: 1/h',
+    'id: four, by: service, when: {service: four}, rate: 2/h',
     'id: free, by: foo, when: {foo: unlimited}, rate: unlimited',
     'id: orders, by: user, endpoint: /v1/orders, rate: 60/m, burst: 10',
     'id: address, by: ip, rate: 5/h',

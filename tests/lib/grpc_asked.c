@@ -94,6 +94,51 @@ const char *grpc_told(int32_t stream)
     return text;
 }
 
+static size_t put_value(char *text, size_t room, const Google__Protobuf__Value *value);
+
+static size_t put_fields(char *text, size_t room, const Google__Protobuf__Struct *fields)
+{
+    size_t size = (size_t)snprintf(text, room, "{");
+    for (size_t i = 0; i < fields->n_fields; i++) {
+        size += (size_t)snprintf(text + size, room - size, "%s\"%s\": ", i > 0 ? ", " : "", fields->fields[i]->key);
+        size += put_value(text + size, room - size, fields->fields[i]->value);
+    }
+    return size + (size_t)snprintf(text + size, room - size, "}");
+}
+
+static size_t put_value(char *text, size_t room, const Google__Protobuf__Value *value)
+{
+    if (value->kind_case == GOOGLE__PROTOBUF__VALUE__KIND_BOOL_VALUE)
+        return (size_t)snprintf(text, room, "%s", value->bool_value ? "true" : "false");
+    if (value->kind_case == GOOGLE__PROTOBUF__VALUE__KIND_STRING_VALUE)
+        return (size_t)snprintf(text, room, "\"%s\"", value->string_value);
+    if (value->kind_case == GOOGLE__PROTOBUF__VALUE__KIND_STRUCT_VALUE)
+        return put_fields(text, room, value->struct_value);
+    assert(value->kind_case == GOOGLE__PROTOBUF__VALUE__KIND_LIST_VALUE);
+    size_t size = (size_t)snprintf(text, room, "[");
+    for (size_t i = 0; i < value->list_value->n_values; i++) {
+        size += (size_t)snprintf(text + size, room - size, "%s", i > 0 ? ", " : "");
+        size += put_value(text + size, room - size, value->list_value->values[i]);
+    }
+    return size + (size_t)snprintf(text + size, room - size, "]");
+}
+
+const char *grpc_told_metadata(int32_t stream)
+{
+    static char text[8192];
+    const struct grpc_heard *heard = grpc_client_heard(stream);
+    assert(heard->status == 0 && heard->message_size >= 5);
+    Response *response =
+        envoy__service__ratelimit__v3__rate_limit_response__unpack(NULL, heard->message_size - 5,
+                                                                   (const uint8_t *)heard->message + 5);
+    assert(response != NULL);
+    text[0] = '\0';
+    if (response->dynamic_metadata != NULL)
+        (void)put_fields(text, sizeof text, response->dynamic_metadata);
+    envoy__service__ratelimit__v3__rate_limit_response__free_unpacked(response, NULL);
+    return text;
+}
+
 const char *grpc_ask_all(const char *domain, uint32_t hits, const struct grpc_asked *asked, size_t count)
 {
     static char text[8192];

@@ -26,7 +26,9 @@ struct grpc_asked {
 struct bytes grpc_packed(const char *domain, uint32_t hits, const struct grpc_asked *asked, size_t count);
 /* "OK: OK per-user 5/2 4 in 60000; Header: value" with each status and header, or "status 3: sentence". */
 const char *grpc_told(int32_t stream);
-/* The same without headers, of a request that is asked now. */
+/* The dynamic metadata of the answer, as JSON; "" where there is none. */
+const char *grpc_told_metadata(int32_t stream);
+/* As grpc_told without headers, of a request that is asked now. */
 const char *grpc_ask_all(const char *domain, uint32_t hits, const struct grpc_asked *asked, size_t count);
 /* Of one descriptor; the domain is "edge" where none is given. */
 const char *grpc_ask(const char *domain, const char *entries);

@@ -104,6 +104,17 @@ answer = ask('edge', descriptor(account, hits=0))
 assert answer.overall_code == OVER and answer.statuses[0].limit_remaining == 0, answer
 assert int({head.key: head.value for head in answer.response_headers_to_add}['Retry-After']) > 0, answer
 
+# quota mode: of alternatives one with room is enough, and the metadata says which one has
+one, two = [descriptor(('service', name), ('alternative', 'true')) for name in ('three', 'four')]
+for expected, service in ([OK, OK], 'three'), ([OVER, OK], 'four'), ([OVER, OVER], None):
+    answer = ask('edge', one, two)
+    assert [status.code for status in answer.statuses] == expected, answer
+    assert answer.overall_code == (OK if service else OVER), answer
+    metadata = answer.dynamic_metadata
+    assert metadata['domain'] == 'edge' and metadata['metadata'].fields['service'].string_value == (service or ''), answer
+    assert [each['over'] for each in metadata['descriptors']] == [code == OVER for code in expected], answer
+assert not ask('edge', descriptor(('service', 'five'))).HasField('dynamic_metadata')
+
 # unlimited
 assert [code('edge', descriptor(('foo', 'unlimited'))) for _ in range(20)] == [OK] * 20
 
