@@ -29,6 +29,7 @@
 #include "cluster/members/traffic.h"
 #include "cluster/members/votes.h"
 #include "cluster/members/weights.h"
+#include "cluster/members/weights_auto.h"
 #include "cluster/plane/plane.h"
 #include "cluster/publish.h"
 #include "cluster/snapshot/snapshot_ask.h"
@@ -171,6 +172,8 @@ static bool publishing_is_due(const struct node *node)
 
 static void tick(struct node *node, struct effects *effects)
 {
+    demand_gather(node);
+    weights_auto_tick(node, effects);
     demand_average(node);
     publish_set_gaps(node);
     (void)counters_emit(node, effects);

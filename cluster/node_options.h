@@ -30,7 +30,8 @@ enum {
 
 struct region_weight {
     char region[NODE_NAME_BYTES];
-    uint64_t weight; /* in 1/SHARE_ONE; the sum over all regions is at most SHARE_ONE */
+    uint64_t weight;           /* in 1/SHARE_ONE; the sum over all regions is at most SHARE_ONE */
+    uint64_t floor_billionths; /* the least weight by demand; 0: the default */
 };
 
 /* A peer that the config names: a member with a reserved share, even before it is heard. */
@@ -120,11 +121,14 @@ struct node_options {
     uint32_t events_max;               /* spends in logs and leases; 0: NODE_EVENTS_DEFAULT */
     uint64_t config_digest;            /* of all settings that must be equal at all peers */
     struct rule_caps rules;
-    bool unknown_service_open; /* requests of unknown services pass; else MATCH_UNKNOWN_SERVICE */
-    bool keeps_weights;        /* the caller keeps effects' weights_text, and answers by EVENT_WEIGHTS_KEPT */
-    bool has_central;          /* rules may have sync: central */
-    bool grants;               /* asks peers for rights of keys, and grants rights: see spend/voucher.h */
-    bool grants_eager;         /* asks as if all refused clients came back, whatever they did before: for tests */
+    bool unknown_service_open;     /* requests of unknown services pass; else MATCH_UNKNOWN_SERVICE */
+    bool keeps_weights;            /* the caller keeps effects' weights_text, and answers by EVENT_WEIGHTS_KEPT */
+    uint64_t weights_by_demand_ns; /* the shortest time between two changes, see members/weights_auto.h; 0: none */
+    uint64_t weights_tokens_least; /* nothing follows from less demand in that time; 0: 1,000 */
+    bool weights_all_propose;      /* whoever is first: for tests */
+    bool has_central;              /* rules may have sync: central */
+    bool grants;                   /* asks peers for rights of keys, and grants rights: see spend/voucher.h */
+    bool grants_eager; /* asks as if all refused clients came back, whatever they did before: for tests */
     /*
      * A clock that runs at the rate of events' now_ns, and also while the machine sleeps or a request is worked on;
      * any thread may call it. NULL: vouchers age by now_ns alone.

@@ -88,10 +88,14 @@ struct weights_report {
         uint64_t in_force_billionths; /* at this node, for its own region; of others what it counts on */
         uint64_t base_billionths;
         uint64_t pending_billionths; /* without a pending version: as in the base */
+        uint64_t floor_billionths;   /* the least that demand brings it to; 0: weights do not follow demand here */
         double demand_tokens_per_s;  /* given there lately, over all keys */
         double wanted_tokens_per_s;  /* refused there for the region's weight alone: see spend/wanted.h */
     } row[NODE_REGIONS_MAX];
-    uint32_t own_row; /* region_count: the config has no weight for this node's region */
+    uint32_t own_row;     /* region_count: the config has no weight for this node's region */
+    bool by_demand;       /* this node's config says that weights follow demand */
+    const char *proposer; /* of all such nodes, the one that makes versions; "": none does */
+    uint64_t looks_in_ns; /* of time in which all are heard, until this node would look at demand */
     uint32_t wait_count;
     struct weights_waiting {
         const char *name;

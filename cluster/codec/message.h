@@ -79,6 +79,7 @@ struct demand_record {
     bool said; /* false: it is of a release that does not say it */
     uint64_t given;
     uint64_t wanted; /* refused there for its share alone */
+    bool proposes;   /* it makes weights by demand, where its name is first */
 };
 
 /*

@@ -63,9 +63,13 @@ static bool read_weights(const msgpack_object *object, struct weights_record *we
 static bool read_demand(const msgpack_object *object, struct demand_record *demand)
 {
     msgpack_object_array a;
+    uint32_t proposes = 0;
     *demand = (struct demand_record){.said = object != NULL};
-    return !object || (read_record(object, 2, 2, &a) && read_u64(&a.ptr[0], &demand->given) &&
-                       read_u64(&a.ptr[1], &demand->wanted));
+    if (object && (!read_record(object, 3, 3, &a) || !read_u64(&a.ptr[0], &demand->given) ||
+                   !read_u64(&a.ptr[1], &demand->wanted) || !read_u32_below(&a.ptr[2], 2, &proposes)))
+        return false;
+    demand->proposes = proposes != 0;
+    return true;
 }
 
 static bool read_member(const msgpack_object *object, const struct envelope *envelope, struct member_record *member,

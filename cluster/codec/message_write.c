@@ -51,9 +51,10 @@ static void pack_weights(msgpack_packer *packer, const struct weights_record *we
 
 static void pack_demand(msgpack_packer *packer, const struct demand_record *demand)
 {
-    msgpack_pack_array(packer, 2);
+    msgpack_pack_array(packer, 3);
     msgpack_pack_uint64(packer, demand->given);
     msgpack_pack_uint64(packer, demand->wanted);
+    msgpack_pack_uint64(packer, demand->proposes);
 }
 
 static void pack_members(msgpack_packer *packer, const struct message *header)

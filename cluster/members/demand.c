@@ -5,13 +5,14 @@
 #include "cluster/members/demand.h"
 
 #include "base/number.h"
+#include "cluster/members/weights_auto.h"
 #include "cluster/state/node_state.h"
 
 enum { DEMAND_SMOOTHING = 8 };
 
 static struct demand_record own_demand(const struct node *node)
 {
-    struct demand_record own = {.said = true};
+    struct demand_record own = {.said = true, .proposes = weights_auto_proposes(node)};
     for (uint32_t i = 0; i < node->thread_count; i++) {
         own.given += node->thread[i].admitted_tokens;
         own.wanted += node->thread[i].wanted_tokens;
@@ -33,6 +34,7 @@ void demand_hear(struct node *node, const struct message *message, uint32_t send
     if (again && message->number <= before.message)
         return;
     member->demand = (struct demand_word){.said = record->said,
+                                          .proposes = record->proposes,
                                           .incarnation = member->incarnation,
                                           .message = message->number,
                                           .given = record->given,
@@ -51,18 +53,23 @@ static void smooth(double *tokens_per_s, uint64_t *tokens, uint64_t elapsed_ns)
     *tokens = 0;
 }
 
+void demand_gather(struct node *node)
+{
+    struct publishing *publishing = &node->publishing;
+    const struct demand_record own = own_demand(node);
+    node->member[node->me].demand_tokens += own.given - publishing->demand_tokens;
+    node->member[node->me].wanted_tokens += own.wanted - publishing->wanted_tokens;
+    publishing->demand_tokens = own.given;
+    publishing->wanted_tokens = own.wanted;
+}
+
 void demand_average(struct node *node)
 {
     struct publishing *publishing = &node->publishing;
     const uint64_t elapsed_ns = node->now_ns - publishing->demand_ns;
-    const struct demand_record own = own_demand(node);
     publishing->demand_ns = node->now_ns;
     if (elapsed_ns == 0)
         return;
-    node->member[node->me].demand_tokens = own.given - publishing->demand_tokens;
-    node->member[node->me].wanted_tokens = own.wanted - publishing->wanted_tokens;
-    publishing->demand_tokens = own.given;
-    publishing->wanted_tokens = own.wanted;
     for (uint32_t i = 0; i < node->member_end; i++) {
         struct member *member = &node->member[i];
         smooth(&member->demand_tokens_per_s, &member->demand_tokens, elapsed_ns);

@@ -15,7 +15,8 @@ struct demand_record;
 struct message;
 struct node;
 
-/* To be called with each tick. */
+/* To be called with each tick, in this order: adds what this node was asked for; then averages, and counts anew. */
+void demand_gather(struct node *node);
 void demand_average(struct node *node);
 /* What this node's messages say; nothing if there are no other regions. */
 struct demand_record demand_say(const struct node *node);

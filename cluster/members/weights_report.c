@@ -3,6 +3,7 @@
  * operator can do about that. It changes nothing.
  */
 #include "cluster/members/weights.h"
+#include "cluster/members/weights_auto.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 
@@ -99,6 +100,7 @@ void node_weights(const struct node *node, struct weights_report *report)
     report->pending = known->newest.stamp.number > 0 ? &known->newest : NULL;
     report_rows(node, report);
     report_waits(node, report);
+    weights_auto_report(node, report);
     for (uint32_t i = known->past_count; i > 0; i--)
         report->past[report->past_count++] = &known->past[i - 1];
 }

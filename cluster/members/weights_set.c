@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "cluster/codec/effects.h"
 #include "cluster/members/weights.h"
+#include "cluster/members/weights_auto.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 
@@ -66,7 +67,7 @@ static int row_of(const struct node *node, const char *region)
     return -1;
 }
 
-static uint64_t weight_before(const struct node *node, uint32_t row)
+uint64_t weights_before(const struct node *node, uint32_t row)
 {
     const struct weights_version *newest = weights_newest(node);
     return newest->stamp.number == 0 ? weights_billionths(node->options.regions[row].weight)
@@ -81,7 +82,7 @@ static bool fill(const struct node *node, const struct weights_change *change, s
     version->count = node->options.region_count;
     for (uint32_t i = 0; i < version->count; i++) {
         memcpy(version->part[i].region, node->options.regions[i].region, NODE_NAME_BYTES);
-        version->part[i].billionths = weight_before(node, i);
+        version->part[i].billionths = weights_before(node, i);
     }
     for (uint32_t i = 0; i < change->count; i++) {
         const struct weights_part *part = &change->part[i];
@@ -120,7 +121,7 @@ static void copy_author(char author[NODE_NAME_BYTES], struct bytes from)
 static bool is_as_before(const struct node *node, const struct weights_version *version)
 {
     for (uint32_t i = 0; i < version->count; i++)
-        if (version->part[i].billionths != weight_before(node, i))
+        if (version->part[i].billionths != weights_before(node, i))
             return false;
     return true;
 }
@@ -132,24 +133,43 @@ static uint64_t maker_of(const struct node *node)
     return hash_64(&node->options.hash_key, text, (size_t)size) >> 1;
 }
 
-void weights_set(struct node *node, const struct weights_change *change, uint64_t wall_ms, struct effects *effects)
+/* False: it is refused, or nothing would change. */
+bool weights_make(struct node *node, const struct weights_change *change, uint64_t wall_ms,
+                  struct weights_result *result)
 {
-    struct weights_result *result = &node->weights.result;
     struct weights_version version = {.wall_ms = wall_ms};
-    *result = (struct weights_result){.asked = result->asked + 1};
     result->number = weights_newest(node)->stamp.number;
     result->refused = !node_may(node, &result->error) || !fill(node, change, &version, &result->error) ||
                       !members_may(node, &result->error);
     result->unchanged = !result->refused && is_as_before(node, &version);
     if (result->refused || result->unchanged)
-        return;
+        return false;
     if (result->number >= WEIGHTS_NUMBER_MAX) {
         result->refused = !error_set(&result->error, EX_DATAERR, "no version can follow %" PRIu64, result->number);
-        return;
+        return false;
     }
     version.stamp = (struct weights_stamp){++result->number, maker_of(node)};
     copy_author(version.author, change->author.size > 0 ? change->author : bytes_of(node->options.name));
     weights_take(node, &version);
-    effects_notice(effects, NOTICE_INFO, "weights %" PRIu64 " were made by %s: larger ones wait for all daemons",
-                   version.stamp.number, version.author);
+    return true;
+}
+
+/* Nobody is called as those versions are that no operator has made. */
+static struct bytes author_of(const struct node *node, struct bytes author)
+{
+    author = author.size > 0 ? author : bytes_of(node->options.name);
+    return bytes_equal(author, bytes_of(WEIGHTS_AUTO_AUTHOR)) ? bytes_of("_" WEIGHTS_AUTO_AUTHOR) : author;
+}
+
+void weights_set(struct node *node, const struct weights_change *change, uint64_t wall_ms, struct effects *effects)
+{
+    struct weights_result *result = &node->weights.result;
+    struct weights_change *operators = &node->weights.proposed;
+    *result = (struct weights_result){.asked = result->asked + 1};
+    *operators = *change;
+    operators->author = author_of(node, change->author);
+    if (weights_make(node, operators, wall_ms, result))
+        effects_notice(effects, NOTICE_INFO,
+                       "weights %" PRIu64 " were made by %s: larger ones wait for all daemons", result->number,
+                       weights_newest(node)->author);
 }

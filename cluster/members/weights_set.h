@@ -15,4 +15,10 @@ struct node;
 /* node->weights.result says what became of it. */
 void weights_set(struct node *node, const struct weights_change *change, uint64_t wall_ms, struct effects *effects);
 
+/* The same for any maker, with `result` empty at first. False: it is refused, or nothing would change. */
+bool weights_make(struct node *node, const struct weights_change *change, uint64_t wall_ms,
+                  struct weights_result *result);
+/* The weight of a region of the options in the newest version, in billionths. */
+uint64_t weights_before(const struct node *node, uint32_t row);
+
 #endif

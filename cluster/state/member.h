@@ -26,7 +26,7 @@ enum {
 
 /* The newest word of a member about what it was asked for, since that start of it: see members/demand.h. */
 struct demand_word {
-    bool said;
+    bool said, proposes;
     uint64_t incarnation, message, given, wanted;
 };
 

@@ -27,6 +27,14 @@ struct weights_word {
     bool heard; /* `newest` is on its disk, its weight is lowered, and what it spent before has settled */
 };
 
+/* What regions were asked for since the base came: see members/weights_auto.h. */
+struct weights_measure {
+    struct weights_stamp base;
+    bool calm;            /* all were heard at the last tick, and nothing waited */
+    uint64_t measured_ns; /* of such time */
+    double asked[NODE_REGIONS_MAX];
+};
+
 struct weights {
     struct weights_known known;
     uint64_t in_force[NODE_REGIONS_MAX]; /* of each region of the options, in 1/SHARE_ONE */
@@ -40,6 +48,8 @@ struct weights {
     char saved[WEIGHTS_TEXT_MAX_BYTES]; /* all that is known, as the store was given it last */
     struct weights_result result;
     struct weights_known scratch; /* what was read of a text */
+    struct weights_measure measure;
+    struct weights_change proposed; /* scratch */
 };
 
 #endif

@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+#define SECOND_NS UINT64_C(1000000000)
+
 static void put_word(struct output *output, const char *before, const char *word)
 {
     put_text(output, before);
@@ -40,7 +42,10 @@ static void answer_all(struct http_call *call)
         put_real(body, row->wanted_tokens_per_s, 3);
         put_text(body, "}");
     }
-    put_text(body, "],\"wait_for\":[");
+    put_text(body, report.by_demand ? "],\"by_demand\":true" : "],\"by_demand\":false");
+    put_word(body, ",\"proposer\":", report.proposer);
+    put_count(body, ",\"looks_in_s\":", (report.looks_in_ns + SECOND_NS - 1) / SECOND_NS);
+    put_text(body, ",\"wait_for\":[");
     for (uint32_t i = 0; i < report.wait_count; i++) {
         put_word(body, i > 0 ? ",{\"node\":" : "{\"node\":", report.wait[i].name);
         put_word(body, ",\"why\":", weights_wait_name(report.wait[i].why));

@@ -53,6 +53,9 @@ static void print_all_json(const struct headgate_reply *reply)
         json_close(&json, '}');
     }
     json_close(&json, ']');
+    json_bool(&json, "by_demand", command_member_integer(reply, "by_demand") != 0);
+    json_member_string(&json, reply, "proposer");
+    json_integer(&json, "looks_in_s", command_member_integer(reply, "looks_in_s"));
     json_open(&json, "wait_for", '[');
     for (uint32_t i = 0; waits && i < waits->count; i++) {
         const struct headgate_reply *row = headgate_reply_at(waits, i);
@@ -94,6 +97,9 @@ static void print_all(const struct invocation *invocation, const struct headgate
         const struct headgate_reply *row = headgate_reply_at(waits, i);
         printf("waits for %s: %s\n", command_member_text(row, "node"), command_member_text(row, "advice"));
     }
+    if (command_member_integer(reply, "by_demand") != 0)
+        printf("by demand: %s looks at it in %" PRId64 " s in which all daemons are heard\n",
+               command_member_text(reply, "proposer"), command_member_integer(reply, "looks_in_s"));
 }
 
 /* ---- set ---- */

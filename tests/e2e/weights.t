@@ -8,6 +8,7 @@ use lib $FindBin::Bin;
 use Headgate;
 use JSON::PP;
 use Test::More;
+use Time::HiRes;
 
 my @names = ('us-east', 'eu-west', 'ap-south');
 my %weights = ('us-east' => 0.5, 'eu-west' => 0.3, 'ap-south' => 0.2);
@@ -154,4 +155,30 @@ $cluster = cluster(takeover_after => '2s');
 meet('with takeover_after');
 refused(['us-east=0.05'], qr/weights cannot be set while takeover_after is set: change them in all configs/);
 ok($cluster->stop, 'all end in peace');
+
+# ---- by demand ----
+{
+    my %fresh = map { $_ => {state_dir => state_of("demand-$_")} } @names;
+    mkdir $_->{state_dir} for values %fresh;
+    local $limits[0] = {name => 'default', capacity => 1000, rate => '1000/s', overshoot => 0, default => 'true'};
+    $cluster = cluster(nodes => \%fresh, weights_by_demand => '2s');
+    meet('by demand');
+    is(info('us-east')->{weights_proposer}, 'ap-south', 'the first name proposes');
+    is(info('us-east')->{weights_by_demand}, 'on', 'as the config says');
+    like((headgate('us-east', 'weights'))[1], qr/^by demand: ap-south looks at it in \d s in which all/m,
+         'headgate, too');
+    my $deadline = Time::HiRes::time() + 30;
+    $client{'ap-south'}->command('CAN_ACCESS', 'key', 5)
+        until info('eu-west')->{weights_version} || Time::HiRes::time() > $deadline;
+    ok(complete(1), 'a region that is asked for most') or diag(info('eu-west')->{weights_version});
+    cmp_ok(share('ap-south'), '>', 0.5, 'has more');
+    cmp_ok(share('us-east'), '<', 0.3, 'and others less');
+    my ($by_demand) = @{decode_json((headgate('eu-west', 'weights', 'history', '--json'))[1])->{history}};
+    is($by_demand->{author}, 'auto', 'as the history says');
+    like($cluster->daemon('ap-south')->log, qr/ info weights 1 by demand: us-east 0\.500 to 0\.[12]/, 'and the log');
+    is($client{'us-east'}->command('WEIGHTS', 'SET', 'us-east=0.1', 'eu-west=0.1', 'ap-south=0.1'), 2,
+       'an operator comes first');
+    ok(complete(2), 'all have heard of that');
+    ok($cluster->stop, 'all end in peace');
+}
 done_testing;

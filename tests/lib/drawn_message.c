@@ -84,8 +84,10 @@ static void draw_header(struct random *random, struct message *header)
     if (random_below(random, 2) != 0)
         draw_weights(random, &header->members[header->sender].weights);
     if (random_below(random, 2) != 0)
-        header->members[header->sender].demand =
-            (struct demand_record){.said = true, .given = draw_u64(random), .wanted = draw_u64(random)};
+        header->members[header->sender].demand = (struct demand_record){.said = true,
+                                                                        .given = draw_u64(random),
+                                                                        .wanted = draw_u64(random),
+                                                                        .proposes = random_below(random, 2) != 0};
     for (uint32_t i = 0; i < header->origin_count; i++) {
         uint32_t member = (uint32_t)random_below(random, header->member_count);
         uint64_t incarnation = header->members[member].incarnation;

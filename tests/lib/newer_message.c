@@ -34,7 +34,7 @@ static struct newer_record newer_spends(const struct newer_path *path)
     if (at[0] == 2 && depth == 3 && at[2] == 12) /* what it has signed */
         return (struct newer_record){5, 5};
     if (at[0] == 2 && depth == 3 && at[2] == 13) /* what it was asked for */
-        return (struct newer_record){2, 2};
+        return (struct newer_record){3, 3};
     if (at[0] < 5)
         return depth == 2 ? fields[at[0]] : list;
     if (depth == 2)

@@ -11,6 +11,7 @@
 #include "edge/settings/settings_takeover.h"
 #include "edge/settings/settings_tls.h"
 #include "edge/settings/settings_users.h"
+#include "edge/settings/settings_weights.h"
 #include "rules/ruleset.h"
 
 #include <sched.h>
@@ -273,7 +274,7 @@ static bool read_all(const struct settings_reader *reader, struct settings *sett
     derive(reader, settings);
     return read_duration(reader, "silent_after", 2 * node->interval_ns, DAY, &node->silent_after_ns) &&
            read_duration_or_off(reader, "forget_after", node->silent_after_ns, 366 * DAY, &node->forget_after_ns) &&
-           settings_read_takeover(settings, reader) &&
+           settings_read_takeover(settings, reader) && settings_read_weights(settings, reader) &&
            read_small_count(reader, "rules.service_reservations", 1, node->reservations_max,
                             &node->service_reservations_max) &&
            read_address_reservations(reader, node) && settings_check_reach(settings, reader);

@@ -19,7 +19,8 @@ static bool regions_differ(const struct node_options *now, const struct node_opt
     bool differ = now->region_count != next->region_count;
     for (uint32_t i = 0; i < now->region_count && !differ; i++)
         differ = strcmp(now->regions[i].region, next->regions[i].region) != 0 ||
-                 now->regions[i].weight != next->regions[i].weight;
+                 now->regions[i].weight != next->regions[i].weight ||
+                 now->regions[i].floor_billionths != next->regions[i].floor_billionths;
     return differ;
 }
 

@@ -42,6 +42,8 @@ static bool read_regions(const struct settings_reader *reader, struct settings *
         struct region_weight *region = &node->regions[node->region_count++];
         memcpy(region->region, name, sizeof name);
         region->weight = (billionths << 32) / WHOLE_BILLIONTHS;
+        if (reader_text(&entry, "floor") && !read_weight(&entry, "floor", &region->floor_billionths))
+            return false;
         sum += billionths;
     }
     if (node->region_count > 0 && sum != WHOLE_BILLIONTHS)

@@ -78,6 +78,8 @@ const struct settings_key settings_keys[] = {
     {"regions", LIST(NODE_REGIONS_MAX)},
     {"regions.name", ENTRY},
     {"regions.weight", ENTRY},
+    {"regions.floor", ENTRY},
+    {"weights_by_demand", OR_OFF(node.weights_by_demand_ns, 0, 0)},
     {"peers", LIST(NODE_PEERS_MAX - 1)},
     {"peers.node", ENTRY},
     {"peers.region", ENTRY},

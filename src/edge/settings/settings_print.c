@@ -89,13 +89,11 @@ static void end_map(struct printer *printer)
 
 /* ---- values ---- */
 
-/* A weight, of 2^32, as the shortest decimal that reads back to it. */
-static void put_weight(struct printer *printer, const char *key, uint64_t weight)
+/* The shortest decimal. */
+static void put_billionths(struct printer *printer, const char *key, uint64_t parts)
 {
     const uint64_t one = 1000000000;
     char out[UNITS_TEXT_BYTES];
-    /* Reading rounds down, so the least decimal that reaches the weight is the one that was written. */
-    uint64_t parts = (weight * one + SHARE_ONE - 1) / SHARE_ONE;
     size_t size = (size_t)snprintf(out, sizeof out, "%llu.%09llu", (unsigned long long)(parts / one),
                                    (unsigned long long)(parts % one));
     while (out[size - 1] == '0')
@@ -105,6 +103,12 @@ static void put_weight(struct printer *printer, const char *key, uint64_t weight
     put(printer, key, out);
 }
 
+/* A weight, of 2^32. Reading rounds down, so the least decimal that reaches the weight is the one that was written. */
+static void put_weight(struct printer *printer, const char *key, uint64_t weight)
+{
+    put_billionths(printer, key, (weight * UINT64_C(1000000000) + SHARE_ONE - 1) / SHARE_ONE);
+}
+
 static void put_regions(struct printer *printer)
 {
     const struct node_options *node = &printer->settings->node;
@@ -112,6 +116,8 @@ static void put_regions(struct printer *printer)
         begin_map(printer);
         put_text(printer, "name", node->regions[i].region);
         put_weight(printer, "weight", node->regions[i].weight);
+        if (node->regions[i].floor_billionths > 0)
+            put_billionths(printer, "floor", node->regions[i].floor_billionths);
         end_map(printer);
     }
 }

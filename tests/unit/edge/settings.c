@@ -19,7 +19,8 @@ struct mistake {
 
 /* The file is called f. */
 #define KNOWN_KEYS                                                                                                 \
-    "node, region, listen, tls, advertise, regions, peers, peers_tls, limits, interval, silent_after, "            \
+    "node, region, listen, tls, advertise, regions, weights_by_demand, peers, peers_tls, limits, interval, "       \
+    "silent_after, "                                                                                               \
     "join_timeout, "                                                                                               \
     "leave_timeout, forget_after, forget, takeover_after, table, rules, clients, http, grpc, unknown_service, "    \
     "grants, "                                                                                                     \
