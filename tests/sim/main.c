@@ -23,6 +23,7 @@
  *   sim --contention SEEDS                        what each region gets where all ask for more than there is
  *   sim --demand SEEDS                            demand that goes where rights are not, without grants and with them
  *   sim --by-demand SEEDS                         what nodes know of demand that sits where weights do not
+ *   sim --follow SEEDS                            what weights that follow demand bring
  *   sim --search TRIALS | --search-seconds S [--refill]    adversarial schedules, without refill or with it
  *   sim --woven                                   the worst ones that are known: see woven.c
  *
@@ -42,7 +43,7 @@ struct arguments {
     struct seeds_options seeds;
     bool one, woven;
     unsigned scenario_seeds, demand_seeds, healing_seeds, gone_seeds, clock_seeds, contention_seeds, pair_seeds,
-        by_demand_seeds;
+        by_demand_seeds, follow_seeds;
     struct search_options search;
 };
 
@@ -54,7 +55,8 @@ static int usage(const char *program)
         "       %s (--seeds COUNT | --seconds S) [--from N] [--jobs J] [--known FILE] [--keep-going] [--tap]\n"
         "          [--only LETTERS of bfslc, or -] [--early] [--grants [--mild]] [--edits | --disks | --odd | "
         "--newer | --fast | --takeover | --lonely | --weights | --liars]\n"
-        "       %s (--scenarios | --demand | --by-demand | --contention | --healing | --gone | --clocks) SEEDS "
+        "       %s (--scenarios | --demand | --by-demand | --follow | --contention | --healing | --gone | "
+        "--clocks) SEEDS "
         "[--tap] [--grants]\n"
         "       %s --woven [--tap]\n"
         "       %s (--search TRIALS | --search-seconds S) [--refill] [--from N] [--tap]\n",
@@ -131,6 +133,8 @@ static bool option(struct arguments *arguments, const char *word, const char *va
         arguments->contention_seeds = (unsigned)whole;
     else if (strcmp(word, "--by-demand") == 0)
         arguments->by_demand_seeds = (unsigned)whole;
+    else if (strcmp(word, "--follow") == 0)
+        arguments->follow_seeds = (unsigned)whole;
     else if (strcmp(word, "--pairs") == 0)
         arguments->pair_seeds = (unsigned)whole;
     else if (strcmp(word, "--search") == 0)
@@ -162,6 +166,8 @@ static int run(struct sim *sim, struct arguments *arguments)
         return contention_run(sim, arguments->contention_seeds, arguments->seeds.tap);
     if (arguments->by_demand_seeds > 0)
         return by_demand_run(sim, arguments->by_demand_seeds, arguments->seeds.tap);
+    if (arguments->follow_seeds > 0)
+        return follow_run(sim, arguments->follow_seeds, arguments->seeds.tap);
     if (arguments->pair_seeds > 0)
         return pairs_run(arguments->pair_seeds, arguments->seeds.tap);
     if (arguments->search.trials > 0 || arguments->search.seconds > 0) {

@@ -88,6 +88,10 @@ struct plan {
     uint64_t takeover_after_ns; /* 0: no rights end */
     bool weights;               /* operators change weights of regions: see weights.c */
     uint64_t weights_gap_ns;
+    uint64_t weights_by_demand_ns; /* weights follow demand, see weights_auto.c; 0: they do not */
+    bool weights_alone;            /* no operator changes them as well */
+    bool all_propose;              /* several nodes make weights by demand at once */
+    uint64_t floor_billionths[SIM_NODES_MAX];
     bool grants;      /* nodes ask each other for rights of keys: see rights.c */
     uint32_t threads; /* threads of requests at each node, which take turns in the simulator */
     /*

@@ -28,6 +28,8 @@ int scenarios_run(struct sim *sim, const struct scenario_options *options);
 int demand_run(struct sim *sim, unsigned seeds, bool tap);
 /* What nodes know of demand that sits where the weights do not. */
 int by_demand_run(struct sim *sim, unsigned seeds, bool tap);
+/* What weights bring that follow demand. */
+int follow_run(struct sim *sim, unsigned seeds, bool tap);
 int healing_run(struct sim *sim, unsigned seeds, bool tap);
 int gone_run(struct sim *sim, unsigned seeds, bool tap);
 int clocks_run(struct sim *sim, unsigned seeds, bool tap);

@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 enum { SIM_FAILURE_BYTES = 512, SIM_STEPS_AT_ONCE_MAX = 10000, HEALING_WINDOWS = 3 };
-enum { SIM_WEIGHTS_BYTES = 4096 };
+enum { SIM_WEIGHTS_BYTES = 4096, SIM_VERSIONS_MAX = 64 };
 enum { SLOW_TIMES = 8 }; /* the latency of a slow link */
 
 enum phase {
@@ -129,7 +129,13 @@ struct sim {
     struct {
         struct random random;
         uint64_t changes;
-        bool last_set; /* the change after all faults was made */
+        bool last_set;      /* the change after all faults was made */
+        uint64_t by_demand; /* versions that nodes made so */
+        struct auto_versions {
+            unsigned count;
+            struct weights_stamp stamp[SIM_VERSIONS_MAX]; /* that were seen, the last ones */
+            uint64_t made_ns[SIM_NODES_MAX];              /* when that node made one, on its clock; 0: never */
+        } seen;
         struct weights_disk {
             size_t kept_size, waiting_size;
             uint64_t kept_number, waiting_number;
@@ -292,6 +298,12 @@ void takeover_after_step(struct sim *sim);
 uint64_t takeover_agree_ns(const struct sim *sim);
 /* All act, and nobody is thought to be gone. False: `text` says what is missing. */
 bool takeover_is_over(struct sim *sim, unsigned i, char *text, size_t room);
+
+/* ---- weights_auto.c ---- */
+/* Weights follow demand. */
+void weights_auto_draw(struct plan *plan);
+void weights_auto_options(const struct plan *plan, struct node_options *options);
+void weights_auto_after_step(struct sim *sim, unsigned i);
 
 /* ---- weights.c ---- */
 /* Operators change weights of regions. */

@@ -83,6 +83,7 @@ void weights_draw(struct plan *plan)
     plan->weights = true;
     plan->safety_ns *= 2;
     plan->weights_gap_ns = plan->safety_ns / CHANGES;
+    weights_auto_draw(plan);
 }
 
 static void post(struct sim *sim, uint64_t in_ns, uint64_t last)
@@ -103,7 +104,8 @@ void weights_begin(struct sim *sim)
     if (!sim->plan.weights)
         return;
     random_seed(&sim->weights.random, sim->plan.seed * 13 + 6);
-    post(sim, draw_gap_ns(sim), 0);
+    if (!sim->plan.weights_alone)
+        post(sim, draw_gap_ns(sim), 0);
 }
 
 void weights_heal(struct sim *sim)
@@ -180,6 +182,7 @@ void weights_after_step(struct sim *sim, unsigned i)
         return;
     if (laws_sum_of_shares(sim) > SHARE_ONE)
         sim_fail(sim, "shares: they add up to %.6f", (double)laws_sum_of_shares(sim) / (double)SHARE_ONE);
+    weights_auto_after_step(sim, i);
     if (text.size == 0)
         return;
     assert(text.size <= sizeof disk->waiting);
@@ -252,6 +255,7 @@ void weights_node_ends(struct sim *sim, unsigned i, bool crashes)
     if (!crashes)
         write(disk);
     disk->waiting_size = 0;
+    sim->weights.seen.made_ns[i] = 0; /* its clock may begin anew */
 }
 
 void weights_restore(struct sim *sim, unsigned i)
@@ -270,14 +274,16 @@ void weights_restore(struct sim *sim, unsigned i)
 
 uint64_t weights_agree_ns(const struct sim *sim)
 {
-    return sim->plan.weights ? 2 * ROUNDS * (sim->plan.interval_ns + laws_settle_ns(sim)) : 0;
+    /* one by demand may have come between, until it is set again */
+    const uint64_t again_ns = sim->plan.weights_by_demand_ns > 0 ? 2 * AGAIN_INTERVALS * sim->plan.interval_ns : 0;
+    return sim->plan.weights ? 2 * ROUNDS * (sim->plan.interval_ns + laws_settle_ns(sim)) + again_ns : 0;
 }
 
 bool weights_are_over(struct sim *sim, unsigned i, char *text, size_t room)
 {
     static struct weights_report report;
-    if (!sim->plan.weights)
-        return true;
+    if (!sim->plan.weights || (sim->plan.weights_by_demand_ns > 0 && sim->phase != PHASE_AGREE))
+        return true; /* later on demand has gone on from there */
     node_weights(sim->node[i].node, &report);
     if (!sim->weights.last_set) {
         (void)snprintf(text, room, "the last weights are not set");

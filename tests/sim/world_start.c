@@ -105,6 +105,7 @@ static void fill_options(struct node_options *options, const struct sim *sim, un
     options->threads = plan->threads;
     options->grants = plan->grants;
     options->keeps_weights = plan->weights;
+    weights_auto_options(plan, options);
     options->grants_eager = plan->grants_eager;
     options->sleepless_ns = rights_sleepless_ns;
     options->step_keys = plan->step_keys;
