@@ -1,6 +1,6 @@
 /*
  * voucher_habit keeps an average for each limit, in which the newest ask counts for three quarters: most bursts are
- * like the last one.
+ * like the last one. Another average, of all limits, changes less quickly.
  */
 #include "cluster/spend/voucher_habit.h"
 
@@ -9,17 +9,25 @@
 
 enum {
     NEWEST_QUARTERS = 3,
+    OF_ALL_PART = 4, /* the newest ask of any limit is so much of the habit that limits begin with */
     MOST_PART = 4, /* when all but such a part has come, all come back, and the ask need not be over to be noted */
 };
 
 __extension__ typedef __int128 wide;
 
+static uint32_t present_part(const struct rights *rights, uint16_t limit)
+{
+    const struct habit *habit = &rights->habit[limit % RIGHTS_HABITS];
+    return habit->known ? habit->present : rights->present_of_all;
+}
+
 static void note(struct rights *rights, uint16_t limit, struct voucher_ask *ask)
 {
-    uint16_t *present = &rights->present[limit % RIGHTS_HABITS];
     if (ask->expected > 0) {
-        uint32_t sample = (uint32_t)((wide)ask->came * HABIT_ONE / ask->expected);
-        *present = (uint16_t)((*present * (4 - NEWEST_QUARTERS) + sample * NEWEST_QUARTERS) / 4);
+        const uint32_t sample = (uint32_t)((wide)ask->came * HABIT_ONE / ask->expected);
+        const uint32_t present = present_part(rights, limit) * (4 - NEWEST_QUARTERS) + sample * NEWEST_QUARTERS;
+        rights->habit[limit % RIGHTS_HABITS] = (struct habit){.known = true, .present = (uint16_t)(present / 4)};
+        rights->present_of_all = (uint16_t)((rights->present_of_all * (OF_ALL_PART - 1) + sample) / OF_ALL_PART);
     }
     ask->expected = ask->came = 0;
 }
@@ -66,5 +74,5 @@ int64_t voucher_habit_expected(const struct node *node, uint16_t limit, int64_t 
 {
     if (node->options.grants_eager)
         return units;
-    return (int64_t)((wide)units * node->rights.present[limit % RIGHTS_HABITS] / HABIT_ONE);
+    return (int64_t)((wide)units * present_part(&node->rights, limit) / HABIT_ONE);
 }

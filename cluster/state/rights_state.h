@@ -69,6 +69,12 @@ struct granted_key {
     uint64_t tokens, until_ns; /* by awake_ns() */
 };
 
+/* See voucher_habit.h. */
+struct habit {
+    bool known;
+    uint16_t present; /* the part that came back, of HABIT_ONE */
+};
+
 struct rights {
     /* bit n: there may be a voucher of a key whose hash has n; 0: there is none */
     _Atomic uint64_t held;
@@ -82,7 +88,8 @@ struct rights {
     struct voucher voucher[VOUCHERS_MAX];
     struct grant grant[GRANTS_MAX];
     struct granted_key granted[GRANTED_KEYS_MAX];
-    uint16_t present[RIGHTS_HABITS]; /* of HABIT_ONE: see voucher_habit.h */
+    struct habit habit[RIGHTS_HABITS];
+    uint16_t present_of_all; /* of HABIT_ONE: the part with which limits begin */
 };
 
 #endif

@@ -46,6 +46,17 @@ static void all_come_back(void)
     OK(later >= 88, "a limit whose clients come back: %u of 100 after a round trip", later);
 }
 
+/* Clients of a new limit are taken to be like those of others. */
+static void a_limit_is_new(void)
+{
+    const struct limit_terms fresh = {.kind = LIMIT_BUCKET, .capacity = 100, .rate = 97, .period_ns = 3600000 * MS};
+    unsigned sum = rights_take(ANN, "new", &fresh, 100);
+    world_run(TURN_MS);
+    sum += rights_take(ANN, "new", &fresh, 100 - sum);
+    OK(sum >= 75, "the first burst of a limit, where others' clients come back: %u of 100 after a round trip", sum);
+    world_run(5000);
+}
+
 static void they_stay_away(void)
 {
     for (unsigned i = 0; i < 4; i++)
@@ -99,9 +110,10 @@ int main(void)
         world.host[i].options.grants_eager = false;
     rights_world_start();
     nobody_comes_back();
-    all_come_back();
-    they_stay_away();
     they_go_on();
+    all_come_back();
+    a_limit_is_new();
+    they_stay_away();
     one_request_needs_it();
     world_close();
     return tap_done();
