@@ -126,7 +126,18 @@ subtest 'node-redis, ioredis and grpc-js' => sub {
     is(shell('', "node '$scratch/node/client.js' $port"), "RESP2 fine\nRESP3 fine\nioredis fine\n",
        'ordinary programs');
     my $daemon = $cluster->daemon('here');
-    is($daemon->client->command('RULE', 'SET', '{id: tries, service: edge, by: tries, rate: 3/h}'), 'OK', 'a rule');
+    my @rules = (
+        'id: tries, by: tries, rate: 3/h',
+        'id: dark, by: shade, rate: 1/h, mode: shadow',
+        'id: one, by: place, when: {place: one}, rate: 1/h',
+        'id: two, by: place, when: {place: two}, rate: 2/h',
+        'id: free, by: free, rate: unlimited',
+        'id: fake, by: [source, target], rate: 1/h',
+        'id: category, by: category, rate: 2/h, replaces: [fake]',
+        'id: tokens, by: account, algorithm: fixed_window, limit: 100, window: 1h',
+    );
+    is($daemon->client->command('RULE', 'APPLY', "rules:\n" . join '', map { "  - {service: edge, $_}\n" } @rules),
+       scalar @rules, 'rules of a gateway');
     is(shell('', "node '$scratch/node/gateway.js' $daemon->{ports}{grpc}"), "fine\n", 'a gateway');
 };
 
