@@ -19,16 +19,16 @@
 #   make deb          Debian packages, into build/deb
 #   make clean        remove build/
 #
-# FLAVOUR=release|asan|tsan|debug|clang chooses a build tree (build/<flavour>), V=1 shows whole commands,
+# FLAVOUR=release|asan|tsan|debug|clang|fuzz chooses a build tree (build/<flavour>), V=1 shows whole commands,
 # CC, CFLAGS and LDFLAGS are respected; whatever they change is rebuilt.
 
 FLAVOUR ?= release
 override FLAVOUR := $(FLAVOUR)
-ifeq (,$(filter $(FLAVOUR),release asan tsan debug clang))
-$(error FLAVOUR is '$(FLAVOUR)': expected release, asan, tsan, debug or clang)
+ifeq (,$(filter $(FLAVOUR),release asan tsan debug clang fuzz))
+$(error FLAVOUR is '$(FLAVOUR)': expected release, asan, tsan, debug, clang or fuzz)
 endif
 ifeq (default,$(origin CC))
-CC := $(if $(filter clang,$(FLAVOUR)),clang,gcc)
+CC := $(if $(filter clang fuzz,$(FLAVOUR)),clang,gcc)
 endif
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 B := build/$(FLAVOUR)
@@ -58,6 +58,8 @@ LDFLAGS_asan := -fsanitize=address,undefined
 CFLAGS_tsan := -O1 -g1 -fsanitize=thread
 LDFLAGS_tsan := -fsanitize=thread
 CFLAGS_debug := -O0
+CFLAGS_fuzz := -O1 -g1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+LDFLAGS_fuzz := -fsanitize=fuzzer,address,undefined
 ifneq (,$(findstring clang,$(CC)))
 CFLAGS_release := $(filter-out -flto=auto -ffat-lto-objects,$(CFLAGS_release))
 LDFLAGS_release := $(filter-out -flto=auto,$(LDFLAGS_release))
@@ -67,9 +69,10 @@ endif
 ALL_CFLAGS := -std=c11 -g -fPIC -D_GNU_SOURCE -ffp-contract=off -ffile-prefix-map="$(CURDIR)=." \
     $(CFLAGS_$(FLAVOUR)) $(WARNINGS) -Werror -Iinclude -Isrc -I. $(CFLAGS)
 ALL_LDFLAGS := $(LDFLAGS_$(FLAVOUR)) $(LDFLAGS)
-# There are some hundred test programs to link: gold, where binutils has it, needs half the time.
+# There are some hundred test programs to link: gold, where binutils has it, needs half the time. It warns about clang's
+# own sanitizers.
 TEST_LDFLAGS := $(filter-out -flto=auto,$(ALL_LDFLAGS)) $(if $(findstring flto,$(ALL_LDFLAGS)),-fno-lto) \
-    $(if $(shell command -v ld.gold 2>/dev/null),-fuse-ld=gold)
+    $(if $(filter fuzz,$(FLAVOUR)),,$(if $(shell command -v ld.gold 2>/dev/null),-fuse-ld=gold))
 # A unit test is not linked with LTO, and what calls the product in it need not be fast itself.
 TEST_CFLAGS_asan := -O0
 TEST_CFLAGS_release := -O0 -U_FORTIFY_SOURCE
@@ -272,20 +275,21 @@ $(MODEL): $(patsubst %.c,$(O)/%.o,$(wildcard tests/model/*.c))
 # tests/fuzz/fuzz_<what>.c is a libFuzzer target; here its main replays tests/fuzz/corpus/<what> and mutations.
 FUZZ_ROOMS := edge cluster wire rules limit base
 FUZZ := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
+objects_replay := $(if $(filter fuzz,$(FLAVOUR)),,$(O)/tests/fuzz/replay.o)
 # What of HTTP reads bytes of strangers.
 HTTP_READERS := $(patsubst %,src/http/%.c,message words query json_query json_arena)
-$(B)/tests/fuzz/fuzz_http: $(O)/tests/fuzz/fuzz_http.o $(O)/tests/fuzz/replay.o $(TEST_LIB) \
+$(B)/tests/fuzz/fuzz_http: $(O)/tests/fuzz/fuzz_http.o $(objects_replay) $(TEST_LIB) \
     $(patsubst %.c,$(O)/%.o,$(HTTP_READERS)) $(objects_llhttp) $(foreach r,$(FUZZ_ROOMS),$(call archive,$(r)))
 	$(SAY) LD $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
 # A whole client of gRPC needs all but the edge.
-$(B)/tests/fuzz/fuzz_grpc: $(O)/tests/fuzz/fuzz_grpc.o $(O)/tests/fuzz/replay.o $(TEST_LIB) $(objects_grpc) $(objects_http) \
+$(B)/tests/fuzz/fuzz_grpc: $(O)/tests/fuzz/fuzz_grpc.o $(objects_replay) $(TEST_LIB) $(objects_grpc) $(objects_http) \
     $(objects_commands) $(foreach r,$(FUZZ_ROOMS),$(call archive,$(r)))
 	$(SAY) LD $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
-$(B)/tests/fuzz/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/tests/fuzz/replay.o $(TEST_LIB) $(foreach r,$(FUZZ_ROOMS),$(call archive,$(r)))
+$(B)/tests/fuzz/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(objects_replay) $(TEST_LIB) $(foreach r,$(FUZZ_ROOMS),$(call archive,$(r)))
 	$(SAY) LD $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
@@ -411,18 +415,12 @@ bench:
 
 # With libFuzzer, FUZZ_SECONDS for each target; what it finds to be new stays in build/fuzz.
 FUZZ_SECONDS ?= 60
-FUZZ_GRPC := $(wildcard src/grpc/*.c src/commands/*.c src/http/*.c tests/lib/served.c tests/lib/tap.c tests/lib/limits.c) \
-    $(PROTO_HEADERS:.h=.c) $(patsubst src/%,$(O)/src/%.c,$(wildcard src/http/dashboard/*))
 .PHONY: fuzz
-fuzz: $(PROTO_HEADERS) $(filter $(O)/src/http/dashboard/%,$(FUZZ_GRPC))
+fuzz:
+	@$(SUBMAKE) -s FLAVOUR=fuzz $(FUZZ:$(B)/%=build/fuzz/%)
 	@for target in $(basename $(notdir $(wildcard tests/fuzz/fuzz_*.c))); do \
 	    corpus=build/fuzz/corpus/$$target; mkdir -p $$corpus && cp tests/fuzz/corpus/$${target#fuzz_}/* $$corpus/ && \
-	    clang -std=c11 -g -O1 -w -D_GNU_SOURCE $(LLHTTP_CFLAGS) -isystem $(PROTO_C) -Iinclude -Isrc -I. -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-	        -o build/fuzz/$$target tests/fuzz/$$target.c \
-	        $(wildcard src/base/*.c src/limit/*.c src/rules/*.c src/wire/*.c src/edge/*/*.c cluster/*.c cluster/*/*.c) \
-	        $$([ $$target = fuzz_grpc ] && echo $(FUZZ_GRPC) || echo $(HTTP_READERS)) \
-	        $(LLHTTP)/*.c $(LIBS) && \
-	    build/fuzz/$$target -artifact_prefix=build/fuzz/ -max_total_time=$(FUZZ_SECONDS) -max_len=4096 $$corpus || exit 1; \
+	    build/fuzz/tests/fuzz/$$target -artifact_prefix=build/fuzz/ -max_total_time=$(FUZZ_SECONDS) -max_len=4096 $$corpus || exit 1; \
 	done
 
 # What runs in several threads.

@@ -94,7 +94,7 @@ static void gather_own(struct collection *collection, uint64_t prefix, uint32_t 
         sort_own(collection);
 }
 
-/* The first of the key's own spends, and the number of them. */
+/* The first of the key's own spends, or NULL, and the number of them. */
 static const struct spend *own_of(const struct collection *collection, struct key_id id, uint32_t *count)
 {
     struct spend key = {.id = id};
@@ -109,7 +109,7 @@ static const struct spend *own_of(const struct collection *collection, struct ke
     for (*count = 0; low + *count < collection->own_count; ++*count)
         if (!key_id_equal(collection->own[low + *count].id, id))
             break;
-    return &collection->own[low];
+    return *count > 0 ? &collection->own[low] : NULL;
 }
 
 static uint32_t own_keys(const struct collection *collection)
