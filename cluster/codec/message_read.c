@@ -6,6 +6,7 @@
 #include "cluster/codec/life.h"
 #include "cluster/codec/message.h"
 #include "cluster/codec/message_rights.h"
+#include "cluster/codec/message_weights.h"
 #include "cluster/codec/pack.h"
 
 #include <string.h>
@@ -38,40 +39,6 @@ static bool read_clock(const msgpack_object_array *fields, struct member_record 
     return (!clock || read_u64(clock, &member->clock_ns)) && (!wall || read_u64(wall, &member->wall_ms));
 }
 
-/* The same. */
-static bool read_weights(const msgpack_object *object, struct weights_record *weights)
-{
-    msgpack_object_array a;
-    uint32_t keeps, heard;
-    memset(weights, 0, sizeof *weights);
-    if (!object)
-        return true;
-    if (!read_record(object, 7, 7, &a) || !read_u32_below(&a.ptr[0], 2, &keeps) ||
-        !read_u64(&a.ptr[1], &weights->base.number) || !read_u64(&a.ptr[2], &weights->base.maker) ||
-        !read_u64(&a.ptr[3], &weights->newest.number) || !read_u64(&a.ptr[4], &weights->newest.maker) ||
-        !read_u32_below(&a.ptr[5], 2, &heard) || a.ptr[6].type != MSGPACK_OBJECT_STR ||
-        a.ptr[6].via.str.size > WEIGHTS_TEXT_MAX_BYTES)
-        return false;
-    weights->said = true;
-    weights->keeps = keeps != 0;
-    weights->heard = heard != 0;
-    weights->text = (struct bytes){a.ptr[6].via.str.ptr, a.ptr[6].via.str.size};
-    return true;
-}
-
-/* The same. */
-static bool read_demand(const msgpack_object *object, struct demand_record *demand)
-{
-    msgpack_object_array a;
-    uint32_t proposes = 0;
-    *demand = (struct demand_record){.said = object != NULL};
-    if (object && (!read_record(object, 3, 3, &a) || !read_u64(&a.ptr[0], &demand->given) ||
-                   !read_u64(&a.ptr[1], &demand->wanted) || !read_u32_below(&a.ptr[2], 2, &proposes)))
-        return false;
-    demand->proposes = proposes != 0;
-    return true;
-}
-
 static bool read_member(const msgpack_object *object, const struct envelope *envelope, struct member_record *member,
                         bool *is_sender)
 {
@@ -84,9 +51,10 @@ static bool read_member(const msgpack_object *object, const struct envelope *env
         !read_label(&a.ptr[3], 0, NODE_ADDRESS_BYTES, &member->snapshot_address) ||
         !read_u64(&a.ptr[5], &member->retired_incarnation) || !read_u32_below(&a.ptr[6], PEER_LEFT + 1, &state) ||
         !read_u64(&a.ptr[7], &flags) || !read_u64(&a.ptr[8], &member->config) || state == PEER_SILENT ||
-        !read_clock(&a, member) || !read_weights(record_field(&a, 11), &member->weights) ||
-        !life_read(record_field(&a, 12), &member->life) || !read_demand(record_field(&a, 13), &member->demand) ||
-        member->incarnation > INCARNATION_MAX || member->retired_incarnation > member->incarnation)
+        !read_clock(&a, member) || !weights_record_read(record_field(&a, 11), &member->weights) ||
+        !life_read(record_field(&a, 12), &member->life) ||
+        !demand_record_read(record_field(&a, 13), &member->demand) || member->incarnation > INCARNATION_MAX ||
+        member->retired_incarnation > member->incarnation)
         return false;
     member->state = (enum peer_state)state;
     member->reserved = (flags & MEMBER_RESERVED) != 0;

@@ -7,6 +7,7 @@
 #include "cluster/codec/effects.h"
 #include "cluster/codec/life.h"
 #include "cluster/codec/message.h"
+#include "cluster/codec/message_weights.h"
 #include "cluster/codec/pack.h"
 #include "limit/kind.h"
 
@@ -35,26 +36,6 @@ static void pack_clock(msgpack_packer *packer, const struct member_record *membe
         msgpack_pack_nil(packer);
         msgpack_pack_nil(packer);
     }
-}
-
-static void pack_weights(msgpack_packer *packer, const struct weights_record *weights)
-{
-    msgpack_pack_array(packer, 7);
-    msgpack_pack_uint64(packer, weights->keeps);
-    msgpack_pack_uint64(packer, weights->base.number);
-    msgpack_pack_uint64(packer, weights->base.maker);
-    msgpack_pack_uint64(packer, weights->newest.number);
-    msgpack_pack_uint64(packer, weights->newest.maker);
-    msgpack_pack_uint64(packer, weights->heard);
-    pack_text(packer, weights->text);
-}
-
-static void pack_demand(msgpack_packer *packer, const struct demand_record *demand)
-{
-    msgpack_pack_array(packer, 3);
-    msgpack_pack_uint64(packer, demand->given);
-    msgpack_pack_uint64(packer, demand->wanted);
-    msgpack_pack_uint64(packer, demand->proposes);
 }
 
 static void pack_members(msgpack_packer *packer, const struct message *header)
@@ -87,7 +68,7 @@ static void pack_members(msgpack_packer *packer, const struct message *header)
         msgpack_pack_uint64(packer, member->config);
         pack_clock(packer, member, has_clock, has_weights || has_life || has_demand);
         if (has_weights)
-            pack_weights(packer, &member->weights);
+            weights_record_pack(packer, &member->weights);
         else if (has_life || has_demand)
             msgpack_pack_nil(packer);
         if (has_life)
@@ -95,7 +76,7 @@ static void pack_members(msgpack_packer *packer, const struct message *header)
         else if (has_demand)
             msgpack_pack_nil(packer);
         if (has_demand)
-            pack_demand(packer, &member->demand);
+            demand_record_pack(packer, &member->demand);
     }
 }
 
