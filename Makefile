@@ -307,6 +307,13 @@ $(B)/tests/unit/server/persist_%: $(O)/tests/unit/server/persist_%.o $(TEST_LIB)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
 
+# The links to the central store, over real sockets, with nobody who asks.
+$(B)/tests/unit/server/worker_%: $(O)/tests/unit/server/worker_%.o $(TEST_LIB) $(O)/src/worker_%.o \
+    $(foreach r,edge wire rules limit base,$(call archive,$(r)))
+	$(SAY) LD $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
+
 # tests/unit/served/<what>.c has the commands and a real node that is alone: everything but the edge.
 $(B)/tests/unit/served/%: $(O)/tests/unit/served/%.o $(TEST_LIB) $(objects_commands) \
     $(foreach r,cluster edge wire rules limit base,$(call archive,$(r)))

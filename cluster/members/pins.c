@@ -74,12 +74,18 @@ static void restore_line(struct node *node, const char *line, size_t size)
 {
     const char *blank = memchr(line, ' ', size);
     uint8_t key[NODE_KEY_BYTES];
-    struct pin *place = find(node, "");
-    const struct bytes name = {line, blank ? (size_t)(blank - line) : 0};
-    if (!place || name.size == 0 || name.size >= NODE_NAME_BYTES || memchr(line, '\0', size) ||
-        !hex_read((struct bytes){blank + 1, size - name.size - 1}, key, NODE_KEY_BYTES))
+    char name[NODE_NAME_BYTES] = "";
+    const size_t name_size = blank ? (size_t)(blank - line) : 0;
+    if (name_size == 0 || name_size >= sizeof name || memchr(line, '\0', size) ||
+        !hex_read((struct bytes){blank + 1, size - name_size - 1}, key, NODE_KEY_BYTES))
         return;
-    memcpy(place->name, name.data, name.size);
+    memcpy(name, line, name_size);
+    struct pin *place = find(node, name);
+    if (!place)
+        place = find(node, "");
+    if (!place)
+        return;
+    memcpy(place->name, name, sizeof name);
     memcpy(place->key, key, NODE_KEY_BYTES);
 }
 

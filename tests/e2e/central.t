@@ -64,6 +64,7 @@ sub all_are {
 }
 
 ok(all_are('up'), 'all are connected to the store') or diag map { $_->log } @daemons;
+is_deeply([map { info($_)->{central_error} } @daemons], ['', '', ''], 'nothing is the matter');
 is($east->client->command('RULE', 'APPLY', <<'RULES'), 8, 'rules');
 rules:
   - {id: calls, service: shop, by: user, rate: 100/h, burst: 100, sync: central}

@@ -18,6 +18,62 @@ for (['store', '127.0.0.1'], ['sentinel', '127.0.0.1', 'watch.internal'], ['daem
     is("$status$err", '0', "certificates: @$_");
 }
 
+# Sentinels, the way to the store and TLS files change while the daemon runs: the link before decides until the new one
+# answers.
+sub test_reload {
+    my ($daemon, $tls, $store, @sentinels) = @_;
+    my $central = $daemon->{settings}{central};
+    my %before = %$central;
+    my $client = $daemon->client;
+    my $reload = sub {
+        $daemon->write_config;
+        my $said = $client->command('RELOAD');
+        return ref $said eq 'ARRAY' ? [@$said[1, 3, 7]] : "$said";
+    };
+    my $info = sub { return $client->fields('INFO', 'central') };
+    my $settled = sub {
+        my ($what) = @_;
+        my $is = sub { my $now = $info->(); $now->{central_changing} == 0 && $now->{central_connections} == 2 };
+        ok(Headgate::wait_until(20, $is), $what) or diag $daemon->log;
+        is($client->command('PEEK', 'user=ann', 'SERVICE', 's')->[2], 0, 'it has counted what was used');
+    };
+    my $stays = sub {
+        my ($why, $what) = @_;
+        my $line = qr/ the central store at \S+ cannot be asked as the config says now: $why; the one at \S+ is asked/;
+        ok(Headgate::wait_until(20, sub { $daemon->log =~ $line }), $what) or diag $daemon->log;
+        is($info->()->{central_changing}, 2, 'which is counted');
+        is($client->command('PEEK', 'user=ann', 'SERVICE', 's')->[2], 0, 'the link before decides');
+    };
+
+    $central->{sentinels} = "127.0.0.1:$sentinels[2]";
+    is_deeply($reload->(), [['central.sentinels'], [], []], 'one sentinel of three');
+    $settled->('finds the store');
+    $central->{master} = 'other';
+    is_deeply($reload->(), [['central.master'], [], []], 'a master');
+    $stays->(qr/[^\n]+/, 'that no sentinel knows is not asked');
+    delete @$central{qw(sentinels master)};
+    $central->{address} = "127.0.0.1:$store";
+    is_deeply($reload->(), [['central.address', 'central.sentinels', 'central.master'], [], []], 'the store itself');
+    $settled->('is asked without sentinels');
+    if ($tls) {
+        Headgate::run(10, Headgate::headgate(), 'certs', '--dir', $certs, 'renewed');
+        rename "$certs/renewed.$_", "$certs/daemon.$_" for qw(pem key);
+        is_deeply($reload->(), [[], [], ['central']], 'a certificate that is renewed is seen in its file');
+        $settled->('and shown to the store');
+        Headgate::run(10, Headgate::headgate(), 'certs', '--dir', "$certs/other", 'stranger');
+        $central->{tls_ca} = "$certs/other/ca.pem";
+        is_deeply($reload->(), [['central.tls_ca'], [], []], 'an authority');
+        $stays->(qr/[^\n]*its certificate is refused: [^\n]+/, 'that has not signed the store trusts it no more');
+        $central->{tls_ca} = "$certs/none.pem";
+        like($reload->(), qr/^ERR \S+: central\.tls_ca is '\S+none\.pem': expected a file of certificates in PEM/,
+             'a file that is not there is a mistake');
+    }
+    %$central = %before;
+    $reload->();
+    $settled->('back to the sentinels');
+    return;
+}
+
 sub test_failover {
     my ($tls) = @_;
     my ($master, $replica, @sentinels) = Headgate::free_ports(5);
@@ -89,6 +145,7 @@ CONFIG
     ok(Headgate::wait_until(20, sub { $state->() eq 'up' }), 'the daemon finds it') or diag $daemon->log;
     is($client->command('CHECK', 'user=ann', 'SERVICE', 's', 'COST', 4)->[0], 0, 'what was used is used');
     is($client->command('CHECK', 'user=ann', 'SERVICE', 's', 'COST', 3)->[0], 1, 'and no more');
+    test_reload($daemon, $tls, $replica, @sentinels);
     is($daemon->stop, 0, 'the daemon ends');
     if ($tls) {
         $daemon->{settings}{central}{tls_name} = 'watch.internal';

@@ -200,5 +200,7 @@ const struct central_stats *central_stats(const struct central *central)
 
 const char *central_error(const struct central *central)
 {
-    return central->error;
+    if (central->error[0] != '\0' || central->up)
+        return central->error;
+    return central->was_up ? "the connection was lost" : "it has not answered yet";
 }

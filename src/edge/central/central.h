@@ -116,7 +116,7 @@ void central_inherit(struct central *central, const struct central *before);
 /* Another store is to be asked, which does not answer yet. */
 void central_note_changing(struct central *central, bool changing);
 const struct central_stats *central_stats(const struct central *central);
-/* Why the last call or connection failed; "": none has. */
+/* Why the last call or connection failed; "": none has, and the store has answered. */
 const char *central_error(const struct central *central);
 
 /* ---- for the link ---- */

@@ -15,6 +15,7 @@ static void set_up(struct central *central, bool up)
     if (central->up == up || central->retired)
         return;
     central->up = up;
+    central->was_up |= up;
     central->failures = 0;
     metric_set(&central->stats.connections, up);
     if (!up)

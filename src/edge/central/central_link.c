@@ -164,7 +164,6 @@ struct central_link *central_link_create(uv_loop_t *loop, const struct central_l
     (void)uv_timer_init(loop, &link->deadline);
     link->health.data = link->deadline.data = link;
     link->open_handles = 2;
-    central_set_error(link->central, "it has not answered yet");
     (void)uv_timer_start(&link->health, on_health, CENTRAL_HEALTH_MS, CENTRAL_HEALTH_MS);
     central_link_begin(link);
     return link;

@@ -34,7 +34,7 @@ struct slot {
 struct central {
     struct central_wire wire;
     uint64_t timeout_ns;
-    bool connected, up, stopped, retired;
+    bool connected, up, was_up, stopped, retired;
     uint32_t failures; /* in a row */
     uint16_t free_slot, slots_end;
     uint16_t first, last; /* of those whose deadline is not over */

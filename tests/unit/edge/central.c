@@ -129,6 +129,22 @@ static void test_deadlines(void)
     test_wire_close();
 }
 
+static void test_error(void)
+{
+    const struct central_wire wire = {0};
+    struct central *unheard = central_create(&wire, TIMEOUT_MS * MS);
+    assert(unheard != NULL);
+    OK_STRING(central_error(unheard), "it has not answered yet", "a store that was never heard");
+    central_set_error(unheard, "no route to host");
+    OK_STRING(central_error(unheard), "no route to host", "unless it is known why");
+    central_destroy(&unheard);
+    begin();
+    OK_STRING(central_error(test_wire.central), "", "of a store that answers nothing is told");
+    central_connected(test_wire.central, false);
+    OK_STRING(central_error(test_wire.central), "the connection was lost", "until it is lost");
+    test_wire_close();
+}
+
 static void fail(uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -226,6 +242,7 @@ int main(void)
     test_answers();
     test_retirement();
     test_deadlines();
+    test_error();
     test_breaker();
     test_lost();
     test_limits();
