@@ -7,6 +7,7 @@
 
 #include "base/metric.h"
 #include "edge/process/clock.h"
+#include "edge/settings/settings_shared.h"
 #include "edge/settings/settings_tls.h"
 
 #include <errno.h>
@@ -101,6 +102,21 @@ static void take(struct server *server, const struct settings *next)
     hand_over(server);
 }
 
+/* What a restart of this daemon alone would not do. */
+static void tell_shared(struct server *server, const char *why, const struct settings_changes *changes)
+{
+    const char *shared[SETTINGS_CHANGES_MAX];
+    char paths[SETTINGS_CHANGES_BYTES];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < changes->restart_count; i++)
+        if (settings_is_shared(changes->restart[i]))
+            shared[count++] = changes->restart[i];
+    if (count > 0)
+        log_write(&server->log, LOG_LEVEL_WARNING,
+                  "%s: daemons that differ in %s do not decide side by side: " SETTINGS_SHARED_ADVICE, why,
+                  settings_print_paths(shared, count, paths, sizeof paths));
+}
+
 static void tell(struct server *server, const char *why, const struct settings_changes *changes)
 {
     char paths[SETTINGS_CHANGES_BYTES];
@@ -116,6 +132,7 @@ static void tell(struct server *server, const char *why, const struct settings_c
     if (changes->restart_count > 0)
         log_write(&server->log, LOG_LEVEL_WARNING, "%s: changed, but needs a restart: %s", why,
                   settings_print_paths(changes->restart, changes->restart_count, paths, sizeof paths));
+    tell_shared(server, why, changes);
     server_tell_certificates(server);
 }
 

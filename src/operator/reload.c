@@ -1,6 +1,7 @@
 /*
  * headgate reload: the daemon reads its config again.
  */
+#include "edge/settings/settings_shared.h"
 #include "operator/command.h"
 #include "operator/json.h"
 
@@ -31,6 +32,17 @@ static void print_paths(const char *before, const struct headgate_reply *paths)
     printf("\n");
 }
 
+/* Those of the keys that a restart of one daemon alone does not change. */
+static void print_shared(const struct headgate_reply *paths)
+{
+    uint32_t printed = 0;
+    for (uint32_t i = 0; i < count_of(paths); i++)
+        if (settings_is_shared(path_at(paths, i)))
+            printf("%s%s", printed++ > 0 ? ", " : "daemons that differ in ", path_at(paths, i));
+    if (printed > 0)
+        printf(" do not decide side by side: " SETTINGS_SHARED_ADVICE "\n");
+}
+
 static void print_text(const struct headgate_reply *reply)
 {
     const struct headgate_reply *changed = command_member(reply, "changed");
@@ -43,6 +55,7 @@ static void print_text(const struct headgate_reply *reply)
     print_paths("changed, and in force now: ", changed);
     print_paths("the same setting, but the file is new, and in use now: ", renewed);
     print_paths("changed, but not in force until the daemon is restarted: ", needs_restart);
+    print_shared(needs_restart);
     if (count_of(changed) + count_of(renewed) + count_of(needs_restart) == 0)
         printf("nothing has changed: all settings of the config are in force already\n");
     else

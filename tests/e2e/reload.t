@@ -203,6 +203,8 @@ subtest 'what needs a restart' => sub {
     ok(Headgate::wait_until(10, sub {
         $daemon->log =~ / warning RELOAD: changed, but needs a restart: limits, interval\n/
     }), 'in the log as well');
+    like($daemon->log, qr/ warning RELOAD: daemons that differ in limits, interval do not decide side by side: restart/,
+         'with what to do about it');
     is($admin->fields('INFO', 'limits')->{limit_default} =~ /capacity=(\d+)/ && $1, 100, 'and is not in use');
 };
 

@@ -42,7 +42,8 @@ static bool limits_differ(const struct named_limits *now, const struct named_lim
     for (uint32_t i = 0; i < now->count && !differ; i++) {
         const struct limit_terms *a = &now->limit[i].terms, *b = &next->limit[i].terms;
         differ = strcmp(now->limit[i].name, next->limit[i].name) != 0 || a->capacity != b->capacity ||
-                 a->rate != b->rate || a->period_ns != b->period_ns || a->overshoot != b->overshoot;
+                 a->rate != b->rate || a->period_ns != b->period_ns || a->overshoot != b->overshoot ||
+                 now->limit[i].patience_ms != next->limit[i].patience_ms;
     }
     return differ;
 }

@@ -118,6 +118,10 @@ static void test_rooms(void)
     next->limits.limit[0].terms.overshoot++;
     settings_compare(now, next, &found);
     OK(found.restart_count == 2 && strcmp(found.restart[0], "limits") == 0, "limits are compared by their terms");
+    next->limits.limit[0].terms.overshoot--;
+    next->limits.limit[0].patience_ms++;
+    settings_compare(now, next, &found);
+    OK(found.restart_count == 2 && strcmp(found.restart[0], "limits") == 0, "and by their patience");
     found.taken[found.taken_count++] = "peers_tls.ca";
     settings_note_renewed(&found, "tls.certificate");
     settings_note_renewed(&found, "peers_tls");
