@@ -74,12 +74,8 @@ static void forget(struct node *node, const char *name, struct effects *effects)
         effects_notice(effects, NOTICE_WARNING, "cannot forget %s: no such peer", name);
     else if (node->member[index].self)
         effects_notice(effects, NOTICE_WARNING, "cannot forget %s: that is this node", name);
-    else if (node->options.forget == FORGET_BY_MAJORITY)
+    else
         (void)votes_forget(node, (uint32_t)index, effects, "is forgotten, as the operator asked");
-    else {
-        takeover_is_away(&node->takeover, (uint32_t)index, true);
-        membership_left(node, (uint32_t)index, true, effects, "is forgotten, as the operator asked");
-    }
     todo_add(&node->todo, DO_ANSWER); /* told at once: no peer would miss the news */
 }
 

@@ -15,7 +15,6 @@
 #include "cluster/members/silence.h"
 
 #include "cluster/codec/effects.h"
-#include "cluster/members/membership.h"
 #include "cluster/members/votes.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
@@ -85,14 +84,6 @@ static void tell_silence(const struct node *node, struct member *member, struct 
                    member->silent ? "is silent: its share stays reserved" : "is heard again");
 }
 
-static bool forget(struct node *node, uint32_t index, struct effects *effects)
-{
-    if (node->options.forget == FORGET_BY_MAJORITY)
-        return votes_forget(node, index, effects, forgotten_why);
-    membership_left(node, index, true, effects, forgotten_why);
-    return true;
-}
-
 void silence_refresh(struct node *node, struct effects *effects)
 {
     node->awake.somebody_silent = false;
@@ -105,7 +96,7 @@ void silence_refresh(struct node *node, struct effects *effects)
         set_silent(node, member, silent);
         tell_silence(node, member, effects);
         if (silent && node->options.forget_after_ns && quiet_ns > node->options.forget_after_ns) {
-            if (forget(node, i, effects))
+            if (votes_forget(node, i, effects, forgotten_why))
                 continue;
         }
         node->awake.somebody_silent |= silent || !member->heard_ns;

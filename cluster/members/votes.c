@@ -56,15 +56,21 @@ static struct count about(const struct node *node, uint32_t index)
     return count;
 }
 
+/* Who declares a member gone knows more than those who took it over: its process has ended. */
+static void forget(struct node *node, uint32_t index, struct effects *effects, const char *why)
+{
+    takeover_is_away(&node->takeover, index, true);
+    membership_left(node, index, true, effects, why);
+    todo_add(&node->todo, DO_ANSWER);
+}
+
 static bool decide(struct node *node, uint32_t index, struct effects *effects, const char *why)
 {
     const struct member *member = &node->member[index];
     const struct count count = about(node, index);
     if (!member->used || member->self || member->forgotten || !is_enough(&count))
         return false;
-    takeover_is_away(&node->takeover, index, true);
-    membership_left(node, index, true, effects, why);
-    todo_add(&node->todo, DO_ANSWER);
+    forget(node, index, effects, why);
     return true;
 }
 
@@ -94,6 +100,10 @@ void votes_hear(struct node *node, const struct message *message, const int *map
 
 bool votes_forget(struct node *node, uint32_t index, struct effects *effects, const char *why)
 {
+    if (node->options.forget == FORGET_BY_ANYONE) {
+        forget(node, index, effects, why);
+        return true;
+    }
     struct member *me = &node->member[node->me];
     const bool is_said = votes_say(node, index);
     me->proof.forgets |= bit(index);

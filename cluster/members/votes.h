@@ -5,7 +5,7 @@
  * The one idea: each says what it has seen, and the reader counts. A word counts with the share of its speaker, and
  * more than half of all who could say it must, at least two of them, or all. So one bad member alone ends nobody.
  * Whoever a node's own operator (or its own forget_after) has declared gone is not asked. With FORGET_BY_ANYONE the
- * first word of a forgotten member is enough, and this file decides only about the own name.
+ * first word is enough, and this file decides by counting only about the own name.
  */
 #ifndef HEADGATE_CLUSTER_MEMBERS_VOTES_H
 #define HEADGATE_CLUSTER_MEMBERS_VOTES_H
@@ -21,7 +21,7 @@ struct node;
 /* Takes the words of a member's message about others; map as in membership_merge. Forgets whom enough say. */
 void votes_hear(struct node *node, const struct message *message, const int *map, uint32_t sender,
                 struct effects *effects);
-/* This node's own word: an operator's, or forget_after. True: the member is forgotten now. */
+/* This node's own word: an operator's, or forget_after. True: the member is forgotten now, as with FORGET_BY_ANYONE. */
 bool votes_forget(struct node *node, uint32_t index, struct effects *effects, const char *why);
 /* True: this node says so of that member. */
 bool votes_say(const struct node *node, uint32_t index);
