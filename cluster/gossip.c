@@ -18,6 +18,7 @@
 #include "cluster/members/incarnation.h"
 #include "cluster/members/membership.h"
 #include "cluster/members/proofs.h"
+#include "cluster/members/statements.h"
 #include "cluster/members/stores.h"
 #include "cluster/members/takeover.h"
 #include "cluster/members/takeover_node.h"
@@ -94,14 +95,72 @@ static void take_uncharged(struct member *member, const struct member_record *re
     }
 }
 
+/* A newer message of the member is known, at first or second hand. */
+static void note_message(struct node *node, uint32_t index, uint64_t number)
+{
+    struct member *member = &node->member[index];
+    member->number = number;
+    member->heard_ns = node->now_ns;
+    member->heard_awake_ns = awake_ns(node);
+    takeover_node_heard(node, index);
+    votes_heard(node, index);
+    member->hears = 0;
+}
+
+/* The member's own word at second hand: it names what it means by itself. */
+static void take_statement(struct node *node, uint32_t index, const struct statement *said)
+{
+    struct member *member = &node->member[index];
+    note_message(node, index, said->number);
+    member->refuses = said->refuses;
+    member->grants = said->grants;
+    member->heeds_uncharged = said->heeds_uncharged;
+    member->uncharged = said->uncharged;
+    int map[NODE_PEERS_MAX];
+    for (uint32_t i = 0; i < said->member_count; i++) {
+        map[i] = member_find(node, said->members[i]);
+        if ((said->hears >> i & 1) != 0 && map[i] >= 0)
+            member->hears |= (uint64_t)1 << map[i];
+    }
+    for (uint32_t o = 0; o < said->origin_count; o++) {
+        const struct statement_origin *origin = &said->origins[o];
+        const int of = map[origin->member];
+        if (of < 0 ||
+            origin->incarnation > (node->member[of].self ? node->life.incarnation : node->member[of].incarnation))
+            continue;
+        const int slot = origin_obtain(node, (uint32_t)of, origin->incarnation);
+        const bool is_known = slot >= 0 && origin->applied <= member->known[slot];
+        const bool is_ours = slot == (int)node->my_slot; /* only this node makes these batches */
+        if (slot >= 0 && !is_known && (!is_ours || origin->applied <= node->origin[slot].applied))
+            member->known[slot] = origin->applied;
+    }
+}
+
+/* Of a member that signs nobody is believed but itself, or its signature: see statements.h. */
+static void take_row_of_other(struct node *node, const struct digest_row *row, uint32_t index, uint32_t sender,
+                              struct effects *effects)
+{
+    if (member_speaks_alone(node, index))
+        return;
+    const struct statement *said = statements_heed(node, index, row->statement, (int)sender, effects);
+    if (said)
+        take_statement(node, index, said);
+}
+
 static void take_row(struct node *node, const struct message *message, const struct digest_row *row,
-                     const int *member_map, const int *origin_map, bool direct)
+                     const int *member_map, const int *origin_map, uint32_t sender, struct effects *effects)
 {
     int index = member_map[row->member];
+    const bool direct = index == (int)sender;
     if (index < 0 || node->member[index].self ||
-        message->members[row->member].incarnation != node->member[index].incarnation ||
-        (!direct && member_speaks_alone(node, (uint32_t)index)))
+        message->members[row->member].incarnation != node->member[index].incarnation)
         return;
+    if (!direct && statements_are_asked_of(node, (uint32_t)index)) {
+        take_row_of_other(node, row, (uint32_t)index, sender, effects);
+        return;
+    }
+    if (direct)
+        statements_keep(node, (uint32_t)index, row->statement, effects);
     struct member *member = &node->member[index];
     for (uint32_t o = 0; o < message->origin_count; o++) {
         int slot = origin_map[o];
@@ -115,15 +174,10 @@ static void take_row(struct node *node, const struct message *message, const str
     }
     if (row->number <= member->number)
         return;
-    member->number = row->number;
+    note_message(node, (uint32_t)index, row->number);
     member->refuses = message->members[row->member].refuses;
     member->grants = message->members[row->member].grants;
     take_uncharged(member, &message->members[row->member], direct);
-    member->heard_ns = node->now_ns;
-    member->heard_awake_ns = awake_ns(node);
-    takeover_node_heard(node, (uint32_t)index);
-    votes_heard(node, (uint32_t)index);
-    member->hears = 0;
     for (uint32_t i = 0; i < message->member_count; i++)
         if ((row->hears >> i & 1) != 0 && member_map[i] >= 0)
             member->hears |= (uint64_t)1 << member_map[i];
@@ -180,7 +234,8 @@ static void take_endings(struct node *node, const struct message *message, const
                 take_ending(node, message, i, slot, &node->member[sender]);
 }
 
-static void take_digests(struct node *node, const struct message *message, const int *member_map, uint32_t sender)
+static void take_digests(struct node *node, const struct message *message, const int *member_map, uint32_t sender,
+                         struct effects *effects)
 {
     int origin_map[ORIGINS_MAX] = {0};
     for (uint32_t o = 0; o < message->origin_count; o++) {
@@ -191,8 +246,7 @@ static void take_digests(struct node *node, const struct message *message, const
             origin_map[o] = origin_obtain(node, (uint32_t)member, incarnation);
     }
     for (uint32_t r = 0; r < message->row_count; r++)
-        take_row(node, message, &message->rows[r], member_map, origin_map,
-                 member_map[message->rows[r].member] == (int)sender);
+        take_row(node, message, &message->rows[r], member_map, origin_map, sender, effects);
     take_endings(node, message, member_map, sender);
 }
 
@@ -289,7 +343,7 @@ static void hear(struct node *node, const struct message *message, const int *me
     member->made_ns = made_ns > member->made_ns ? made_ns : member->made_ns;
     member->answers_ns = next ? made_ns : 0;
     answer_asks(node, message, sender);
-    take_digests(node, message, member_map, sender);
+    take_digests(node, message, member_map, sender, effects);
     takeover_node_hear(node, message, member_map, sender, made_ns);
     bool applied = receive_batches(node, message, member_map, made_ns);
     int slot = origin_find(node, sender, member->incarnation);

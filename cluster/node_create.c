@@ -9,6 +9,7 @@
 #include "cluster/codec/message.h"
 #include "cluster/log/aside.h"
 #include "cluster/log/compact.h"
+#include "cluster/members/statements.h"
 #include "cluster/members/takeover.h"
 #include "cluster/members/weights.h"
 #include "cluster/plane/plane.h"
@@ -173,6 +174,7 @@ void node_destroy(struct node **node)
     thread_states_destroy(dying);
     aside_close(dying);
     uncharged_close(dying);
+    statements_close(dying);
     free(dying->snapshot.page);
     free(dying);
     *node = NULL;

@@ -29,6 +29,7 @@ enum {
     MESSAGE_BATCHES_MAX = 1024,
     /* the least that the operator may set as the limit of one message */
     MESSAGE_BYTES_MIN = 65536,
+    STATEMENT_MAX_BYTES = 6656, /* see statement.h */
 };
 
 /*
@@ -142,6 +143,7 @@ struct digest_row {
      */
     uint64_t hears;
     uint64_t applied[ORIGINS_MAX];
+    struct bytes statement; /* what the member has signed of all that, perhaps of another message; empty: nothing */
 };
 
 struct message {

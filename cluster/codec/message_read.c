@@ -116,10 +116,11 @@ static bool read_rows(const msgpack_object *object, struct message *message)
     message->row_count = a.size;
     for (uint32_t i = 0; i < a.size; i++) {
         struct digest_row *digest = &message->rows[i];
-        if (!read_record(&a.ptr[i], 4, 4, &row) ||
+        if (!read_record(&a.ptr[i], 4, 5, &row) ||
             !read_u32_below(&row.ptr[0], message->member_count, &digest->member) ||
             !read_u64(&row.ptr[1], &digest->number) || !read_u64(&row.ptr[2], &digest->hears) ||
-            !read_array(&row.ptr[3], message->origin_count, message->origin_count, &applied))
+            !read_array(&row.ptr[3], message->origin_count, message->origin_count, &applied) ||
+            !read_bin(record_field(&row, 4), STATEMENT_MAX_BYTES, &digest->statement))
             return false;
         for (uint32_t o = 0; o < applied.size; o++)
             if (!read_u64(&applied.ptr[o], &digest->applied[o]))

@@ -92,13 +92,17 @@ static void pack_digests(msgpack_packer *packer, const struct message *header)
     msgpack_pack_array(packer, header->row_count);
     for (uint32_t i = 0; i < header->row_count; i++) {
         const struct digest_row *row = &header->rows[i];
-        msgpack_pack_array(packer, 4);
+        msgpack_pack_array(packer, row->statement.size > 0 ? 5 : 4);
         msgpack_pack_uint64(packer, row->member);
         msgpack_pack_uint64(packer, row->number);
         msgpack_pack_uint64(packer, row->hears);
         msgpack_pack_array(packer, header->origin_count);
         for (uint32_t o = 0; o < header->origin_count; o++)
             msgpack_pack_uint64(packer, row->applied[o]);
+        if (row->statement.size > 0) {
+            msgpack_pack_bin(packer, row->statement.size);
+            msgpack_pack_bin_body(packer, row->statement.data, row->statement.size);
+        }
     }
 }
 

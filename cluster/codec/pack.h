@@ -50,6 +50,18 @@ static inline bool read_array(const msgpack_object *object, uint32_t least, uint
     return true;
 }
 
+/* Reads at most `most` bytes. `object` may be NULL: there are none. */
+static inline bool read_bin(const msgpack_object *object, uint32_t most, struct bytes *bytes)
+{
+    *bytes = (struct bytes){0};
+    if (!object)
+        return true;
+    if (object->type != MSGPACK_OBJECT_BIN || object->via.bin.size > most)
+        return false;
+    *bytes = (struct bytes){object->via.bin.ptr, object->via.bin.size};
+    return true;
+}
+
 /* True: the fields from number `known` on are few and small enough to be passed over. */
 bool later_fields_are_bounded(const msgpack_object_array *record, uint32_t known);
 

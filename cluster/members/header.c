@@ -14,6 +14,7 @@
 #include "cluster/members/demand.h"
 #include "cluster/members/proofs.h"
 #include "cluster/members/rest.h"
+#include "cluster/members/statements.h"
 #include "cluster/members/stores.h"
 #include "cluster/members/takeover.h"
 #include "cluster/members/takeover_node.h"
@@ -117,7 +118,17 @@ static uint64_t hears_bits(const struct node *node, const struct member *member,
     return bits;
 }
 
-static void put_rows(const struct node *node, struct message *header, const int *record_of, const uint32_t *slots)
+/* Those of others take turns as digests do, and have as much room in a message. The own one is always there. */
+static void put_statement(struct node *node, const struct message *header, struct digest_row *row, uint32_t index,
+                          size_t *left)
+{
+    row->statement = index == node->me ? statements_say(node, header, row) : statements_of(node, index);
+    if (index != node->me && row->statement.size > *left)
+        row->statement.size = 0;
+    *left -= row->statement.size < *left ? row->statement.size : *left;
+}
+
+static void put_rows(struct node *node, struct message *header, const int *record_of, const uint32_t *slots)
 {
     /*
      * With small messages and many members, the digests of others take turns. The own digest is in
@@ -127,6 +138,7 @@ static void put_rows(const struct node *node, struct message *header, const int 
     size_t most = node->options.message_max_bytes / ROWS_PART / row_bytes;
     uint32_t turn = (uint32_t)((node->publishing.number + 1) % NODE_PEERS_MAX),
              first = turn < node->member_end ? turn : 0;
+    size_t left = node->options.message_max_bytes / ROWS_PART;
     for (uint32_t n = 0; n <= node->member_end; n++) {
         uint32_t i = n == 0 ? node->me : (first + n - 1) % node->member_end;
         const struct member *member = &node->member[i];
@@ -138,6 +150,7 @@ static void put_rows(const struct node *node, struct message *header, const int 
         row->hears = hears_bits(node, member, record_of);
         for (uint32_t o = 0; o < header->origin_count; o++)
             row->applied[o] = member->self ? node->origin[slots[o]].applied : member->known[slots[o]];
+        put_statement(node, header, row, i, &left);
     }
 }
 

@@ -12,6 +12,7 @@
 #include "cluster/members/incarnation.h"
 #include "cluster/members/proofs.h"
 #include "cluster/members/shares.h"
+#include "cluster/members/statements.h"
 #include "cluster/members/stores.h"
 #include "cluster/members/takeover.h"
 #include "cluster/members/takeover_node.h"
@@ -66,6 +67,7 @@ static void forget_bit(struct node *node, int slot)
         node->member[i].hears &= ~((uint64_t)1 << slot);
     stores_forget(node, (uint32_t)slot);
     votes_drop(node, (uint32_t)slot);
+    statements_drop(node, (uint32_t)slot);
 }
 
 static int member_add(struct node *node, struct bytes name, struct bytes region, struct bytes gossip_address,

@@ -169,6 +169,20 @@ static bool check(struct node *node, const struct member_record *record, int bri
     return false;
 }
 
+bool proofs_check_text(struct node *node, uint32_t index, struct bytes text, const uint8_t *proof, int bringer,
+                       struct effects *effects)
+{
+    const struct member *member = &node->member[index];
+    if (!checks(node) || !member->proof.has_key || !may_check(node, bringer))
+        return false;
+    node->proofs.checks_left--;
+    node->stats.proofs_checked++;
+    if (node->options.signing.check(member->proof.key, text, proof))
+        return true;
+    note_wrong(node, bytes_of(member->name), bringer, effects);
+    return false;
+}
+
 /* A member says of itself what it has signed, or it is damaged. */
 static bool says_what_it_signs(const struct member_record *record)
 {

@@ -8,6 +8,7 @@
 #define HEADGATE_CLUSTER_STATE_PROOF_STATE_H
 
 #include "cluster/codec/message.h"
+#include "cluster/codec/statement.h"
 #include "cluster/node_options.h"
 
 #include <stdbool.h>
@@ -42,6 +43,13 @@ struct member_proof {
     uint64_t ends_us; /* that this incarnation of this node's name counts, or has ended; 0: it does not say so */
 };
 
+/* The newest statement of a member, which was checked: members/statements.c. */
+struct kept_statement {
+    char *bytes;
+    size_t size, room; /* size 0: there is none */
+    uint64_t incarnation, number;
+};
+
 struct proofs {
     struct pin pin[PINS_MAX];
     bool unsaved; /* the caller has not had them since they changed */
@@ -50,6 +58,9 @@ struct proofs {
     uint32_t checks_left; /* of this step */
     bool sender_signed;   /* the message in work has its sender's signature, which was checked now or before */
     uint64_t wrong_ns, differs_ns; /* when a notice of that was last given */
+    struct kept_statement kept[NODE_PEERS_MAX];
+    struct statement statement;              /* scratch */
+    char own_statement[STATEMENT_MAX_BYTES]; /* until the message is written that has it */
 };
 
 #endif

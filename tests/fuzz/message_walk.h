@@ -8,6 +8,7 @@
 #define HEADGATE_TESTS_FUZZ_MESSAGE_WALK_H
 
 #include "cluster/codec/message.h"
+#include "cluster/codec/statement.h"
 #include "tests/lib/opened_message.h"
 
 #include <assert.h>
@@ -46,6 +47,18 @@ static inline uint64_t walk_numbers(struct message_walk *walk, struct number_rea
     return count;
 }
 
+static inline void walk_statement(struct bytes bytes, struct bytes all)
+{
+    static struct statement statement;
+    assert(bytes.size <= STATEMENT_MAX_BYTES);
+    assert(bytes.size == 0 || (bytes.data >= all.data && bytes.data + bytes.size <= all.data + all.size));
+    if (!statement_read(&statement, bytes))
+        return;
+    assert(statement.member_count <= NODE_PEERS_MAX && statement.origin_count <= ORIGINS_MAX);
+    for (uint32_t o = 0; o < statement.origin_count; o++)
+        assert(statement.origins[o].member < statement.member_count);
+}
+
 static inline void walk_header(const struct message *message, struct bytes all)
 {
     assert(message->member_count >= 1 && message->member_count <= NODE_PEERS_MAX);
@@ -62,8 +75,10 @@ static inline void walk_header(const struct message *message, struct bytes all)
     }
     for (uint32_t i = 0; i < message->origin_count; i++)
         assert(message->origins[i].member < message->member_count);
-    for (uint32_t i = 0; i < message->row_count; i++)
+    for (uint32_t i = 0; i < message->row_count; i++) {
         assert(message->rows[i].member < message->member_count);
+        walk_statement(message->rows[i].statement, all);
+    }
     if (message->has_page) {
         assert(message->kind != MESSAGE_GOSSIP && message->page_bits <= 32);
         assert(message->page_prefix >> message->page_bits == 0);

@@ -102,6 +102,8 @@ static void draw_header(struct random *random, struct message *header)
         row->hears = draw_u64(random);
         for (uint32_t o = 0; o < header->origin_count; o++)
             row->applied[o] = draw_u64(random);
+        if (i % 4 == 1)
+            row->statement = draw_text(random, 1, NODE_ADDRESS_BYTES);
     }
 }
 

@@ -12,7 +12,7 @@ static struct newer_record newer_group(uint32_t depth, uint32_t index)
 /* What stands in the body's fields, of messages about spends. */
 static struct newer_record newer_spends(const struct newer_path *path)
 {
-    static const struct newer_record fields[] = {[2] = {9, 14}, [3] = {3, 3}, [4] = {4, 4}};
+    static const struct newer_record fields[] = {[2] = {9, 14}, [3] = {3, 3}, [4] = {4, 5}};
     const uint32_t *at = path->at + 1;
     unsigned depth = path->depth - 1;
     const struct newer_record list = {0, 0}, three = {3, 3};

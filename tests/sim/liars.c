@@ -8,6 +8,7 @@
 #include "cluster/codec/effects.h"
 #include "cluster/codec/life.h"
 #include "cluster/codec/message.h"
+#include "cluster/codec/statement.h"
 #include "tests/lib/fake_signing.h"
 #include "tests/sim/sim.h"
 
@@ -54,14 +55,49 @@ void liars_restore(struct sim *sim, unsigned i)
                 &(struct event){.kind = EVENT_RESTORE, .keys_text = {text, (size_t)size}, .keys_number = 1});
 }
 
-enum lie { STARTED, STARTED_SIGNED, STARTED_WITH_A_KEY, LEFT, LEFT_SIGNED, FORGOTTEN, HEARD, LIES };
+enum lie {
+    STARTED,
+    STARTED_SIGNED,
+    STARTED_WITH_A_KEY,
+    LEFT,
+    LEFT_SIGNED,
+    FORGOTTEN,
+    HEARD,          /* all that there is, beside what it has signed */
+    HEARD_UNSIGNED, /* instead of that */
+    HEARD_SIGNED,   /* with its signature of something else */
+    HEARD_OF_OTHER, /* with what another member has signed */
+    LIES
+};
+
+/* What the message passes on of that member's digest is more than there is. */
+static void tell_more(struct message *message, struct digest_row *row, enum lie lie, uint64_t ahead)
+{
+    static char bytes[STATEMENT_MAX_BYTES];
+    static struct statement statement;
+    row->number += ahead;
+    for (uint32_t o = 0; o < message->origin_count; o++)
+        row->applied[o] += ahead;
+    if (lie == HEARD_UNSIGNED)
+        row->statement.size = 0;
+    for (uint32_t r = 0; r < message->row_count && lie == HEARD_OF_OTHER; r++)
+        if (message->rows[r].member != row->member && message->rows[r].statement.size > 0)
+            row->statement = message->rows[r].statement;
+    if (lie != HEARD_SIGNED || !statement_read(&statement, row->statement))
+        return;
+    const uint32_t sender = message->sender;
+    message->sender = row->member; /* who says it */
+    const struct bytes text = statement_write(message, row, bytes);
+    memcpy(bytes + text.size, statement.proof, NODE_PROOF_BYTES);
+    message->sender = sender;
+    row->statement = (struct bytes){bytes, text.size + NODE_PROOF_BYTES};
+}
 
 static void tell_lie(struct sim *sim, struct message *message, uint32_t about)
 {
     static uint8_t proof[NODE_PROOF_BYTES];
     struct member_record *record = &message->members[about];
     const uint64_t ahead = 1 + random_below(&sim->liar_random, FAR);
-    const enum lie lie = (enum lie)random_below(&sim->liar_random, sim->plan.faults == 0 ? LIES : HEARD);
+    const enum lie lie = (enum lie)random_below(&sim->liar_random, LIES);
     char text[LIFE_TEXT_MAX_BYTES];
     switch (lie) {
     case STARTED:
@@ -96,9 +132,12 @@ static void tell_lie(struct sim *sim, struct message *message, uint32_t about)
         record->forgotten = true;
         break;
     case HEARD:
+    case HEARD_UNSIGNED:
+    case HEARD_SIGNED:
+    case HEARD_OF_OTHER:
         for (uint32_t r = 0; r < message->row_count; r++)
-            for (uint32_t o = 0; o < message->origin_count && message->rows[r].member == about; o++)
-                message->rows[r].applied[o] += ahead;
+            if (message->rows[r].member == about)
+                tell_more(message, &message->rows[r], lie, ahead);
         break;
     case LIES:
         break;

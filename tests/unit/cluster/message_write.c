@@ -50,6 +50,7 @@ static bool same_digests(const struct message *a, const struct message *b)
     for (uint32_t i = 0; same && i < a->row_count; i++) {
         const struct digest_row *x = &a->rows[i], *y = &b->rows[i];
         same = x->member == y->member && x->number == y->number && x->hears == y->hears &&
+               bytes_equal(x->statement, y->statement) &&
                memcmp(x->applied, y->applied, a->origin_count * sizeof *x->applied) == 0;
     }
     return same;

@@ -1,0 +1,122 @@
+/*
+ * statements signs this node's own digest for those who do not hear it, checks those of others, and keeps the newest
+ * one of each member that somebody does not hear. A kept statement was checked, so nobody can make this node pass on
+ * a wrong one.
+ */
+#include "cluster/members/statements.h"
+
+#include "cluster/codec/statement.h"
+#include "cluster/members/proofs.h"
+#include "cluster/state/member.h"
+#include "cluster/state/node_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Who is silent may hear this node all the same, and needs its word most. Who was never heard knows nothing yet. */
+static bool somebody_may_not_hear_us(const struct node *node)
+{
+    const struct member *me = &node->member[node->me];
+    for (uint32_t i = 0; i < node->member_end; i++) {
+        const struct member *member = &node->member[i];
+        if (member_needed(member) && member->number > 0 &&
+            (!member_hears(node, member, node->me) || !member_hears(node, me, i)))
+            return true;
+    }
+    return false;
+}
+
+static bool somebody_does_not_hear(const struct node *node, uint32_t index)
+{
+    for (uint32_t i = 0; i < node->member_end; i++) {
+        const struct member *member = &node->member[i];
+        if (i != index && member_needed(member) && member->number > 0 && !member->silent &&
+            !member_hears(node, member, index))
+            return true;
+    }
+    return false;
+}
+
+struct bytes statements_say(struct node *node, const struct message *header, const struct digest_row *row)
+{
+    const struct node_signing *signing = &node->options.signing;
+    char *own = node->proofs.own_statement;
+    if (!signing->sign || !somebody_may_not_hear_us(node))
+        return (struct bytes){0};
+    const struct bytes text = statement_write(header, row, own);
+    signing->sign(signing->context, text, (uint8_t *)own + text.size);
+    node->stats.statements_made++;
+    return (struct bytes){own, text.size + NODE_PROOF_BYTES};
+}
+
+struct bytes statements_of(const struct node *node, uint32_t index)
+{
+    const struct kept_statement *kept = &node->proofs.kept[index];
+    if (kept->size == 0 || kept->incarnation != node->member[index].incarnation ||
+        !somebody_does_not_hear(node, index))
+        return (struct bytes){0};
+    return (struct bytes){kept->bytes, kept->size};
+}
+
+bool statements_are_asked_of(const struct node *node, uint32_t index)
+{
+    return node->options.signing.check && node->member[index].proof.has_key;
+}
+
+static void keep(struct node *node, uint32_t index, const struct statement *statement, struct bytes bytes)
+{
+    struct kept_statement *kept = &node->proofs.kept[index];
+    if (kept->room < bytes.size) {
+        char *larger = realloc(kept->bytes, bytes.size);
+        if (!larger)
+            return;
+        kept->bytes = larger;
+        kept->room = bytes.size;
+    }
+    memcpy(kept->bytes, bytes.data, bytes.size);
+    kept->size = bytes.size;
+    kept->incarnation = statement->incarnation;
+    kept->number = statement->number;
+}
+
+static bool is_of(const struct statement *statement, const struct member *member)
+{
+    return bytes_equal(statement->name, bytes_of(member->name)) && statement->incarnation == member->incarnation;
+}
+
+void statements_keep(struct node *node, uint32_t index, struct bytes bytes, struct effects *effects)
+{
+    const struct kept_statement *kept = &node->proofs.kept[index];
+    struct statement *statement = &node->proofs.statement;
+    if (bytes.size == 0 || !statements_are_asked_of(node, index) || !somebody_does_not_hear(node, index) ||
+        !statement_read(statement, bytes) || !is_of(statement, &node->member[index]) ||
+        (kept->incarnation == statement->incarnation && statement->number <= kept->number))
+        return;
+    if (proofs_check_text(node, index, statement->text, statement->proof, (int)index, effects))
+        keep(node, index, statement, bytes);
+}
+
+const struct statement *statements_heed(struct node *node, uint32_t index, struct bytes bytes, int bringer,
+                                        struct effects *effects)
+{
+    struct statement *statement = &node->proofs.statement;
+    const struct member *member = &node->member[index];
+    if (bytes.size == 0 || !statement_read(statement, bytes) || !is_of(statement, member) ||
+        statement->number <= member->number ||
+        !proofs_check_text(node, index, statement->text, statement->proof, bringer, effects))
+        return NULL;
+    if (somebody_does_not_hear(node, index))
+        keep(node, index, statement, bytes);
+    return statement;
+}
+
+void statements_drop(struct node *node, uint32_t index)
+{
+    node->proofs.kept[index].size = 0;
+}
+
+void statements_close(struct node *node)
+{
+    for (uint32_t i = 0; i < NODE_PEERS_MAX; i++)
+        free(node->proofs.kept[i].bytes);
+}

@@ -1,0 +1,42 @@
+/*
+ * statements: what members sign of what they have heard and applied, for those who do not hear them.
+ *
+ * The one idea: who hears a member itself needs no signature of its digests, and who does not believes nothing else.
+ * So a statement is made and passed on only while some member does not hear its maker, and in a cluster whose members
+ * all hear each other this costs nothing. Lives are signed apart from it: see proofs.h.
+ */
+#ifndef HEADGATE_CLUSTER_MEMBERS_STATEMENTS_H
+#define HEADGATE_CLUSTER_MEMBERS_STATEMENTS_H
+
+#include "base/bytes.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct digest_row;
+struct effects;
+struct message;
+struct node;
+struct statement;
+
+/* Signs what the header says in its own row, if somebody may not hear this node; else it is empty. */
+struct bytes statements_say(struct node *node, const struct message *header, const struct digest_row *row);
+/* What is to be passed on of that member; empty: nothing. */
+struct bytes statements_of(const struct node *node, uint32_t index);
+
+/* True: of that member's digests nobody is believed but itself, or its signature. */
+bool statements_are_asked_of(const struct node *node, uint32_t index);
+/* Keeps the statement that the member itself has sent, to pass it on. */
+void statements_keep(struct node *node, uint32_t index, struct bytes bytes, struct effects *effects);
+/*
+ * What `bringer` has passed on is a newer statement of that member, with its signature; else NULL. It is kept as well,
+ * and valid until the next call of this file.
+ */
+const struct statement *statements_heed(struct node *node, uint32_t index, struct bytes bytes, int bringer,
+                                        struct effects *effects);
+
+/* The slot has another owner. */
+void statements_drop(struct node *node, uint32_t index);
+void statements_close(struct node *node);
+
+#endif

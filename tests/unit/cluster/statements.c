@@ -1,0 +1,132 @@
+/* Of a member that signs, whoever does not hear it believes nobody but its own signature. */
+#include "cluster/codec/statement.h"
+#include "tests/lib/cluster_forger.h"
+#include "tests/lib/fake_signing.h"
+
+#include <stdlib.h>
+
+static uint8_t keys[WORLD_HOSTS_MAX][NODE_KEY_BYTES];
+
+static void signing_world(unsigned count)
+{
+    world_init(count);
+    world_name_all();
+    for (unsigned i = 0; i < count; i++)
+        fake_signing(&world.host[i].options.signing, (uint8_t)(i + 1), keys[i]);
+    world_start_all();
+    world_run(1000);
+    skip_text();
+}
+
+static bool reads(const char *data, size_t size)
+{
+    static struct statement statement;
+    char *exact = malloc(size > 0 ? size : 1);
+    assert(exact);
+    memcpy(exact, data, size);
+    const bool is_sound = statement_read(&statement, (struct bytes){exact, size});
+    free(exact);
+    return is_sound;
+}
+
+static void bytes(void)
+{
+    static struct message header;
+    static struct statement statement;
+    char text[STATEMENT_MAX_BYTES];
+    struct digest_row row = {.member = 1, .number = 77, .hears = 5, .applied = {0, 8, 9}};
+    header.member_count = 3;
+    header.sender = 1;
+    for (uint32_t i = 0; i < 3; i++)
+        header.members[i].name = bytes_of(host_names[i]);
+    header.members[1].incarnation = UINT64_C(0x123456789abcdef);
+    header.members[1].grants = header.members[1].uncharged = true;
+    header.origin_count = 3;
+    for (uint32_t o = 0; o < 3; o++)
+        header.origins[o] = (struct origin_record){.member = o, .incarnation = 100 + o};
+    const size_t size = statement_write(&header, &row, text).size + NODE_PROOF_BYTES;
+    memset(text + size - NODE_PROOF_BYTES, 1, NODE_PROOF_BYTES);
+    OK(statement_read(&statement, (struct bytes){text, size}) && statement.number == 77 && statement.hears == 5 &&
+           statement.incarnation == header.members[1].incarnation && statement.grants && statement.uncharged &&
+           !statement.refuses && !statement.heeds_uncharged && bytes_equal(statement.name, bytes_of("bob")),
+       "a statement is read as it was written");
+    OK(statement.origin_count == 2 && statement.origins[0].member == 1 && statement.origins[0].incarnation == 101 &&
+           statement.origins[1].applied == 9,
+       "and names only what was applied");
+    OK(statement.text.size + NODE_PROOF_BYTES == size && statement.proof[0] == 1, "the proof stands behind");
+    bool is_read = false;
+    for (size_t less = 1; less <= size; less++)
+        is_read |= reads(text, size - less);
+    text[size] = 0;
+    OK(!is_read && !reads(text, size + 1), "no part of it is one, nor anything longer");
+    for (size_t at = 0; at < size; at++)
+        for (unsigned bit = 0; bit < 8; bit++) {
+            text[at] = (char)(text[at] ^ (1 << bit));
+            (void)reads(text, size);
+            text[at] = (char)(text[at] ^ (1 << bit));
+        }
+    OK(reads(text, size), "and damage leads nowhere beyond its end");
+}
+
+static void nobody_needs_them(void)
+{
+    signing_world(3);
+    const uint64_t made = world_stats(BOB).statements_made;
+    world_spend(BOB, "alice", 10);
+    world_run(5000);
+    OK_U64(world_stats(BOB).statements_made, made, "where all hear each other nothing is signed");
+    world_close();
+}
+
+static void a_cut_link(void)
+{
+    signing_world(3);
+    world_link(BOB, CAT, LINK_CUT);
+    world_link(CAT, BOB, LINK_CUT);
+    world_run(2000);
+    skip_text();
+    world_spend(BOB, "alice", 10);
+    world_run(3000);
+    world_show("alice");
+    EXPECT("who does not hear the other settles by its signature",
+           "bob: 10 of alice? yes\n"
+           "ann: alice 150.0 - 0.0, may take 68, keeps 0\n"
+           "bob: alice 150.0 - 0.0, may take 34, keeps 0\n"
+           "cat: alice 150.0 - 0.0, may take 34, keeps 0\n");
+    OK(world_stats(BOB).statements_made > 0 && world_stats(CAT).statements_made > 0 &&
+           world_stats(ANN).proofs_wrong == 0 && world_stats(CAT).proofs_wrong == 0,
+       "which ann passes on");
+    world_link(BOB, CAT, LINK_FINE);
+    world_link(CAT, BOB, LINK_FINE);
+    world_run(1000);
+    const uint64_t made = world_stats(BOB).statements_made;
+    world_run(5000);
+    OK_U64(world_stats(BOB).statements_made, made, "until they hear each other again");
+    world_close();
+}
+
+/* Eve says that cat is alive: a newer message of hers is known. */
+static void made_up(void)
+{
+    signing_world(3);
+    world_crash(CAT);
+    world_run(1000);
+    for (unsigned i = 0; i < 20; i++) {
+        forge(ANN, &(struct forged){"cat", "cat's", 1, 100000 + i, PEER_ACTIVE}, 1);
+        world_run(100);
+    }
+    skip_text();
+    world_show_peers();
+    OK(strstr(world.text, "cat silent") != NULL, "what a member has not signed brings it back for nobody");
+    skip_text();
+    world_close();
+}
+
+int main(void)
+{
+    bytes();
+    nobody_needs_them();
+    a_cut_link();
+    made_up();
+    return tap_done();
+}
