@@ -155,7 +155,7 @@ static void take_row(struct node *node, const struct message *message, const str
     if (index < 0 || node->member[index].self ||
         message->members[row->member].incarnation != node->member[index].incarnation)
         return;
-    if (!direct && statements_are_asked_of(node, (uint32_t)index)) {
+    if (!direct && member_signs(node, (uint32_t)index)) {
         take_row_of_other(node, row, (uint32_t)index, sender, effects);
         return;
     }

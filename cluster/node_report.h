@@ -129,7 +129,7 @@ uint32_t node_held_ppm(const struct node *node);
     X(messages_unsealed, "messages dropped because damaged or of another secret")                                  \
     X(messages_impostor, "messages dropped since the certificate of their connection is for another peer")         \
     X(proofs_checked, "signatures of members that were checked")                                                   \
-    X(statements_made, "signatures of this node's own digest, made while some peer may not hear it")               \
+    X(statements_made, "signatures of this node's own digest and batches, made while some peer may not hear it")   \
     X(proofs_wrong, "signatures of members that were wrong: what they should prove was dropped")                   \
     X(messages_unproven, "messages dropped since their sender has another key than the one that is known here")    \
     X(words_unproven, "words of peers about others that were ignored, since those others have not signed them")    \

@@ -31,15 +31,31 @@ struct arrival {
     int sender;       /* the member that brought it; below 0: none of the list */
 };
 
-/*
- * A batch of a start that goes on, brought by another member than its own, though its own is heard: it may be made up.
- * Who has made it sends it again.
- */
+/* A batch of a start that goes on and signs, brought by another member than its own: it may be made up. */
 static bool is_hearsay(const struct node *node, const struct arrival *arrival, const struct origin *origin)
 {
     return (int)origin->member != arrival->sender &&
            origin->incarnation == node->member[origin->member].incarnation &&
-           node->member[origin->member].state != PEER_LEFT && member_speaks_alone(node, origin->member);
+           node->member[origin->member].state != PEER_LEFT && member_signs(node, origin->member);
+}
+
+/*
+ * What other batches hold than their maker has signed is taken from nobody. Batches that somebody else has merged are
+ * among them, so their spends come with a snapshot. Nor is a batch older than its maker says: else refill would have
+ * paid it off. It may be younger here than it is, by the time on the way, which is the safe side.
+ */
+static bool is_vouched(struct node *node, const struct origin *origin, struct batch *batch)
+{
+    uint64_t age_ns;
+    if (member_vouches(node, origin->member, batch, &age_ns)) {
+        const uint64_t at_ns = node->now_ns > age_ns ? node->now_ns - age_ns : 0;
+        batch->open_ns += at_ns > batch->at_ns ? at_ns - batch->at_ns : 0; /* it was opened when it was */
+        batch->at_ns = at_ns > batch->at_ns ? at_ns : batch->at_ns;
+        return true;
+    }
+    node->stats.words_unproven++;
+    todo_add_if(&node->todo, DO_SNAPSHOT, batch->first < batch->last);
+    return false;
 }
 
 /*
@@ -81,7 +97,6 @@ static struct spend *spend_of(const struct batch *batch, struct key_id id)
 static void take_grants(const struct node *node, const struct arrival *arrival, const struct batch_record *record,
                         struct batch *batch)
 {
-    batch->grant_count = 0;
     for (uint32_t i = 0; i < record->grant_count && record->first == record->last && record->parts == 0; i++) {
         const struct grant_record grant = message_grant(record, i);
         struct spend *spend = spend_of(batch, grant.id);
@@ -99,9 +114,9 @@ static void take_grants(const struct node *node, const struct arrival *arrival, 
     }
 }
 
-/* The batch of a record: spends under known limits, dependencies on known origins. */
+/* The batch of a record: spends under known limits, dependencies on known origins. Grants are not heard of others. */
 static struct batch *batch_of_record(struct node *node, const struct arrival *arrival,
-                                     const struct batch_record *record, uint32_t uid)
+                                     const struct batch_record *record, uint32_t uid, bool hearsay)
 {
     const struct message *message = arrival->message;
     struct batch *batch = batch_create_granting(message->origin_count, record->spend_count, record->grant_count);
@@ -129,7 +144,9 @@ static struct batch *batch_of_record(struct node *node, const struct arrival *ar
         };
     }
     batch_sort(batch);
-    take_grants(node, arrival, record, batch);
+    batch->grant_count = 0;
+    if (!hearsay)
+        take_grants(node, arrival, record, batch);
     batch->depend_count = 0;
     for (uint32_t o = 0; o < message->origin_count; o++)
         if (record->depends[o] > 0 && arrival->origin_map[o] >= 0 && o != record->origin)
@@ -171,7 +188,8 @@ static void take_record(struct node *node, const struct arrival *arrival, const 
         node->stats.batches_duplicate++;
         return;
     }
-    if (is_hearsay(node, arrival, &node->origin[slot])) {
+    const bool hearsay = is_hearsay(node, arrival, &node->origin[slot]);
+    if (hearsay && member_speaks_alone(node, node->origin[slot].member)) { /* it sends the batch again */
         node->stats.words_unproven++;
         return;
     }
@@ -179,9 +197,13 @@ static void take_record(struct node *node, const struct arrival *arrival, const 
         node->stats.messages_invalid++;
         return;
     }
-    struct batch *batch = batch_of_record(node, arrival, record, node->origin[slot].uid);
+    struct batch *batch = batch_of_record(node, arrival, record, node->origin[slot].uid, hearsay);
     if (!batch)
         return;
+    if (hearsay && !is_vouched(node, &node->origin[slot], batch)) {
+        batch_destroy(&batch);
+        return;
+    }
     if (is_stuck_merge(node, batch, (uint32_t)slot))
         todo_add(&node->todo, DO_SNAPSHOT);
     step_works(node, batch->spend_count);

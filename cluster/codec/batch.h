@@ -32,9 +32,9 @@ struct spend {
     bool untold;    /* this field and the following are for own spends: see outbox.c */
     bool urgent : 1, orphan : 1;
     bool returns_settled : 1; /* settled tokens are among the returned ones: nobody knows when they were spent */
-    uint32_t since;   /* when the first of these spends was made, in steps */
-    uint32_t granted; /* the part of `tokens` that was spent on behalf of others, see grant.h */
-    uint32_t spare;   /* the spend is less than `tokens` by so many parts of a token: see grant_units */
+    uint32_t since;           /* when the first of these spends was made, in steps */
+    uint32_t granted;         /* the part of `tokens` that was spent on behalf of others, see grant.h */
+    uint32_t spare;           /* the spend is less than `tokens` by so many parts of a token: see grant_units */
 };
 _Static_assert(sizeof(struct spend) <= 64, "a cache line");
 
@@ -73,9 +73,11 @@ struct batch {
     uint64_t arrived_ns;  /* when this node made or received the batch */
     uint64_t sent_ns;     /* when this node last published the batch; 0: never */
     uint32_t sends_count;
-    bool rode_along; /* the batch was in messages that do not count as sends of it */
-    bool complete;   /* own: has all earlier spends of its keys: see has_the_last in settle.c */
-    bool summed;     /* own: counted in the sums of unsettled_index.c */
+    bool rode_along;               /* the batch was in messages that do not count as sends of it */
+    bool complete;                 /* own: has all earlier spends of its keys: see has_the_last in settle.c */
+    bool summed;                   /* own: counted in the sums of unsettled_index.c */
+    bool hashed;                   /* own: `hash` is that of all of it */
+    uint8_t hash[TEXT_HASH_BYTES]; /* see batch_hash.h */
     /*
      * A merge that is too large for one batch is cut into parts, which stand for the same numbers
      * together. `merge` is the same for all parts of a merge, and 0 for whole batches. No key is in

@@ -29,7 +29,7 @@ enum {
     MESSAGE_BATCHES_MAX = 1024,
     /* the least that the operator may set as the limit of one message */
     MESSAGE_BYTES_MIN = 65536,
-    STATEMENT_MAX_BYTES = 6656, /* see statement.h */
+    STATEMENT_MAX_BYTES = 8192, /* see statement.h */
 };
 
 /*

@@ -178,20 +178,6 @@ static bool read_page_head(const msgpack_object *object, struct message *message
     return true;
 }
 
-/* Most messages have no such field. */
-static bool read_asks(const msgpack_object *object, struct message *message)
-{
-    msgpack_object_array a;
-    message->ask_count = 0;
-    if (!object)
-        return true;
-    if (message->kind != MESSAGE_GOSSIP || !read_array(object, 0, MESSAGE_ASKS_MAX, &a))
-        return false;
-    message->asks = *object;
-    message->ask_count = a.size;
-    return true;
-}
-
 enum {
     BODY_NUMBER,
     BODY_FLOOR,
@@ -216,7 +202,8 @@ bool message_read(struct message *message, const struct envelope *envelope)
         return false;
     message->batches = a.ptr[BODY_BATCHES];
     message->batch_count = batches.size;
-    return read_asks(record_field(&a, BODY_ASKS), message) && read_page_head(record_field(&a, BODY_PAGE), message);
+    return message_read_asks(record_field(&a, BODY_ASKS), message) &&
+           read_page_head(record_field(&a, BODY_PAGE), message);
 }
 
 /* The places of the elements of a group. */

@@ -68,3 +68,16 @@ bool message_ask(const struct message *message, uint32_t index, struct ask_recor
     ask->live_ns = steps * CELL_STEP_NS;
     return true;
 }
+
+bool message_read_asks(const msgpack_object *object, struct message *message)
+{
+    msgpack_object_array a;
+    message->ask_count = 0;
+    if (!object)
+        return true;
+    if (message->kind != MESSAGE_GOSSIP || !read_array(object, 0, MESSAGE_ASKS_MAX, &a))
+        return false;
+    message->asks = *object;
+    message->ask_count = a.size;
+    return true;
+}

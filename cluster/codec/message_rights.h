@@ -13,5 +13,7 @@
 bool message_terms(const msgpack_object *object, struct limit_terms *terms);
 /* Most batches grant nothing; `object` is NULL then. True: the grants are sound, and stand in the record. */
 bool message_check_grants(const msgpack_object *object, uint32_t origin_count, struct batch_record *record);
+/* The asks of a message; most messages have none: `object` is NULL. */
+bool message_read_asks(const msgpack_object *object, struct message *message);
 
 #endif

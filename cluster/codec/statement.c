@@ -20,8 +20,10 @@ enum {
     HEAD_BYTES = sizeof MEANING + NODE_NAME_BYTES + 2 * U64_BYTES + 1,
     MEMBER_BYTES = NODE_NAME_BYTES + 1,
     ORIGIN_BYTES = 1 + 2 * U64_BYTES,
+    BATCH_BYTES = TEXT_HASH_BYTES + U64_BYTES,
 };
-_Static_assert(HEAD_BYTES + 1 + NODE_PEERS_MAX * MEMBER_BYTES + 1 + ORIGINS_MAX * ORIGIN_BYTES + NODE_PROOF_BYTES <=
+_Static_assert(HEAD_BYTES + 1 + NODE_PEERS_MAX * MEMBER_BYTES + 1 + ORIGINS_MAX * ORIGIN_BYTES + 1 +
+                           STATEMENT_BATCHES_MAX * BATCH_BYTES + NODE_PROOF_BYTES <=
                        STATEMENT_MAX_BYTES &&
                    NODE_PEERS_MAX <= UINT8_MAX && ORIGINS_MAX <= UINT8_MAX && NODE_NAME_BYTES <= UINT8_MAX,
                "room for the longest statement");
@@ -75,6 +77,7 @@ static void put_origins(struct writing *writing, const struct message *header, c
 }
 
 struct bytes statement_write(const struct message *header, const struct digest_row *row,
+                             const struct statement_batch *batches, uint32_t batch_count,
                              char text[STATEMENT_MAX_BYTES])
 {
     struct writing writing;
@@ -93,6 +96,11 @@ struct bytes statement_write(const struct message *header, const struct digest_r
         put_byte(&writing, row->hears >> i & 1);
     }
     put_origins(&writing, header, row);
+    put_byte(&writing, batch_count);
+    for (uint32_t b = 0; b < batch_count; b++) {
+        put(&writing, batches[b].hash, TEXT_HASH_BYTES);
+        put_number(&writing, batches[b].age_ns);
+    }
     return (struct bytes){text, writing.size};
 }
 
@@ -179,6 +187,19 @@ static bool take_origins(struct reading *reading, struct statement *statement)
     return true;
 }
 
+static bool take_batches(struct reading *reading, struct statement *statement)
+{
+    const char *hash;
+    if (!take_below(reading, STATEMENT_BATCHES_MAX + 1, &statement->batch_count))
+        return false;
+    for (uint32_t b = 0; b < statement->batch_count; b++) {
+        if (!take(reading, TEXT_HASH_BYTES, &hash) || !take_number(reading, &statement->batches[b].age_ns))
+            return false;
+        memcpy(statement->batches[b].hash, hash, TEXT_HASH_BYTES);
+    }
+    return true;
+}
+
 bool statement_read(struct statement *statement, struct bytes bytes)
 {
     struct reading reading = {.at = bytes.data, .left = bytes.size};
@@ -186,7 +207,8 @@ bool statement_read(struct statement *statement, struct bytes bytes)
     if (!take(&reading, sizeof MEANING, &meaning) || memcmp(meaning, MEANING, sizeof MEANING) != 0 ||
         !take_label(&reading, &statement->name) || !take_number(&reading, &statement->incarnation) ||
         !take_number(&reading, &statement->number) || !take_flags(&reading, statement) ||
-        !take_members(&reading, statement) || !take_origins(&reading, statement))
+        !take_members(&reading, statement) || !take_origins(&reading, statement) ||
+        !take_batches(&reading, statement))
         return false;
     statement->text = (struct bytes){bytes.data, bytes.size - reading.left};
     if (!take(&reading, NODE_PROOF_BYTES, &proof) || reading.left != 0)

@@ -309,6 +309,8 @@ static int merge(struct node *node, const struct message *message, uint32_t at, 
     const bool counts = first_hand || proofs_heed(node, record, (uint32_t)index, bringer, &heeded, effects);
     if (is_new && counts && heeded.state == PEER_LEFT) {
         member_gone_before_we_came(node, (uint32_t)index, &heeded);
+        if (!first_hand)
+            proofs_passed(node, record, (uint32_t)index); /* others may ask for its signature */
         return index;
     }
     if (is_new)

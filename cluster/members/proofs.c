@@ -13,7 +13,11 @@
 
 #include <string.h>
 
-enum { WRONG_PAUSE_NS = 1000000000 }; /* after a wrong one, nothing that its bringer passes on is checked */
+enum {
+    /* after so many wrong ones in so long a time, nothing that their bringer passes on is checked until it is over */
+    WRONG_MAX = 8,
+    WRONG_TIME_NS = 1000000000,
+};
 
 static bool checks(const struct node *node)
 {
@@ -137,11 +141,25 @@ static bool is_known(const struct member *member, const struct member_record *re
            bytes_equal(record->snapshot_address, bytes_of(member->snapshot_address));
 }
 
+static bool wrong_time_is_over(const struct node *node, const struct member_proof *proof)
+{
+    return node->now_ns - proof->wrong_since_ns > WRONG_TIME_NS;
+}
+
+static void count_wrong(const struct node *node, struct member_proof *proof)
+{
+    if (proof->wrong_count == 0 || wrong_time_is_over(node, proof)) {
+        proof->wrong_since_ns = node->now_ns;
+        proof->wrong_count = 0;
+    }
+    proof->wrong_count++;
+}
+
 static void note_wrong(struct node *node, struct bytes about, int bringer, struct effects *effects)
 {
     node->stats.proofs_wrong++;
     if (bringer >= 0)
-        node->member[bringer].proof.wrong_ns = node->now_ns;
+        count_wrong(node, &node->member[bringer].proof);
     if (!effects_notice_is_due(&node->proofs.wrong_ns, node->now_ns))
         return;
     effects_notice(
@@ -153,8 +171,9 @@ static void note_wrong(struct node *node, struct bytes about, int bringer, struc
 
 static bool may_check(const struct node *node, int bringer)
 {
-    const uint64_t wrong_ns = bringer >= 0 ? node->member[bringer].proof.wrong_ns : 0;
-    return node->proofs.checks_left > 0 && (wrong_ns == 0 || node->now_ns - wrong_ns > WRONG_PAUSE_NS);
+    const struct member_proof *proof = bringer >= 0 ? &node->member[bringer].proof : NULL;
+    return node->proofs.checks_left > 0 &&
+           (!proof || proof->wrong_count < WRONG_MAX || wrong_time_is_over(node, proof));
 }
 
 static bool check(struct node *node, const struct member_record *record, int bringer, struct effects *effects)

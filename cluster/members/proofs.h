@@ -26,7 +26,7 @@ bool proofs_event(struct node *node, const struct event *event, struct effects *
 
 /*
  * True: the text has that member's signature. A wrong one is held against `bringer`; below 0: against nobody. False as
- * well where this step has no time for it, or whoever brought it has just brought a wrong one.
+ * well where this step has no time for it, or whoever brought it has brought many wrong ones.
  */
 bool proofs_check_text(struct node *node, uint32_t index, struct bytes text, const uint8_t *proof, int bringer,
                        struct effects *effects);

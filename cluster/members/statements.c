@@ -5,24 +5,30 @@
  */
 #include "cluster/members/statements.h"
 
+#include "cluster/codec/batch_hash.h"
 #include "cluster/codec/statement.h"
 #include "cluster/members/proofs.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
+#include "cluster/state/origin.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Who is silent may hear this node all the same, and needs its word most. Who was never heard knows nothing yet. */
+/* Who was never heard knows nothing yet. */
+static bool may_not_hear_us(const struct node *node, uint32_t index)
+{
+    const struct member *member = &node->member[index];
+    return member_needed(member) && member->number > 0 &&
+           (!member_hears(node, member, node->me) || !member_hears(node, &node->member[node->me], index));
+}
+
+/* Who is silent may hear this node all the same, and needs its word most. */
 static bool somebody_may_not_hear_us(const struct node *node)
 {
-    const struct member *me = &node->member[node->me];
-    for (uint32_t i = 0; i < node->member_end; i++) {
-        const struct member *member = &node->member[i];
-        if (member_needed(member) && member->number > 0 &&
-            (!member_hears(node, member, node->me) || !member_hears(node, me, i)))
+    for (uint32_t i = 0; i < node->member_end; i++)
+        if (may_not_hear_us(node, i))
             return true;
-    }
     return false;
 }
 
@@ -37,13 +43,44 @@ static bool somebody_does_not_hear(const struct node *node, uint32_t index)
     return false;
 }
 
+/* The oldest number of own batches that somebody has who may get them from others only. */
+static uint64_t least_known(const struct node *node)
+{
+    uint64_t least = UINT64_MAX;
+    for (uint32_t i = 0; i < node->member_end; i++)
+        if (may_not_hear_us(node, i) && !node->member[i].silent && node->member[i].known[node->my_slot] < least)
+            least = node->member[i].known[node->my_slot];
+    return least;
+}
+
+/* The own batches that somebody lacks who may get them from others only: the oldest ones. */
+static uint32_t list_batches(struct node *node, struct statement_batch *listed)
+{
+    const uint64_t known = least_known(node);
+    struct origin *mine = &node->origin[node->my_slot];
+    uint32_t count = 0;
+    for (struct list *at = mine->log.next; at != &mine->log && count < STATEMENT_BATCHES_MAX; at = at->next) {
+        struct batch *batch = LIST_OWNER(at, struct batch, link);
+        if (batch->last <= known)
+            continue;
+        if (!batch->hashed)
+            batch_hash(batch, &node->limits, batch->hash);
+        batch->hashed = true;
+        memcpy(listed[count].hash, batch->hash, TEXT_HASH_BYTES);
+        listed[count++].age_ns = node->now_ns - batch->at_ns;
+    }
+    return count;
+}
+
 struct bytes statements_say(struct node *node, const struct message *header, const struct digest_row *row)
 {
     const struct node_signing *signing = &node->options.signing;
     char *own = node->proofs.own_statement;
+    struct statement_batch listed[STATEMENT_BATCHES_MAX];
     if (!signing->sign || !somebody_may_not_hear_us(node))
         return (struct bytes){0};
-    const struct bytes text = statement_write(header, row, own);
+    const uint32_t count = list_batches(node, listed);
+    const struct bytes text = statement_write(header, row, listed, count, own);
     signing->sign(signing->context, text, (uint8_t *)own + text.size);
     node->stats.statements_made++;
     return (struct bytes){own, text.size + NODE_PROOF_BYTES};
@@ -56,11 +93,6 @@ struct bytes statements_of(const struct node *node, uint32_t index)
         !somebody_does_not_hear(node, index))
         return (struct bytes){0};
     return (struct bytes){kept->bytes, kept->size};
-}
-
-bool statements_are_asked_of(const struct node *node, uint32_t index)
-{
-    return node->options.signing.check && node->member[index].proof.has_key;
 }
 
 static void keep(struct node *node, uint32_t index, const struct statement *statement, struct bytes bytes)
@@ -77,6 +109,9 @@ static void keep(struct node *node, uint32_t index, const struct statement *stat
     kept->size = bytes.size;
     kept->incarnation = statement->incarnation;
     kept->number = statement->number;
+    kept->heard_ns = node->now_ns;
+    kept->batch_count = statement->batch_count;
+    memcpy(kept->batches, statement->batches, statement->batch_count * sizeof *kept->batches);
 }
 
 static bool is_of(const struct statement *statement, const struct member *member)
@@ -88,7 +123,7 @@ void statements_keep(struct node *node, uint32_t index, struct bytes bytes, stru
 {
     const struct kept_statement *kept = &node->proofs.kept[index];
     struct statement *statement = &node->proofs.statement;
-    if (bytes.size == 0 || !statements_are_asked_of(node, index) || !somebody_does_not_hear(node, index) ||
+    if (bytes.size == 0 || !member_signs(node, index) || !somebody_does_not_hear(node, index) ||
         !statement_read(statement, bytes) || !is_of(statement, &node->member[index]) ||
         (kept->incarnation == statement->incarnation && statement->number <= kept->number))
         return;
@@ -105,8 +140,7 @@ const struct statement *statements_heed(struct node *node, uint32_t index, struc
         statement->number <= member->number ||
         !proofs_check_text(node, index, statement->text, statement->proof, bringer, effects))
         return NULL;
-    if (somebody_does_not_hear(node, index))
-        keep(node, index, statement, bytes);
+    keep(node, index, statement, bytes);
     return statement;
 }
 

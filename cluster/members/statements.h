@@ -1,7 +1,8 @@
 /*
- * statements: what members sign of what they have heard and applied, for those who do not hear them.
+ * statements: what members sign of what they have heard, applied and spent, for those who do not hear them.
  *
- * The one idea: who hears a member itself needs no signature of its digests, and who does not believes nothing else.
+ * The one idea: who hears a member itself needs no signature of its digests and batches, and who does not believes
+ * nothing else.
  * So a statement is made and passed on only while some member does not hear its maker, and in a cluster whose members
  * all hear each other this costs nothing. Lives are signed apart from it: see proofs.h.
  */
@@ -24,8 +25,6 @@ struct bytes statements_say(struct node *node, const struct message *header, con
 /* What is to be passed on of that member; empty: nothing. */
 struct bytes statements_of(const struct node *node, uint32_t index);
 
-/* True: of that member's digests nobody is believed but itself, or its signature. */
-bool statements_are_asked_of(const struct node *node, uint32_t index);
 /* Keeps the statement that the member itself has sent, to pass it on. */
 void statements_keep(struct node *node, uint32_t index, struct bytes bytes, struct effects *effects);
 /*

@@ -4,7 +4,10 @@
  */
 #include "cluster/state/member.h"
 
+#include "cluster/codec/batch_hash.h"
 #include "cluster/state/node_state.h"
+
+#include <string.h>
 
 uint64_t member_hash(uint64_t hash, const struct member *member, uint64_t bits)
 {
@@ -37,10 +40,30 @@ bool member_hears(const struct node *node, const struct member *listener, uint32
     return (listener->hears >> speaker & 1) != 0;
 }
 
+bool member_signs(const struct node *node, uint32_t index)
+{
+    return node->options.signing.check && node->member[index].proof.has_key;
+}
+
 bool member_speaks_alone(const struct node *node, uint32_t index)
 {
-    return node->options.signing.check && node->member[index].proof.has_key &&
-           member_hears(node, &node->member[node->me], index);
+    return member_signs(node, index) && member_hears(node, &node->member[node->me], index);
+}
+
+bool member_vouches(const struct node *node, uint32_t index, const struct batch *batch, uint64_t *age_ns)
+{
+    const struct kept_statement *kept = &node->proofs.kept[index];
+    uint8_t hash[TEXT_HASH_BYTES];
+    if (kept->size == 0 || kept->batch_count == 0 || kept->incarnation != node->member[index].incarnation)
+        return false;
+    batch_hash(batch, &node->limits, hash);
+    for (uint32_t b = 0; b < kept->batch_count; b++) {
+        const struct statement_batch *listed = &kept->batches[b];
+        if (memcmp(listed->hash, hash, sizeof hash) != 0)
+            continue;
+        return !__builtin_add_overflow(listed->age_ns, node->now_ns - kept->heard_ns, age_ns);
+    }
+    return false;
 }
 
 bool member_rests(const struct node *node, uint32_t index)

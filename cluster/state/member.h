@@ -97,9 +97,16 @@ uint64_t member_hash(uint64_t hash, const struct member *member, uint64_t bits);
 /* True for a member that has not left and is not this node: its acknowledgement is needed. */
 bool member_needed(const struct member *member);
 bool member_hears(const struct node *node, const struct member *listener, uint32_t speaker);
+/* True: of what it has applied and spent nobody is believed but the member itself, or its signature. */
+bool member_signs(const struct node *node, uint32_t index);
+/*
+ * True: the member has signed that its own batch holds that, grants aside. `age_ns`: how long ago it was closed, by the
+ * member's word, but for the time that this was on its way.
+ */
+bool member_vouches(const struct node *node, uint32_t index, const struct batch *batch, uint64_t *age_ns);
 /*
  * True: only the member itself is believed about what it has applied and spent, since it signs and this node hears it
- * itself. A member that is not heard is believed about second-hand, as if it signed nothing.
+ * itself. Of one that is not heard, what others pass on needs its signature.
  */
 bool member_speaks_alone(const struct node *node, uint32_t index);
 /* True if its newest message said that it is at rest: see is_at_rest. */

@@ -37,7 +37,8 @@ struct member_proof {
     enum peer_state state;
     uint64_t incarnation, config;
     uint8_t proof[NODE_PROOF_BYTES];
-    uint64_t wrong_ns; /* when a signature that it brought was last wrong; 0: never */
+    uint32_t wrong_count; /* signatures that it brought and that were wrong, since `wrong_since_ns` */
+    uint64_t wrong_since_ns;
     /* its word about others, by its newest message: see votes.h */
     uint64_t forgets; /* bit i: the member i, of the incarnation that is known here, is to be forgotten */
     uint64_t ends_us; /* that this incarnation of this node's name counts, or has ended; 0: it does not say so */
@@ -48,6 +49,9 @@ struct kept_statement {
     char *bytes;
     size_t size, room; /* size 0: there is none */
     uint64_t incarnation, number;
+    uint64_t heard_ns; /* when it was heard */
+    uint32_t batch_count;
+    struct statement_batch batches[STATEMENT_BATCHES_MAX];
 };
 
 struct proofs {

@@ -28,6 +28,14 @@ uint64_t hash_64(const struct hash_key *key, const void *data, size_t size)
     return hash_128(key, data, size).high;
 }
 
+void hash_text(uint8_t hash[TEXT_HASH_BYTES], const void *data, size_t size)
+{
+    uint8_t before[TEXT_HASH_BYTES];
+    memcpy(before, hash, sizeof before);
+    int failed = crypto_generichash(hash, TEXT_HASH_BYTES, data, size, before, sizeof before);
+    assert(failed == 0);
+}
+
 /* ---- keys that people write ---- */
 
 static const char prefix[] = HASH_KEY_TEXT;

@@ -37,6 +37,13 @@ uint64_t hash_key_fingerprint(const struct hash_key *key);
 struct key_id hash_128(const struct hash_key *key, const void *data, size_t size);
 uint64_t hash_64(const struct hash_key *key, const void *data, size_t size);
 
+/*
+ * A hash of texts that nobody can find another text for (BLAKE2b), whatever is known of them. Each text is hashed under
+ * the hash of those before it; the first one under zeros.
+ */
+enum { TEXT_HASH_BYTES = 32 };
+void hash_text(uint8_t hash[TEXT_HASH_BYTES], const void *data, size_t size);
+
 static inline bool key_id_equal(struct key_id a, struct key_id b)
 {
     return a.high == b.high && a.low == b.low;

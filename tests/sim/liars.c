@@ -15,7 +15,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { LIAR = 0, LIES_GAP = 6, FAR = 1000000 };
+#define AGE_NS UINT64_C(3600000000000)
+
+enum { LIAR = 0, LIES_GAP = 6, SPENT_GAP = 3, FAR = 1000000 };
 
 static uint8_t keys[SIM_NODES_MAX][NODE_KEY_BYTES], liars_other_key[NODE_KEY_BYTES];
 
@@ -66,6 +68,8 @@ enum lie {
     HEARD_UNSIGNED, /* instead of that */
     HEARD_SIGNED,   /* with its signature of something else */
     HEARD_OF_OTHER, /* with what another member has signed */
+    SPENT,          /* what nobody has: its next batch */
+    SPENT_LONG_AGO, /* what it has spent now, so that refill would have paid it off */
     LIES
 };
 
@@ -86,18 +90,17 @@ static void tell_more(struct message *message, struct digest_row *row, enum lie 
         return;
     const uint32_t sender = message->sender;
     message->sender = row->member; /* who says it */
-    const struct bytes text = statement_write(message, row, bytes);
+    const struct bytes text = statement_write(message, row, statement.batches, statement.batch_count, bytes);
     memcpy(bytes + text.size, statement.proof, NODE_PROOF_BYTES);
     message->sender = sender;
     row->statement = (struct bytes){bytes, text.size + NODE_PROOF_BYTES};
 }
 
-static void tell_lie(struct sim *sim, struct message *message, uint32_t about)
+static void tell_lie(struct sim *sim, struct message *message, uint32_t about, enum lie lie)
 {
     static uint8_t proof[NODE_PROOF_BYTES];
     struct member_record *record = &message->members[about];
     const uint64_t ahead = 1 + random_below(&sim->liar_random, FAR);
-    const enum lie lie = (enum lie)random_below(&sim->liar_random, LIES);
     char text[LIFE_TEXT_MAX_BYTES];
     switch (lie) {
     case STARTED:
@@ -139,13 +142,119 @@ static void tell_lie(struct sim *sim, struct message *message, uint32_t about)
             if (message->rows[r].member == about)
                 tell_more(message, &message->rows[r], lie, ahead);
         break;
+    case SPENT: /* see put_lie */
+    case SPENT_LONG_AGO:
     case LIES:
         break;
     }
 }
 
+/* Of a start that has ended anybody is believed: see docs/threats.md. */
+static bool goes_on(const struct sim *sim, const struct member_record *record)
+{
+    for (unsigned i = 0; i < sim->plan.nodes; i++)
+        if (bytes_equal(record->name, bytes_of(sim->node[i].name)))
+            return sim->node[i].life == LIFE_UP && sim->node[i].incarnation == record->incarnation;
+    return false;
+}
+
+/* The next batch by what the liar has: those who lack it may take it for that member's. */
+static void put_made_up(struct sim *sim, struct message_writer *writer, const struct message *message,
+                        uint32_t about)
+{
+    static const uint64_t depends[ORIGINS_MAX];
+    const struct plan_key *key = &sim->plan.key[random_below(&sim->liar_random, sim->plan.keys)];
+    const struct limit_set limits = limits_view(&sim->plan.limits);
+    const struct digest_row *own = NULL;
+    struct batch *batch = batch_create(0, 1);
+    uint32_t origin = NO_HOLDER;
+    for (uint32_t r = 0; r < message->row_count; r++)
+        own = message->rows[r].member == message->sender ? &message->rows[r] : own;
+    for (uint32_t o = 0; o < message->origin_count; o++)
+        if (message->origins[o].member == about &&
+            message->origins[o].incarnation == message->members[about].incarnation)
+            origin = o;
+    const bool is_told = batch && own && origin != NO_HOLDER && goes_on(sim, &message->members[about]);
+    message_begin_batches(writer, is_told);
+    if (is_told) {
+        batch->first = batch->last = own->applied[origin] + 1;
+        batch->spend[0] = (struct spend){.id = key->id, .limit = key->limit, .tokens = 1 + key->cost_max};
+        message_put_batch(writer, origin, 0, batch, depends, message->origin_count, NULL, &limits);
+    }
+    batch_destroy(&batch);
+}
+
+static uint16_t limit_of(const struct limit_set *limits, const struct limit_terms *terms)
+{
+    for (uint16_t i = 0; i < limits->count; i++) {
+        const struct limit_terms known = limit_terms_of(&limits->limit[i]);
+        if (limit_terms_equal(&known, terms))
+            return i;
+    }
+    return UINT16_MAX;
+}
+
+/* Whose batch the message passes on; the liar: nobody's that goes on. */
+static uint32_t maker_passed_on(const struct sim *sim, const struct message *message)
+{
+    static struct batch_record record;
+    for (uint32_t i = 0; i < message->batch_count; i++) {
+        if (!message_batch(message, i, &record))
+            continue;
+        const struct origin_record *origin = &message->origins[record.origin];
+        if (origin->member != message->sender && goes_on(sim, &message->members[origin->member]) &&
+            origin->incarnation == message->members[origin->member].incarnation)
+            return origin->member;
+    }
+    return message->sender;
+}
+
+/* A batch of that member that the message passes on, or NULL. */
+static struct batch *passed_on(struct sim *sim, const struct message *message, uint32_t about,
+                               struct batch_record *record)
+{
+    const struct limit_set limits = limits_view(&sim->plan.limits);
+    for (uint32_t i = 0; i < message->batch_count; i++) {
+        if (!message_batch(message, i, record) || message->origins[record->origin].member != about ||
+            record->parts > 0)
+            continue;
+        struct batch *batch = batch_create(0, record->spend_count);
+        struct number_reader reader = {.groups = record->groups};
+        struct number_record number;
+        bool is_known = batch != NULL;
+        for (uint32_t s = 0; is_known && number_next(&reader, &number); s++) {
+            batch->spend[s] = (struct spend){.id = number.id,
+                                             .tokens = number.number,
+                                             .returned = number.returned,
+                                             .expires_ns = record->age_ns + AGE_NS + number.live_ns,
+                                             .limit = limit_of(&limits, &number.terms)};
+            is_known = batch->spend[s].limit != UINT16_MAX;
+        }
+        if (is_known)
+            return batch;
+        batch_destroy(&batch);
+    }
+    return NULL;
+}
+
+static void put_aged(struct sim *sim, struct message_writer *writer, const struct message *message, uint32_t about)
+{
+    static struct batch_record record;
+    const struct limit_set limits = limits_view(&sim->plan.limits);
+    struct batch *batch = passed_on(sim, message, about, &record);
+    message_begin_batches(writer, batch != NULL);
+    if (batch) {
+        batch->first = record.first;
+        batch->last = record.last;
+        batch->open_ns = record.open_ns;
+        message_put_batch(writer, record.origin, record.age_ns + AGE_NS, batch, record.depends,
+                          message->origin_count, NULL, &limits);
+    }
+    batch_destroy(&batch);
+}
+
 /* The bytes live until the next lie. */
-static struct bytes lie_beside(struct sim *sim, struct bytes bytes)
+static struct bytes lie_beside(struct sim *sim, struct bytes bytes, bool before)
 {
     static struct message message;
     struct envelope envelope;
@@ -159,27 +268,43 @@ static struct bytes lie_beside(struct sim *sim, struct bytes bytes)
         envelope_close(&envelope);
         return none;
     }
-    uint32_t about = (uint32_t)random_below(&sim->liar_random, message.member_count);
+    const uint32_t about =
+        before ? maker_passed_on(sim, &message) : (uint32_t)random_below(&sim->liar_random, message.member_count);
+    if (before && about == message.sender) {
+        envelope_close(&envelope);
+        return none;
+    }
     message.ask_count = 0;
-    if (about != message.sender)
-        tell_lie(sim, &message, about);
+    enum lie lie = (enum lie)random_below(&sim->liar_random, LIES);
+    if (before) /* what is true is taken once */
+        lie = SPENT_LONG_AGO;
+    else if (draw_one_in(&sim->liar_random, SPENT_GAP)) /* it takes a link that is cut, and the right moment */
+        lie = SPENT;
+    if (about == message.sender)
+        lie = LIES;
+    tell_lie(sim, &message, about, lie);
     effects_clear(&sim->lie);
     message_begin(&writer, &sim->lie, &message);
-    message_begin_batches(&writer, 0);
+    if (lie == SPENT)
+        put_made_up(sim, &writer, &message, about);
+    else if (lie == SPENT_LONG_AGO)
+        put_aged(sim, &writer, &message, about);
+    else
+        message_begin_batches(&writer, 0);
     message_end(&writer);
     message_seal(&sim->lie, writer.start, &key);
     envelope_close(&envelope);
     return (struct bytes){(const char *)sim->lie.arena, sim->lie.arena_size};
 }
 
-void liars_deliver(struct sim *sim, const struct happening *happening)
+void liars_deliver(struct sim *sim, const struct happening *happening, bool before)
 {
     const unsigned i = happening->node;
     if (!sim->plan.lies || happening->from != LIAR || happening->kind != HAPPENS_MESSAGE || !world_is_up(sim, i) ||
-        happening->life != sim->node[i].lives || random_below(&sim->liar_random, LIES_GAP) != 0)
+        happening->life != sim->node[i].lives || (!before && random_below(&sim->liar_random, LIES_GAP) != 0))
         return;
     const struct bytes lie =
-        lie_beside(sim, (struct bytes){(const char *)happening->payload->data, happening->payload->size});
+        lie_beside(sim, (struct bytes){(const char *)happening->payload->data, happening->payload->size}, before);
     if (lie.size > 0)
         world_event(sim, i, &(struct event){.kind = EVENT_MESSAGE, .bytes = lie, .from = sim->node[LIAR].name});
 }

@@ -146,7 +146,9 @@ void network_deliver(struct sim *sim, struct happening *happening)
     const char *from = sim->node[happening->from].name;
     sim->messages++;
     if (happening->kind == HAPPENS_MESSAGE) {
-        world_event(sim, i, &(struct event){.kind = EVENT_MESSAGE, .bytes = bytes, .from = from});
+        liars_deliver(sim, happening, true);
+        if (world_is_up(sim, i)) /* nothing else may be what it waited for before it left */
+            world_event(sim, i, &(struct event){.kind = EVENT_MESSAGE, .bytes = bytes, .from = from});
     } else if (happening->kind == HAPPENS_RESPONSE) {
         world_event(sim, i, &(struct event){.kind = EVENT_RESPONSE, .bytes = bytes, .from = from});
     } else {
@@ -154,5 +156,5 @@ void network_deliver(struct sim *sim, struct happening *happening)
         answer(sim, happening);
     }
     newer_deliver(sim, happening);
-    liars_deliver(sim, happening);
+    liars_deliver(sim, happening, false);
 }

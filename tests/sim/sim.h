@@ -365,8 +365,8 @@ void liars_draw(struct plan *plan);
 void liars_options(const struct sim *sim, unsigned i, struct node_options *options);
 /* Nodes know all keys, as from their stores. */
 void liars_restore(struct sim *sim, unsigned i);
-/* The liar has just been heard. */
-void liars_deliver(struct sim *sim, const struct happening *happening);
+/* The liar has just been heard, or is about to be. */
+void liars_deliver(struct sim *sim, const struct happening *happening, bool before);
 /* Nobody is ended by the word of another. */
 void liars_after_step(struct sim *sim, unsigned i);
 

@@ -1,7 +1,9 @@
 /* Of a member that signs, whoever does not hear it believes nobody but its own signature. */
+#include "cluster/codec/batch_hash.h"
 #include "cluster/codec/statement.h"
 #include "tests/lib/cluster_forger.h"
 #include "tests/lib/fake_signing.h"
+#include "tests/lib/limits.h"
 
 #include <stdlib.h>
 
@@ -44,7 +46,8 @@ static void bytes(void)
     header.origin_count = 3;
     for (uint32_t o = 0; o < 3; o++)
         header.origins[o] = (struct origin_record){.member = o, .incarnation = 100 + o};
-    const size_t size = statement_write(&header, &row, text).size + NODE_PROOF_BYTES;
+    const struct statement_batch listed[2] = {{.hash = {1}, .age_ns = 1000}, {.hash = {2}, .age_ns = 500}};
+    const size_t size = statement_write(&header, &row, listed, 2, text).size + NODE_PROOF_BYTES;
     memset(text + size - NODE_PROOF_BYTES, 1, NODE_PROOF_BYTES);
     OK(statement_read(&statement, (struct bytes){text, size}) && statement.number == 77 && statement.hears == 5 &&
            statement.incarnation == header.members[1].incarnation && statement.grants && statement.uncharged &&
@@ -53,6 +56,9 @@ static void bytes(void)
     OK(statement.origin_count == 2 && statement.origins[0].member == 1 && statement.origins[0].incarnation == 101 &&
            statement.origins[1].applied == 9,
        "and names only what was applied");
+    OK(statement.batch_count == 2 && statement.batches[0].hash[0] == 1 && statement.batches[0].age_ns == 1000 &&
+           statement.batches[1].hash[0] == 2 && statement.batches[1].age_ns == 500,
+       "and what was spent");
     OK(statement.text.size + NODE_PROOF_BYTES == size && statement.proof[0] == 1, "the proof stands behind");
     bool is_read = false;
     for (size_t less = 1; less <= size; less++)
@@ -66,6 +72,56 @@ static void bytes(void)
             text[at] = (char)(text[at] ^ (1 << bit));
         }
     OK(reads(text, size), "and damage leads nowhere beyond its end");
+}
+
+static void hash(struct test_limits *limits, const struct batch *batch, uint8_t *out)
+{
+    const struct limit_set set = limits_view(limits);
+    batch_hash(batch, &set, out);
+}
+
+/* What a batch holds has one hash wherever it is, and nothing else has it. */
+static void hashes(void)
+{
+    static struct test_limits here, there;
+    uint8_t was[TEXT_HASH_BYTES], is[TEXT_HASH_BYTES];
+    (void)limits_add(&here, "a", 100, 10, 1000, 0);
+    (void)limits_add(&here, "b", 200, 10, 1000, 0);
+    (void)limits_add(&there, "b", 200, 10, 1000, 0);
+    (void)limits_add(&there, "a", 100, 10, 1000, 0);
+    struct batch *batch = batch_create(0, 3), *other = batch_create(0, 3);
+    assert(batch && other);
+    batch->first = other->first = batch->last = other->last = 7;
+    batch->spend[0] = (struct spend){.id = {1, 2}, .tokens = 3, .limit = 0};
+    batch->spend[1] = (struct spend){.id = {4, 5}, .tokens = 6, .returned = 1, .limit = 0};
+    batch->spend[2] = (struct spend){.id = {1, 2}, .tokens = 7, .limit = 1};
+    for (unsigned i = 0; i < 3; i++) {
+        other->spend[i] = batch->spend[(i + 2) % 3];
+        other->spend[i].limit = (uint16_t)(1 - other->spend[i].limit);
+    }
+    hash(&here, batch, was);
+    hash(&there, other, is);
+    OK(memcmp(was, is, sizeof is) == 0, "the order of limits changes no hash");
+    uint64_t *fields[] = {&batch->first,
+                          &batch->last,
+                          &batch->merge,
+                          &batch->spend[1].tokens,
+                          &batch->spend[1].returned,
+                          &batch->spend[1].id.low,
+                          &batch->spend[2].id.high};
+    bool differs = true;
+    for (size_t f = 0; f < sizeof fields / sizeof fields[0]; f++) {
+        (*fields[f])++;
+        hash(&here, batch, is);
+        differs &= memcmp(was, is, sizeof is) != 0;
+        (*fields[f])--;
+    }
+    hash(&there, batch, is);
+    OK(differs && memcmp(was, is, sizeof is) != 0, "all that a batch holds does: numbers, keys, tokens, terms");
+    hash(&here, batch, is);
+    OK(memcmp(was, is, sizeof is) == 0, "and nothing else");
+    batch_destroy(&batch);
+    batch_destroy(&other);
 }
 
 static void nobody_needs_them(void)
@@ -125,6 +181,7 @@ static void made_up(void)
 int main(void)
 {
     bytes();
+    hashes();
     nobody_needs_them();
     a_cut_link();
     made_up();
