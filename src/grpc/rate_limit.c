@@ -10,12 +10,6 @@ enum { DESCRIPTOR_WORK = 8 }; /* beside its decision */
 
 /* ---- reading ---- */
 
-void asking_refuse_room(struct asking *asking)
-{
-    grpc_refuse(asking->call, GRPC_RESOURCE_EXHAUSTED, "the request needs more than %d KiB of memory to be read",
-                GRPC_ARENA_BYTES >> 10);
-}
-
 static bool refuse_room(struct asking *asking)
 {
     asking_refuse_room(asking);

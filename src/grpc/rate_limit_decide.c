@@ -10,6 +10,12 @@
 
 #include <string.h>
 
+void asking_refuse_room(struct asking *asking)
+{
+    grpc_refuse(asking->call, GRPC_RESOURCE_EXHAUSTED, "the request needs more than %d KiB of memory to be read",
+                GRPC_ARENA_BYTES >> 10);
+}
+
 /* ---- once for each key ---- */
 
 static struct charged *find_charged(struct asking *asking, struct key_id id)
