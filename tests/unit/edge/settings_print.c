@@ -164,6 +164,7 @@ static void keys(void)
     OK(good, "a config with all that may be absent: %s", error.text);
     settings.secrets =
         (struct settings_secrets){.count = 2, .secret = {"r", "s"}}; /* not beside secret in a file */
+    settings.node.regions[0].floor_billionths = 50000000; /* not of one region alone */
     (void)snprintf(settings.central.sentinels, sizeof settings.central.sentinels, "h:1"); /* likewise */
     (void)snprintf(settings.central.master, sizeof settings.central.master, "m");
     (void)snprintf(settings.central.password_file, sizeof settings.central.password_file, "f"); /* likewise */
