@@ -102,7 +102,7 @@ static void tell_anew(struct node *node, struct origin *from, struct batch *batc
     batch->part = batch->parts = 0;
     batch->sent_ns = 0;
     batch->sends_count = 0;
-    batch->rode_along = batch->complete = false;
+    batch->rode_along = batch->complete = batch->hashed = false;
     for (uint32_t i = 0; i < batch->spend_count; i++) {
         struct spend *spend = &batch->spend[i];
         struct entry *entry = table_find(node->table, spend->id);

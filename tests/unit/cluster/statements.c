@@ -161,6 +161,30 @@ static void a_cut_link(void)
     world_close();
 }
 
+/* What the start before spent unheard is told anew under other numbers, and so has another hash. */
+static void told_anew(void)
+{
+    signing_world(3);
+    world_spend(BOB, "alice", 3);
+    world_run(500);
+    world_link(BOB, CAT, LINK_CUT);
+    world_link(CAT, BOB, LINK_CUT);
+    world_run(2000);
+    world_links(BOB, LINK_CUT);
+    world_spend(BOB, "alice", 10);
+    world_run(1500);
+    world_forget(ANN, BOB);
+    world_run(500);
+    world_link(BOB, ANN, LINK_FINE);
+    world_link(ANN, BOB, LINK_FINE);
+    world_run(800);
+    skip_text();
+    world_show_one(CAT, "alice");
+    EXPECT("what is told anew has the hash of its new number", "cat: alice 147.0 - 0.0, may take 33, keeps 0\n");
+    OK_U64(world_stats(CAT).snapshots_taken, 0, "so nobody needs a snapshot for it");
+    world_close();
+}
+
 /* Eve says that cat is alive: a newer message of hers is known. */
 static void made_up(void)
 {
@@ -185,5 +209,6 @@ int main(void)
     nobody_needs_them();
     a_cut_link();
     made_up();
+    told_anew();
     return tap_done();
 }
