@@ -37,20 +37,23 @@ static int64_t rounding_units(const struct limit *limit)
     return limit->units_per_token > 1 ? (limit->units_per_token >> SPARE_BITS) + 2 : 0;
 }
 
-/* Two grants of the key that are told and have not settled become one: while somebody is silent, none settles. */
+/*
+ * Two grants of the key that are told and have not settled become one: while somebody is silent, none settles. None
+ * becomes larger than a grant may be, so all of them still fit spend.granted.
+ */
 static struct grant *fold_grants(struct node *node, struct key_id id)
 {
-    struct grant *first = NULL;
+    struct grant *least = NULL;
     for (uint32_t i = 0; i < GRANTS_MAX; i++) {
         struct grant *grant = &node->rights.grant[i];
         if (grant->settled || grant->maker_uid != node->origin[node->my_slot].uid || !key_id_equal(grant->id, id))
             continue;
-        if (first) {
-            first->tokens += grant->tokens;
-            first->sequence = grant->sequence > first->sequence ? grant->sequence : first->sequence;
+        if (least && least->tokens + grant->tokens <= GRANT_TOKENS_MAX) {
+            least->tokens += grant->tokens;
+            least->sequence = grant->sequence > least->sequence ? grant->sequence : least->sequence;
             return grant;
         }
-        first = grant;
+        least = least && least->tokens <= grant->tokens ? least : grant;
     }
     return NULL;
 }
