@@ -116,7 +116,7 @@ static void take_statement(struct node *node, uint32_t index, const struct state
     member->grants = said->grants;
     member->heeds_uncharged = said->heeds_uncharged;
     member->uncharged = said->uncharged;
-    int map[NODE_PEERS_MAX];
+    int map[NODE_PEERS_MAX] = {0}; /* reading has bound the members of origins */
     for (uint32_t i = 0; i < said->member_count; i++) {
         map[i] = member_find(node, said->members[i]);
         if ((said->hears >> i & 1) != 0 && map[i] >= 0)

@@ -144,7 +144,7 @@ static uint64_t needed_ns(const struct node *node)
     return periods * node->options.weights_by_demand_ns;
 }
 
-static void measure(struct node *node, uint64_t elapsed_ns)
+static void measure_demand(struct node *node, uint64_t elapsed_ns)
 {
     struct weights_measure *measure = &node->weights.measure;
     measure->measured_ns += elapsed_ns;
@@ -217,7 +217,7 @@ void weights_auto_tick(struct node *node, struct effects *effects)
     now->calm = is_calm(node);
     if (!now->calm || !was_calm) /* what is heard after a silence was asked for in all of it */
         return;
-    measure(node, node->now_ns - node->publishing.demand_ns);
+    measure_demand(node, node->now_ns - node->publishing.demand_ns);
     if (now->measured_ns >= needed_ns(node) &&
         (proposer(node) == (int)node->me || node->options.weights_all_propose))
         propose(node, effects);
