@@ -196,8 +196,8 @@ static void write_ask(const struct node *node, const struct voucher *voucher, in
 static void receive(struct node *node, struct voucher *voucher, struct voucher_ask *ask, int64_t units)
 {
     int64_t token = node->limits.limit[voucher->limit].units_per_token;
-    ask->units += units;
-    ask->granted += units;
+    ask->granted = voucher_sum(ask->granted, units);
+    ask->units = voucher_sum(ask->units, units);
     voucher->busy_ns = node->now_ns;
     node->stats.rights_received_tokens += (uint64_t)((units + token - 1) / token);
 }
@@ -270,7 +270,7 @@ static void take_grant(struct node *node, const struct batch *batch, const struc
 {
     struct voucher *voucher = voucher_of_key(node, grant->id);
     const struct spend *spend = voucher ? batch_find(batch, voucher->limit, grant->id) : NULL;
-    if (!spend || spend->tokens < grant->tokens)
+    if (!spend || spend->tokens < grant->tokens || grant->tokens > node->limits.limit[voucher->limit].capacity)
         return;
     for (unsigned a = 0; a < VOUCHER_ASKS; a++) {
         struct voucher_ask *ask = &voucher->ask[a];

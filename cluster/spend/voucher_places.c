@@ -110,6 +110,11 @@ static uint64_t age_of(const struct node *node, const struct voucher_ask *ask, u
     return sleepless_ns > age_ns ? sleepless_ns : age_ns;
 }
 
+int64_t voucher_sum(int64_t units, int64_t more)
+{
+    return units < UNITS_MAX - more ? units + more : UNITS_MAX;
+}
+
 int64_t voucher_ask_units(const struct node *node, const struct voucher_ask *ask, const struct limit *limit,
                           uint64_t now_ns)
 {

@@ -32,6 +32,8 @@ uint64_t voucher_since_ns(uint64_t then_ns, uint64_t now_ns);
 
 /* The time by options.sleepless_ns; 0: there is no such clock. */
 uint64_t voucher_sleepless_ns(const struct node *node);
+/* More units than peers can have are no more than that. */
+int64_t voucher_sum(int64_t units, int64_t more);
 /* The units of one ask, or of both asks of a voucher, that may be used now. */
 int64_t voucher_ask_units(const struct node *node, const struct voucher_ask *ask, const struct limit *limit,
                           uint64_t now_ns);

@@ -1,6 +1,8 @@
-/* Grants of a key that cannot settle, since somebody is silent. */
+/* Grants that peers make up, and grants of a key that cannot settle, since somebody is silent. */
 #include "cluster/spend/grant.h"
 
+#include "cluster/codec/batch.h"
+#include "cluster/spend/voucher.h"
 #include "cluster/state/node_state.h"
 #include "tests/lib/rights_world.h"
 
@@ -31,8 +33,40 @@ static void all_fit_a_spend(void)
     world_close();
 }
 
+/* Grants of a peer that has more than there is. The lie is told by all peers, for each of two asks. */
+static void none_is_larger_than_the_limit(void)
+{
+    static const struct limit_terms hourly = {
+        .kind = LIMIT_BUCKET, .capacity = 100, .rate = 1, .period_ns = 3600000 * MS};
+    static const uint64_t lies[] = {UINT32_MAX / 2, 101, 100};
+    static const uint64_t most[] = {0, 0, 100};
+    for (unsigned l = 0; l < sizeof lies / sizeof lies[0]; l++) {
+        rights_world_init(3);
+        rights_world_start();
+        (void)rights_take(ANN, "hourly", &hourly, 60);
+        world_links(ANN, LINK_CUT);
+        struct node *node = world.host[ANN].node;
+        const struct charge charge = charge_at(ANN, "hourly", &hourly, 1);
+        struct batch *batch = batch_create_granting(0, 1, 1);
+        assert(batch && node->rights.asks_count > 0);
+        batch->spend[0] = (struct spend){.id = charge.id, .limit = charge.limit, .tokens = UINT32_MAX};
+        batch->grant[0] = (struct batch_grant){.id = charge.id,
+                                               .holder_uid = node->origin[node->my_slot].uid,
+                                               .ask = node->rights.asks_count,
+                                               .tokens = lies[l]};
+        for (uint32_t member = 0; member < NODE_PEERS_MAX; member++)
+            voucher_take(node, batch, member);
+        const uint64_t got = rights_explain(ANN, "hourly", &hourly).voucher_tokens;
+        OK(got >= most[l] && got <= most[l] * NODE_PEERS_MAX, "grants of %" PRIu64 " make %" PRIu64 " tokens",
+           lies[l], got);
+        batch_destroy(&batch);
+        world_close();
+    }
+}
+
 int main(void)
 {
+    none_is_larger_than_the_limit();
     all_fit_a_spend();
     return tap_done();
 }
