@@ -122,10 +122,14 @@ static uint64_t hears_bits(const struct node *node, const struct member *member,
 static void put_statement(struct node *node, const struct message *header, struct digest_row *row, uint32_t index,
                           size_t *left)
 {
-    row->statement = index == node->me ? statements_say(node, header, row) : statements_of(node, index);
-    if (index != node->me && row->statement.size > *left)
+    if (index == node->me) {
+        row->statement = statements_say(node, header, row);
+        return;
+    }
+    row->statement = statements_of(node, index);
+    if (row->statement.size > *left)
         row->statement.size = 0;
-    *left -= row->statement.size < *left ? row->statement.size : *left;
+    *left -= row->statement.size;
 }
 
 static void put_rows(struct node *node, struct message *header, const int *record_of, const uint32_t *slots)

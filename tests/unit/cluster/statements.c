@@ -185,6 +185,63 @@ static void told_anew(void)
     world_close();
 }
 
+static struct peer_report report_at(unsigned host, const char *name)
+{
+    static struct peer_report report[NODE_PEERS_MAX];
+    const size_t count = node_peers(world.host[host].node, world.now_ns, report, NODE_PEERS_MAX);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(report[i].name, name) == 0)
+            return report[i];
+    return (struct peer_report){0};
+}
+
+static void cut(unsigned a, unsigned b)
+{
+    world_link(a, b, LINK_CUT);
+    world_link(b, a, LINK_CUT);
+}
+
+/* With so many members, of names so long, ann's own statement is longer than half of the room for those of others. */
+static void many_members(void)
+{
+    enum { MORE = 59 };
+    static char names[MORE][NODE_NAME_BYTES];
+    struct forged more[MORE];
+    uint64_t longest_ns = 0;
+    signing_world(4);
+    for (unsigned i = 0; i < 4; i++) {
+        world_crash(i);
+        world.host[i].incarnation++;
+        world.host[i].options.unlisted_max = NODE_PEERS_MAX;
+        world.host[i].options.message_max_bytes = MESSAGE_BYTES_MIN;
+    }
+    world_start_all();
+    world_run(1000);
+    for (unsigned m = 0; m < MORE; m++) {
+        (void)snprintf(names[m], sizeof names[m], "%063u", m);
+        more[m] = (struct forged){names[m], "far", 1, 0, PEER_ACTIVE};
+    }
+    forge(ANN, more, MORE);
+    world_run(500);
+    OK(report_at(DAN, names[MORE - 1]).incarnation == 1, "all know %d members", MORE + 4);
+    cut(BOB, CAT);
+    cut(ANN, DAN);
+    cut(CAT, DAN);
+    world.link[BOB][DAN].delay_ns = world.link[DAN][BOB].delay_ns = 400 * MS;
+    for (unsigned i = 0; i < 200; i++) {
+        char key[32];
+        (void)snprintf(key, sizeof key, "key %u", i);
+        (void)world_ask(ANN, key, 1, 1);
+        world_run(25);
+        const uint64_t ago_ns = report_at(CAT, "bob").heard_ago_ns;
+        longest_ns = ago_ns > longest_ns ? ago_ns : longest_ns;
+    }
+    OK(longest_ns < 600 * MS, "who says much of itself passes on what others say: after %" PRIu64 " ms",
+       longest_ns / MS);
+    skip_text();
+    world_close();
+}
+
 /* Eve says that cat is alive: a newer message of hers is known. */
 static void made_up(void)
 {
@@ -210,5 +267,6 @@ int main(void)
     a_cut_link();
     made_up();
     told_anew();
+    many_members();
     return tap_done();
 }
