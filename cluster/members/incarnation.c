@@ -67,6 +67,7 @@ static bool begin_anew(struct node *node, uint64_t incarnation, const char *why,
     }
     stores_join_again(node);
     takeover_begin_anew(&node->takeover);
+    node->notices.has_right = false; /* `why` says it */
     node->life.state = PEER_JOINING;
     node->life.started_ns = node->now_ns;
     node->awake.started_ns = awake_ns(node);

@@ -162,13 +162,15 @@ static void take_over(struct node *node, struct effects *effects)
     }
 }
 
-static void tell_right(const struct node *node, bool acted, struct effects *effects)
+/* Not by what a step changes: a right ends between two of them (takeover_node_expire). */
+static void tell_right(struct node *node, struct effects *effects)
 {
     const bool acts = takeover_acts(&node->takeover);
-    if (acts != acted)
+    if (acts != node->notices.has_right)
         effects_notice(effects, acts ? NOTICE_INFO : NOTICE_WARNING, "%s %s", node->options.name,
                        acts ? "has its right to its share"
                             : "is out of reach of most peers: it goes on with what its share has left");
+    node->notices.has_right = acts;
 }
 
 void takeover_node_step(struct node *node, struct effects *effects)
@@ -179,13 +181,13 @@ void takeover_node_step(struct node *node, struct effects *effects)
     if (node->snapshot.done && !node->snapshot.of_store)
         takeover_has_table(takeover);
     const struct takeover_view view = view_of(node);
-    const bool was_ready = takeover->is_ready, acted = !node->sharing.stops;
+    const bool was_ready = takeover->is_ready;
     if (takeover_step(takeover, &view, time_of(node)))
         todo_add(&node->todo, DO_ANSWER);
     if (takeover->is_ready && !was_ready)
         takeover->ready_ns = node->now_ns;
     take_over(node, effects);
-    tell_right(node, acted, effects);
+    tell_right(node, effects);
     if (takeover_wants_anew(takeover, &view, time_of(node)))
         incarnation_join_again(node, "joins again: others may have settled without it", effects);
 }

@@ -70,8 +70,9 @@ struct stores {
     uint64_t taken_ns; /* when a part of a peer's store counters was last taken; 0: never */
 };
 
-/* When notices that peers can cause at will were last given; 0: never. */
+/* What was said last. Times are of notices that peers can cause at will; 0: never. */
 struct notices {
+    bool has_right;          /* this node acts: see takeover.h */
     uint64_t unsealed_ns;    /* a message without a seal of this cluster */
     uint64_t impostor_ns;    /* a message that another member than its sender has brought */
     uint64_t unreadable_ns;  /* a message of a version that this daemon does not read */

@@ -31,6 +31,9 @@ ok(Headgate::wait_until(20, \&all_act), 'and have their rights');
 
 is($client{'ap-south'}->command('DEBUG', 'DROP', $_, 'both'), 'OK', "ap-south is cut off from $_") for @names[0, 1];
 ok(Headgate::wait_until(20, sub { info('ap-south')->{right} eq 'lapsed' }), 'it holds back');
+my $held_back = qr/ warning ap-south is out of reach of most peers: it goes on with what its share has left/;
+ok(Headgate::wait_until(20, sub { $cluster->daemon('ap-south')->log =~ $held_back }),
+   'and says so');
 ok(Headgate::wait_until(20, sub { right_of('us-east', 'ap-south') eq 'taken' }), 'us-east does not wait for it');
 ok(Headgate::wait_until(20, sub { right_of('eu-west', 'ap-south') eq 'taken' }), 'nor does eu-west');
 ok(info('us-east')->{gone_share} > 0.3, 'their allowances are lowered by what it may have spent');
