@@ -179,6 +179,12 @@ static void tell(const struct node *node, uint64_t number, const uint64_t *befor
     effects_notice(effects, NOTICE_INFO, "weights %" PRIu64 " by demand: %s", number, line);
 }
 
+static void begin_anew(struct weights_measure *measure)
+{
+    measure->measured_ns = 0; /* the next look is a period away, whatever came of this one */
+    memset(measure->asked, 0, sizeof measure->asked);
+}
+
 static void propose(struct node *node, struct effects *effects)
 {
     struct weights_measure *measure = &node->weights.measure;
@@ -202,8 +208,6 @@ static void propose(struct node *node, struct effects *effects)
     }
     if (moves && weights_make(node, change, node->clocks.wall_ms, &result))
         tell(node, result.number, weight, change, effects);
-    measure->measured_ns = 0; /* the next look is a period away, whatever came of this one */
-    memset(measure->asked, 0, sizeof measure->asked);
 }
 
 void weights_auto_tick(struct node *node, struct effects *effects)
@@ -218,9 +222,11 @@ void weights_auto_tick(struct node *node, struct effects *effects)
     if (!now->calm || !was_calm) /* what is heard after a silence was asked for in all of it */
         return;
     measure_demand(node, node->now_ns - node->publishing.demand_ns);
-    if (now->measured_ns >= needed_ns(node) &&
-        (proposer(node) == (int)node->me || node->options.weights_all_propose))
+    if (now->measured_ns < needed_ns(node))
+        return;
+    if (proposer(node) == (int)node->me || node->options.weights_all_propose)
         propose(node, effects);
+    begin_anew(now); /* at all others, too: whoever proposes next has measured as long as this one */
 }
 
 /* ---- what operators see ---- */
