@@ -26,6 +26,8 @@ static inline double weight_number(uint64_t billionths)
 }
 /* The largest number of a version: a larger one can always be made. */
 #define WEIGHTS_NUMBER_MAX (UINT64_MAX / 2)
+/* The author of versions that nodes make by demand; operators' are called otherwise. */
+#define WEIGHTS_AUTO_AUTHOR "auto"
 
 enum {
     WEIGHTS_PAST_MAX = 8,           /* versions that a node remembers besides those in use */

@@ -15,9 +15,6 @@ struct effects;
 struct node;
 struct weights_report;
 
-/* The author of its versions; operators' are called otherwise. */
-#define WEIGHTS_AUTO_AUTHOR "auto"
-
 /* True: this node would make versions, and says so. */
 bool weights_auto_proposes(const struct node *node);
 /* To be called with each tick, before demand_average. */

@@ -109,7 +109,10 @@ is(join(' ', map { share($_) } @names), '0.400 0.100 0.500', 'and so are the sha
     my $daemon = $cluster->daemon('us-east');
     my $named = qr/ warning \Q$daemon->{config}\E:(\d+): the weight of region us-east is (\S+),/;
     my $idle = qr/$named which has no effect: (\S+) of /;
-    my $said = sub { my @all = $daemon->log =~ /${idle}version 2 of the weights is in force, /g; return @all };
+    my $said = sub {
+        my @all = $daemon->log =~ /${idle}version 2 of the weights is in force, made by an operator; headgate weights/g;
+        return @all;
+    };
     my @found;
     ok(Headgate::wait_until(10, sub { (@found = $said->()) >= 3 }), 'at the start the log names a weight');
     is("@found[-2, -1]", '0.5 0.4', 'what it is, and what is in force');
@@ -176,9 +179,12 @@ ok($cluster->stop, 'all end in peace');
     my ($by_demand) = @{decode_json((headgate('eu-west', 'weights', 'history', '--json'))[1])->{history}};
     is($by_demand->{author}, 'auto', 'as the history says');
     like($cluster->daemon('ap-south')->log, qr/ info weights 1 by demand: us-east 0\.500 to 0\.[12]/, 'and the log');
+    unlike($_->log, qr/which has no effect/, 'no log takes exception to it') for $cluster->daemons;
     is($client{'us-east'}->command('WEIGHTS', 'SET', 'us-east=0.1', 'eu-west=0.1', 'ap-south=0.1'), 2,
        'an operator comes first');
     ok(complete(2), 'all have heard of that');
+    ok(Headgate::wait_until(10, sub { $cluster->daemon('us-east')->log =~ /0\.1 of version 2 .* by an operator/ }),
+       'then the weights of the config have no effect');
     ok($cluster->stop, 'all end in peace');
 }
 done_testing;
