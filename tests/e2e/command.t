@@ -75,7 +75,7 @@ like((headgate('rules', 'list'))[1], qr/^no rule is in force: the limits of the 
 
 # ---- reload ----
 is((headgate('reload'))[1], "the daemon has read its config again\n" .
-   "nothing has changed: all settings of the config are in force already\n", 'reload: nothing is new');
+   "nothing has changed, and nothing waits for a restart\n", 'reload: nothing is new');
 $one->{settings}{log_level} = 'debug';
 $one->{settings}{interval} = '90ms';
 $one->write_config;

@@ -91,11 +91,11 @@ is(node_of('us-east', 'ap-south')->{key}, $other, 'and knows the key that was ac
 
 $cluster->daemon('ap-south')->kill9;
 ok(Headgate::wait_until(10, sub { node_of('us-east', 'ap-south')->{state} eq 'silent' }), 'ap-south is gone');
-headgate('us-east', 'forget', 'ap-south');
+like((headgate('us-east', 'forget', 'ap-south'))[1], qr/^not forgotten yet: ap-south; /, 'headgate forget says so');
 ok(Headgate::wait_until(10, sub { $cluster->daemon('us-east')->log =~ /ap-south is not forgotten yet: 1 of the 2/ }),
    'one word does not forget it');
 isnt(node_of('eu-west', 'ap-south')->{state}, 'left', 'nor does another daemon');
-headgate('eu-west', 'forget', 'ap-south');
+is((headgate('eu-west', 'forget', 'ap-south'))[1], "forgotten: ap-south\n", 'a second word is enough');
 ok(Headgate::wait_until(10, sub { node_of($_, 'ap-south')->{state} eq 'left' }), "with two words, $_ forgets it")
     for 'us-east', 'eu-west';
 $cluster->stop;
@@ -106,5 +106,6 @@ my %none = (signatures => 'pinned', state_dir => 'none');
 my $bare = Headgate::cluster(regions => ['us-east'], nodes => {'us-east' => \%none});
 my $daemon = $bare->daemon('us-east');
 $daemon->spawn->wait_end(10);
-like($daemon->log, qr/signatures: pinned needs a state_dir/, 'a key that is not kept is refused');
+like($daemon->log, qr/:\d+: signatures is 'pinned': expected off or learn, or a state_dir/,
+     'a key that is not kept is refused');
 done_testing;

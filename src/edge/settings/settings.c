@@ -238,6 +238,15 @@ static bool read_texts(const struct settings_reader *reader, struct settings *se
                      "a file, or no such key");
 }
 
+/* That a default directory cannot be had is known only at the start: persist_key.c. */
+static bool check_signatures(const struct settings_reader *reader, const struct settings *settings)
+{
+    return settings->signatures != SIGNATURES_PINNED || strcmp(settings->state_dir, "none") != 0 ||
+           reader_wrong(reader, "signatures", "pinned",
+                        "off or learn, or a state_dir, as a key that is not kept would be another one after each "
+                        "restart");
+}
+
 /* The defaults that follow from other settings, where the config does not say more. */
 static void derive(const struct settings_reader *reader, struct settings *settings)
 {
@@ -269,7 +278,7 @@ static bool read_all(const struct settings_reader *reader, struct settings *sett
         !settings_read_cluster(settings, reader) || !settings_read_http(reader, settings) ||
         !settings_read_tls(reader, settings) || !read_limits(reader, settings) || !read_texts(reader, settings) ||
         !settings_read_users(reader, settings) || !settings_read_central(reader, settings) ||
-        !settings_read_simple(reader, settings))
+        !settings_read_simple(reader, settings) || !check_signatures(reader, settings))
         return false;
     derive(reader, settings);
     return read_duration(reader, "silent_after", 2 * node->interval_ns, DAY, &node->silent_after_ns) &&
