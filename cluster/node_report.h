@@ -79,6 +79,7 @@ struct peer_report {
     struct peer_traffic traffic;
     enum key_state key_state;
     uint8_t key[NODE_KEY_BYTES], offered_key[NODE_KEY_BYTES]; /* offered: of KEY_DIFFERS; all 0: it has none */
+    bool forgotten; /* left, as somebody said, or as nobody has heard it for long */
 };
 
 /* Fills up to `room` reports, this node first. Returns the number of all peers. */

@@ -95,6 +95,7 @@ static void report_peer(const struct node *node, uint32_t index, uint64_t now_ns
     (void)snprintf(report->region, sizeof report->region, "%s", member->region);
     (void)snprintf(report->gossip_address, sizeof report->gossip_address, "%s", member->gossip_address);
     report->self = member->self;
+    report->forgotten = member->forgotten;
     report->state = !member->self ? member->state : node->life.superseded ? PEER_LEFT : node->life.state;
     if (member_needed(member) && member->silent)
         report->state = PEER_SILENT;

@@ -135,6 +135,17 @@ static bool find_peer(struct call *call, struct bytes word, char name[NODE_NAME_
     return false;
 }
 
+/* Whoever was learned of and is forgotten need not be listed any more. */
+static bool is_forgotten(const struct call *call, const char *name)
+{
+    struct peer_report peers[NODE_PEERS_MAX];
+    const size_t count = node_peers(call->commands->node, call->now_ns, peers, NODE_PEERS_MAX);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(peers[i].name, name) == 0)
+            return peers[i].forgotten;
+    return true;
+}
+
 void call_forget(struct call *call)
 {
     char name[NODE_NAME_BYTES];
@@ -142,7 +153,7 @@ void call_forget(struct call *call)
         return;
     struct event event = {.kind = EVENT_FORGET, .now_ns = call->now_ns, .name = name};
     call->commands->submit(call->commands->context, &event, NULL);
-    answer_simple(&call->answer, "OK");
+    answer_simple(&call->answer, is_forgotten(call, name) ? "OK" : "WAITS");
 }
 
 static void accept_key(struct call *call)

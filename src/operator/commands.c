@@ -331,15 +331,19 @@ int command_info(const struct invocation *invocation)
 
 static void print_forgotten(const struct invocation *invocation, const struct headgate_reply *reply)
 {
+    const bool waits = strcmp(reply->text, "WAITS") == 0;
     struct json json;
-    (void)reply;
     if (!invocation->json) {
-        printf("forgotten: %s\n", invocation->word[0]);
+        printf(waits ? "not forgotten yet: %s; this daemon has been told so, and forget: majority takes more of them: "
+                       "say it to each daemon that is left\n"
+                     : "forgotten: %s\n",
+               invocation->word[0]);
         return;
     }
     json_init(&json, stdout);
     json_open(&json, NULL, '{');
     json_string(&json, "forgotten", invocation->word[0]);
+    json_bool(&json, "waits", waits);
     json_close(&json, '}');
 }
 

@@ -83,7 +83,7 @@ static const struct subcommand {
      COMMAND_WORDS_MAX, false, false, command_weights,
      "  set region=weight ...  changes weights; a region that is not named keeps its own. No sum above 1\n"
      "  history                who changed them, and when\n"
-     "  suggest                weights by what each region was given lately\n"
+     "  suggest                weights by what each region was asked for lately\n"
      "A smaller weight is in force at once, a larger one when all daemons have heard it and what was spent before "
      "has\n"
      "settled. set needs the role admin, where the daemon has users.\n"},

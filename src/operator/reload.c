@@ -57,7 +57,7 @@ static void print_text(const struct headgate_reply *reply)
     print_paths("changed, but not in force until the daemon is restarted: ", needs_restart);
     print_shared(needs_restart);
     if (count_of(changed) + count_of(renewed) + count_of(needs_restart) == 0)
-        printf("nothing has changed: all settings of the config are in force already\n");
+        printf("nothing has changed, and nothing waits for a restart\n");
     else
         printf("all other settings are in force as before\n");
     if (ends > 0 && gmtime_r(&ends, &utc) != NULL && strftime(day, sizeof day, "%Y-%m-%d", &utc) > 0)
