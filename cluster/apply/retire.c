@@ -13,6 +13,7 @@
 #include "cluster/log/compact.h"
 #include "cluster/log/origins.h"
 #include "cluster/log/tell.h"
+#include "cluster/spend/grant.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/origin.h"
@@ -96,6 +97,7 @@ static void tell_anew(struct node *node, struct origin *from, struct batch *batc
     from->log_keys -= batch->spend_count;
     node->log.keys -= batch->spend_count;
     list_remove(&batch->link);
+    grants_move(node, batch, mine->uid, mine->applied + 1);
     batch->origin_uid = mine->uid;
     batch->first = batch->last = ++mine->applied;
     batch->merge = 0;

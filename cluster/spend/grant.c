@@ -249,6 +249,18 @@ uint32_t grants_tell(struct node *node, const struct spend *spends, uint32_t cou
     return told;
 }
 
+void grants_move(struct node *node, const struct batch *batch, uint32_t origin_uid, uint64_t sequence)
+{
+    for (uint32_t i = 0; i < node->rights.grants_end; i++) {
+        struct grant *grant = &node->rights.grant[i];
+        if (grant->tokens == 0 || grant->maker_uid != batch->origin_uid || grant->sequence < batch->first ||
+            grant->sequence > batch->last)
+            continue;
+        grant->maker_uid = origin_uid;
+        grant->sequence = sequence;
+    }
+}
+
 static bool has_settled(const struct node *node, const struct grant *grant)
 {
     int slot = grant->maker_uid != 0 ? origin_find_uid(node, grant->maker_uid) : -1;

@@ -35,6 +35,8 @@ int64_t grant_own(struct node *node, struct entry *entry, int64_t units, uint64_
  */
 uint32_t grants_tell(struct node *node, const struct spend *spends, uint32_t count, uint64_t sequence,
                      struct batch_grant *grants);
+/* The batch of an own former incarnation, which told grants, is told anew: as batch `sequence` of that origin. */
+void grants_move(struct node *node, const struct batch *batch, uint32_t origin_uid, uint64_t sequence);
 /* Frees the places of grants that have settled. In a step. */
 void grants_sweep(struct node *node);
 /*
