@@ -423,13 +423,16 @@ static void test_cluster(void)
               "evicted_harmless_keys:0\r\nevicted_harmful_keys:0\r\nlock_waits:0\r\n\r\n",
               "INFO of one section; unknown ones are passed over");
 
-    OK_STRING(ask("FORGET eu-west\n"), "+OK\r\n", "FORGET");
+    OK_STRING(ask("FORGET eu-west\n"), "+WAITS\r\n", "FORGET, where a majority has yet to say so");
     OK(node.event.kind == EVENT_FORGET && strcmp(node.event_name, "eu-west") == 0, "becomes an event of the node");
     (void)ask("FORGET mars\nFORGET us-east\n");
     OK(has("-ERR unknown node 'mars'") && has("-ERR 'us-east' is this node itself") && node.events == 1,
        "an unknown name and one's own are refused");
     (void)ask("DEBUG DROP eu-west\n");
     OK(has("-ERR DEBUG is off: set `debug: true` in the config") && node.events == 1, "DEBUG is off");
+    for (size_t i = 0; i < node.peer_count; i++)
+        node.peers[i].forgotten = strcmp(node.peers[i].name, "eu-west") == 0;
+    OK_STRING(ask("FORGET eu-west\n"), "+OK\r\n", "FORGET, where that is enough");
 
     set_scene(NULL, true);
     OK_STRING(ask("DEBUG DROP eu-west\n"), "+OK\r\n", "DEBUG DROP");
