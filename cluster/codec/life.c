@@ -1,13 +1,13 @@
 /*
- * life writes the bytes that a member signs: a name of their meaning first, so that they can never pass for anything
- * else that is signed, then each text behind its length, and numbers of eight bytes, the most significant first.
+ * life packs and reads what a member says of itself with its signature, and writes the bytes that it signs. Sizes are
+ * those of messages, so the longest record has room.
  */
 #include "cluster/codec/life.h"
 
 #include "cluster/codec/message.h"
 #include "cluster/codec/pack.h"
+#include "cluster/codec/signed_text.h"
 
-#include <assert.h>
 #include <string.h>
 
 bool life_read(const msgpack_object *object, struct life_record *life)
@@ -41,34 +41,6 @@ void life_pack(msgpack_packer *packer, const struct life_record *life)
     msgpack_pack_bin_body(packer, life->proof, NODE_PROOF_BYTES);
 }
 
-struct writing {
-    char *text;
-    size_t size;
-};
-
-static void put(struct writing *writing, const void *data, size_t size)
-{
-    assert(size <= LIFE_TEXT_MAX_BYTES - writing->size);
-    if (size > 0)
-        memcpy(writing->text + writing->size, data, size);
-    writing->size += size;
-}
-
-static void put_label(struct writing *writing, struct bytes label)
-{
-    const uint8_t size = (uint8_t)label.size; /* below NODE_ADDRESS_BYTES */
-    put(writing, &size, 1);
-    put(writing, label.data, label.size);
-}
-
-static void put_number(struct writing *writing, uint64_t number)
-{
-    uint8_t bytes[8];
-    for (int i = 0; i < 8; i++)
-        bytes[i] = (uint8_t)(number >> (56 - 8 * i));
-    put(writing, bytes, sizeof bytes);
-}
-
 #define MEANING "headgate life 1"
 /* A label takes as many bytes as its text with a terminator. So no record that was read can be too long. */
 _Static_assert(sizeof MEANING + 2 * NODE_NAME_BYTES + 2 * NODE_ADDRESS_BYTES + NODE_KEY_BYTES +
@@ -79,17 +51,15 @@ _Static_assert(sizeof MEANING + 2 * NODE_NAME_BYTES + 2 * NODE_ADDRESS_BYTES + N
 
 struct bytes life_text(const struct member_record *record, char text[LIFE_TEXT_MAX_BYTES])
 {
-    struct writing writing;
-    writing.text = text;
-    writing.size = 0;
-    put(&writing, MEANING, sizeof MEANING);
-    put_label(&writing, record->name);
-    put_label(&writing, record->region);
-    put_label(&writing, record->gossip_address);
-    put_label(&writing, record->snapshot_address);
-    put(&writing, record->life.key, NODE_KEY_BYTES);
-    put_number(&writing, record->life.incarnation);
-    put_number(&writing, record->life.state);
-    put_number(&writing, record->life.config);
+    struct signed_text writing;
+    signed_text_begin(&writing, text, LIFE_TEXT_MAX_BYTES, MEANING);
+    signed_text_label(&writing, record->name);
+    signed_text_label(&writing, record->region);
+    signed_text_label(&writing, record->gossip_address);
+    signed_text_label(&writing, record->snapshot_address);
+    signed_text_put(&writing, record->life.key, NODE_KEY_BYTES);
+    signed_text_number(&writing, record->life.incarnation);
+    signed_text_number(&writing, record->life.state);
+    signed_text_number(&writing, record->life.config);
     return (struct bytes){text, writing.size};
 }

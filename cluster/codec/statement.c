@@ -5,7 +5,8 @@
  */
 #include "cluster/codec/statement.h"
 
-#include <assert.h>
+#include "cluster/codec/signed_text.h"
+
 #include <string.h>
 
 #define MEANING "headgate statement 1"
@@ -28,40 +29,13 @@ _Static_assert(HEAD_BYTES + 1 + NODE_PEERS_MAX * MEMBER_BYTES + 1 + ORIGINS_MAX 
                    NODE_PEERS_MAX <= UINT8_MAX && ORIGINS_MAX <= UINT8_MAX && NODE_NAME_BYTES <= UINT8_MAX,
                "room for the longest statement");
 
-struct writing {
-    char *text;
-    size_t size;
-};
-
-static void put(struct writing *writing, const void *data, size_t size)
-{
-    assert(size <= STATEMENT_MAX_BYTES - writing->size);
-    if (size > 0)
-        memcpy(writing->text + writing->size, data, size);
-    writing->size += size;
-}
-
-static void put_byte(struct writing *writing, uint32_t byte)
+static void put_byte(struct signed_text *writing, uint32_t byte)
 {
     const uint8_t one = (uint8_t)byte;
-    put(writing, &one, 1);
+    signed_text_put(writing, &one, 1);
 }
 
-static void put_number(struct writing *writing, uint64_t number)
-{
-    for (unsigned shift = 64; shift > 0;) {
-        shift -= 8;
-        put_byte(writing, (uint8_t)(number >> shift));
-    }
-}
-
-static void put_label(struct writing *writing, struct bytes label)
-{
-    put_byte(writing, (uint32_t)label.size);
-    put(writing, label.data, label.size);
-}
-
-static void put_origins(struct writing *writing, const struct message *header, const struct digest_row *row)
+static void put_origins(struct signed_text *writing, const struct message *header, const struct digest_row *row)
 {
     uint32_t count = 0;
     for (uint32_t o = 0; o < header->origin_count; o++)
@@ -71,8 +45,8 @@ static void put_origins(struct writing *writing, const struct message *header, c
         if (row->applied[o] == 0)
             continue;
         put_byte(writing, header->origins[o].member);
-        put_number(writing, header->origins[o].incarnation);
-        put_number(writing, row->applied[o]);
+        signed_text_number(writing, header->origins[o].incarnation);
+        signed_text_number(writing, row->applied[o]);
     }
 }
 
@@ -80,26 +54,24 @@ struct bytes statement_write(const struct message *header, const struct digest_r
                              const struct statement_batch *batches, uint32_t batch_count,
                              char text[STATEMENT_MAX_BYTES])
 {
-    struct writing writing;
+    struct signed_text writing;
     const struct member_record *me = &header->members[header->sender];
-    writing.text = text;
-    writing.size = 0;
-    put(&writing, MEANING, sizeof MEANING);
-    put_label(&writing, me->name);
-    put_number(&writing, me->incarnation);
-    put_number(&writing, row->number);
+    signed_text_begin(&writing, text, STATEMENT_MAX_BYTES, MEANING);
+    signed_text_label(&writing, me->name);
+    signed_text_number(&writing, me->incarnation);
+    signed_text_number(&writing, row->number);
     put_byte(&writing, (me->refuses ? REFUSES : 0u) | (me->grants ? GRANTS : 0u) |
                            (me->heeds_uncharged ? HEEDS_UNCHARGED : 0u) | (me->uncharged ? UNCHARGED : 0u));
     put_byte(&writing, header->member_count);
     for (uint32_t i = 0; i < header->member_count; i++) {
-        put_label(&writing, header->members[i].name);
+        signed_text_label(&writing, header->members[i].name);
         put_byte(&writing, row->hears >> i & 1);
     }
     put_origins(&writing, header, row);
     put_byte(&writing, batch_count);
     for (uint32_t b = 0; b < batch_count; b++) {
-        put(&writing, batches[b].hash, TEXT_HASH_BYTES);
-        put_number(&writing, batches[b].age_ns);
+        signed_text_put(&writing, batches[b].hash, TEXT_HASH_BYTES);
+        signed_text_number(&writing, batches[b].age_ns);
     }
     return (struct bytes){text, writing.size};
 }
