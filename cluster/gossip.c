@@ -95,6 +95,13 @@ static void take_uncharged(struct member *member, const struct member_record *re
     }
 }
 
+/* True: it was not known that the member has so much of the origin. Of own batches it has no more than were made. */
+static bool is_news_of(const struct node *node, const struct member *member, int slot, uint64_t applied)
+{
+    return slot >= 0 && applied > member->known[slot] &&
+           ((uint32_t)slot != node->my_slot || applied <= node->origin[slot].applied);
+}
+
 /* A newer message of the member is known, at first or second hand. */
 static void note_message(struct node *node, uint32_t index, uint64_t number)
 {
@@ -129,9 +136,7 @@ static void take_statement(struct node *node, uint32_t index, const struct state
             origin->incarnation > (node->member[of].self ? node->life.incarnation : node->member[of].incarnation))
             continue;
         const int slot = origin_obtain(node, (uint32_t)of, origin->incarnation);
-        const bool is_known = slot >= 0 && origin->applied <= member->known[slot];
-        const bool is_ours = slot == (int)node->my_slot; /* only this node makes these batches */
-        if (slot >= 0 && !is_known && (!is_ours || origin->applied <= node->origin[slot].applied))
+        if (is_news_of(node, member, slot, origin->applied))
             member->known[slot] = origin->applied;
     }
 }
@@ -164,10 +169,8 @@ static void take_row(struct node *node, const struct message *message, const str
     struct member *member = &node->member[index];
     for (uint32_t o = 0; o < message->origin_count; o++) {
         int slot = origin_map[o];
-        if (slot < 0 || row->applied[o] <= member->known[slot])
+        if (!is_news_of(node, member, slot, row->applied[o]))
             continue;
-        if ((uint32_t)slot == node->my_slot && row->applied[o] > node->origin[slot].applied)
-            continue; /* only this node makes these batches */
         if (direct && (uint32_t)slot == node->my_slot)
             measure_round_trip(node, member, row->applied[o]);
         member->known[slot] = row->applied[o];
