@@ -97,7 +97,7 @@ struct weights_report {
     uint32_t own_row;     /* region_count: the config has no weight for this node's region */
     bool by_demand;       /* this node's config says that weights follow demand */
     const char *proposer; /* of all such nodes, the one that makes versions; "": none does */
-    uint64_t looks_in_ns; /* of time in which all are heard, until this node would look at demand */
+    uint64_t looks_in_s;  /* of time in which all are heard, until this node would look at demand */
     uint32_t wait_count;
     struct weights_waiting {
         const char *name;

@@ -15,6 +15,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define SECOND_NS UINT64_C(1000000000)
+
 enum {
     FLOOR_PART = 20,
     OFF_PART = 5,         /* a region whose weight is off by less than this part of it is left alone */
@@ -237,7 +239,7 @@ void weights_auto_report(const struct node *node, struct weights_report *report)
     const uint64_t needed = needed_ns(node), measured = node->weights.measure.measured_ns;
     report->by_demand = weights_auto_proposes(node);
     report->proposer = first < 0 ? "" : node->member[first].name;
-    report->looks_in_ns = needed > measured ? needed - measured : 0;
+    report->looks_in_s = needed > measured ? (needed - measured + SECOND_NS - 1) / SECOND_NS : 0;
     uint64_t floor[NODE_REGIONS_MAX] = {0};
     if (report->by_demand)
         weights_auto_floors(report->region_count, node->options.regions, floor);

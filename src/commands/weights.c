@@ -8,17 +8,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define SECOND_NS UINT64_C(1000000000)
-
 static void answer_weight(struct answer *answer, const char *name, uint64_t billionths)
 {
     answer_pair_double(answer, name, weight_number(billionths));
-}
-
-/* Of time in which all are heard. */
-static uint64_t looks_in_s(const struct weights_report *report)
-{
-    return (report->looks_in_ns + SECOND_NS - 1) / SECOND_NS;
 }
 
 static void answer_all(struct answer *answer, const struct weights_report *report)
@@ -42,7 +34,7 @@ static void answer_all(struct answer *answer, const struct weights_report *repor
     }
     answer_pair_bool(answer, "by_demand", report->by_demand);
     answer_pair_text(answer, "proposer", report->proposer);
-    answer_pair_count(answer, "looks_in_s", looks_in_s(report));
+    answer_pair_count(answer, "looks_in_s", report->looks_in_s);
     answer_pair_array(answer, "wait_for", report->wait_count);
     for (uint32_t i = 0; i < report->wait_count; i++) {
         answer_map(answer, 3);
@@ -159,5 +151,5 @@ void call_print_weights(struct call *call)
         output_print(output, "%s%s=%s", i > 0 ? "," : "", report.wait[i].name,
                      weights_wait_name(report.wait[i].why));
     output_print(output, "\r\nweights_by_demand:%s\r\nweights_proposer:%s\r\nweights_look_in_s:%" PRIu64 "\r\n",
-                 report.by_demand ? "on" : "off", report.proposer, looks_in_s(&report));
+                 report.by_demand ? "on" : "off", report.proposer, report.looks_in_s);
 }

@@ -6,8 +6,6 @@
 
 #include <math.h>
 
-#define SECOND_NS UINT64_C(1000000000)
-
 static void put_word(struct output *output, const char *before, const char *word)
 {
     put_text(output, before);
@@ -44,7 +42,7 @@ static void answer_all(struct http_call *call)
     }
     put_text(body, report.by_demand ? "],\"by_demand\":true" : "],\"by_demand\":false");
     put_word(body, ",\"proposer\":", report.proposer);
-    put_count(body, ",\"looks_in_s\":", (report.looks_in_ns + SECOND_NS - 1) / SECOND_NS);
+    put_count(body, ",\"looks_in_s\":", report.looks_in_s);
     put_text(body, ",\"wait_for\":[");
     for (uint32_t i = 0; i < report.wait_count; i++) {
         put_word(body, i > 0 ? ",{\"node\":" : "{\"node\":", report.wait[i].name);

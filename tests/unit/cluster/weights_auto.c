@@ -162,9 +162,9 @@ static void follows(void)
     load(4 * PERIOD_MS, 1, 1, 8);
     OK_U64(version(), settled, "demand that stays changes nothing more");
     load(1000, 1, 1, 8);
-    OK(report_of(CAT)->looks_in_ns > 0, "each node knows when the next look is, after one that changed nothing");
+    OK(report_of(CAT)->looks_in_s > 0, "each node knows when the next look is, after one that changed nothing");
     load(PERIOD_MS / 2, 1, 1, 8);
-    OK(report_of(CAT)->looks_in_ns > 0 || report_of(BOB)->looks_in_ns > 0, "and again");
+    OK(report_of(CAT)->looks_in_s > 0 || report_of(BOB)->looks_in_s > 0, "and again");
     world_stop(ANN);
     load(1000, 0, 5, 5);
     load(4 * PERIOD_MS, 0, 5, 5);
