@@ -13,6 +13,7 @@
 #include "cluster/log/tell.h"
 #include "cluster/members/header.h"
 #include "cluster/members/stores.h"
+#include "cluster/members/strangers.h"
 #include "cluster/members/takeover_node.h"
 #include "cluster/members/weights.h"
 #include "cluster/plane/plane.h"
@@ -164,7 +165,7 @@ void join_step(struct node *node, struct effects *effects)
             snapshot_renew(node, effects);
     } else if (node->snapshot.running) {
         snapshot_ask(node, effects);
-    } else if ((source >= 0 || donor >= 0) && snapshot_was_in_vain(node)) {
+    } else if ((source >= 0 || donor >= 0) && (snapshot_was_in_vain(node) || strangers_are_awaited(node))) {
         return; /* asked again at once, the donor would answer the same */
     } else if (source >= 0) {
         snapshot_start(node, (uint32_t)source, true);

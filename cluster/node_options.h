@@ -56,6 +56,8 @@ enum { NODE_KEY_BYTES = 32, NODE_PROOF_BYTES = 64 };
 enum node_keys {
     KEYS_LEARNT, /* the member itself may bring another one, as a restart without its state does */
     KEYS_PINNED, /* an operator must accept it: until then the member is not heard */
+    /* the same, and who signs nothing is not heard, nor is anybody believed about a name without a key */
+    KEYS_REQUIRED,
 };
 
 /*

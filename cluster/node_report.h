@@ -50,6 +50,7 @@ enum key_state {
     KEY_PINNED,  /* it is known, and outlives a restart where the caller keeps it */
     KEY_NEW,     /* learnt since this node started */
     KEY_DIFFERS, /* it comes with another one, and is not heard until an operator accepts that */
+    KEY_MISSING, /* it signs nothing, and is not heard for that: KEYS_REQUIRED */
 };
 const char *key_state_name(enum key_state state);
 
@@ -133,8 +134,10 @@ uint32_t node_held_ppm(const struct node *node);
     X(statements_made, "signatures of this node's own digest and batches, made while some peer may not hear it")   \
     X(proofs_wrong, "signatures of members that were wrong: what they should prove was dropped")                   \
     X(messages_unproven, "messages dropped since their sender has another key than the one that is known here")    \
+    X(messages_unsigned, "messages dropped since their sender signs nothing, with signatures: required")           \
     X(words_unproven, "words of peers about others that were ignored, since those others have not signed them")    \
     X(members_unsigned, "members whose key is not known here (now)")                                               \
+    X(members_refused, "members that are not heard since they have another key or none (now)")                     \
     X(messages_former_secret, "messages of peers that seal with another one of secrets than the first here")       \
     X(messages_unreadable, "messages dropped since this daemon cannot read their version")                         \
     X(messages_unknown_kind, "messages of a kind that this daemon does not know, dropped")                         \

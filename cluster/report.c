@@ -67,7 +67,7 @@ static enum right_state right_of(const struct node *node, uint32_t index)
 
 const char *key_state_name(enum key_state state)
 {
-    static const char *const names[] = {"none", "pinned", "new", "differs"};
+    static const char *const names[] = {"none", "pinned", "new", "differs", "missing"};
     return names[state];
 }
 
@@ -79,10 +79,11 @@ const uint8_t *node_key(const struct node *node)
 static void report_key(const struct member *member, struct peer_report *report)
 {
     const struct member_proof *proof = &member->proof;
-    report->key_state = proof->differs    ? KEY_DIFFERS
-                        : !proof->has_key ? KEY_NONE
-                        : proof->is_new   ? KEY_NEW
-                                          : KEY_PINNED;
+    report->key_state = proof->differs      ? KEY_DIFFERS
+                        : proof->is_missing ? KEY_MISSING
+                        : !proof->has_key   ? KEY_NONE
+                        : proof->is_new     ? KEY_NEW
+                                            : KEY_PINNED;
     memcpy(report->key, proof->key, NODE_KEY_BYTES);
     memcpy(report->offered_key, proof->offered, NODE_KEY_BYTES);
 }
@@ -168,9 +169,13 @@ void node_stats(const struct node *node, struct node_stats *stats)
         stats->log_ghost_keys += origin->uid && origin_is_ghost(node, origin) ? origin->log_keys : 0;
     }
     stats->settle_ns = node->log.settle_ns;
-    stats->members_unsigned = 0;
-    for (uint32_t i = 0; i < node->member_end; i++)
-        stats->members_unsigned += member_needed(&node->member[i]) && !node->member[i].proof.has_key;
+    stats->members_unsigned = stats->members_refused = 0;
+    for (uint32_t i = 0; i < node->member_end; i++) {
+        const struct member *member = &node->member[i];
+        stats->members_unsigned += member_needed(member) && !member->proof.has_key;
+        stats->members_refused +=
+            member->used && !member->forgotten && (member->proof.differs || member->proof.is_missing);
+    }
     stats->clock_held_ppm = node->clocks.held_ppm;
     stats->worst_debt_tokens = 0;
     for (uint32_t i = 0; i < node->limits.count; i++) {

@@ -22,11 +22,15 @@ bool persist_settle_key(struct persist *persist, struct settings *settings, stru
 {
     struct node_signing *signing = &settings->node.signing;
     char flaw[STATE_FLAW_BYTES];
-    signing->keys = settings->signatures == SIGNATURES_PINNED ? KEYS_PINNED : KEYS_LEARNT;
-    if (!persist->directory[0] && settings->signatures == SIGNATURES_PINNED)
+    const bool is_required = settings->signatures == SIGNATURES_REQUIRED;
+    signing->keys = is_required                                 ? KEYS_REQUIRED
+                    : settings->signatures == SIGNATURES_PINNED ? KEYS_PINNED
+                                                                : KEYS_LEARNT;
+    if (!persist->directory[0] && signing->keys != KEYS_LEARNT)
         return error_set(error, EX_CONFIG,
-                         "signatures: pinned needs a state_dir, and there is none: a key that is not "
-                         "kept would be another one after each restart");
+                         "signatures: %s needs a state_dir, and there is none: a key that is not "
+                         "kept would be another one after each restart",
+                         is_required ? "required" : "pinned");
     if (!persist->directory[0] || settings->signatures == SIGNATURES_OFF)
         return true;
     switch (key_file_read(persist->directory, &persist->member_key, flaw)) {

@@ -14,6 +14,7 @@
 #include "cluster/members/shares.h"
 #include "cluster/members/statements.h"
 #include "cluster/members/stores.h"
+#include "cluster/members/strangers.h"
 #include "cluster/members/takeover.h"
 #include "cluster/members/takeover_node.h"
 #include "cluster/members/votes.h"
@@ -35,7 +36,7 @@ const char *peer_state_name(enum peer_state state)
 static void copy_text(char *to, size_t room, struct bytes from)
 {
     assert(from.size < room);
-    memcpy(to, from.data, from.size);
+    memmove(to, from.data, from.size);
     to[from.size] = '\0';
 }
 
@@ -306,14 +307,19 @@ static int merge(struct node *node, const struct message *message, uint32_t at, 
         incarnation_heard(node, record, bringer, effects);
         return index;
     }
-    const bool counts = first_hand || proofs_heed(node, record, (uint32_t)index, bringer, &heeded, effects);
-    if (is_new && counts && heeded.state == PEER_LEFT) {
+    const bool is_stranger = !first_hand && stranger_is(node, (uint32_t)index);
+    const bool counts =
+        first_hand || (is_stranger ? strangers_heed(node, record, (uint32_t)index, bringer, &heeded, effects)
+                                   : proofs_heed(node, record, (uint32_t)index, bringer, &heeded, effects));
+    const bool is_unheard =
+        is_new || (is_stranger && !node->member[index].configured && node->member[index].incarnation == 0);
+    if (is_unheard && counts && heeded.state == PEER_LEFT) {
         member_gone_before_we_came(node, (uint32_t)index, &heeded);
         if (!first_hand)
             proofs_passed(node, record, (uint32_t)index); /* others may ask for its signature */
         return index;
     }
-    if (is_new)
+    if (is_new && !is_stranger)
         connect_to(effects, &node->member[index]);
     if (counts)
         merge_record(node, &heeded, (uint32_t)index, first_hand, effects);

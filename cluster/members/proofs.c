@@ -48,7 +48,7 @@ static void accept_key(struct node *node, const struct event *event, struct effe
     struct member_proof *proof = &node->member[index].proof;
     const bool is_kept =
         event->key != NULL && proof->has_key && memcmp(proof->key, event->key, NODE_KEY_BYTES) == 0;
-    proof->differs = false;
+    proof->differs = proof->is_missing = false;
     if (is_kept)
         return;
     proof->has_key = event->key != NULL;
@@ -209,12 +209,28 @@ static bool says_what_it_signs(const struct member_record *record)
            record->life.config == record->config;
 }
 
+/* Where keys are required. A member that has none yet may not be in the list. */
+static bool refuse_unsigned(struct node *node, struct bytes name, int index, struct effects *effects)
+{
+    node->stats.messages_unsigned++;
+    if (index >= 0)
+        node->member[index].proof.is_missing = true;
+    if (!effects_notice_is_due(&node->proofs.unsigned_ns, node->now_ns))
+        return false;
+    effects_notice(
+        effects, NOTICE_WARNING,
+        "%.*s signs nothing, and is not heard (signatures: required): it lacks a state_dir, is of a release "
+        "before 0.4, or has signatures: off",
+        (int)name.size, name.data);
+    return false;
+}
+
 static bool refuse(struct node *node, struct member *member, const uint8_t *offered, struct effects *effects)
 {
     static const uint8_t none[NODE_KEY_BYTES];
     char text[2 * NODE_KEY_BYTES + 1] = "none";
     node->stats.messages_unproven++;
-    if (node->options.signing.keys != KEYS_PINNED)
+    if (node->options.signing.keys == KEYS_LEARNT)
         return false;
     member->proof.differs = true;
     memcpy(member->proof.offered, offered ? offered : none, NODE_KEY_BYTES);
@@ -234,17 +250,17 @@ bool proofs_admit(struct node *node, const struct message *message, struct effec
     const struct member_record *record = &message->members[message->sender];
     const uint8_t *key = record->life.key;
     const int index = member_find(node, record->name);
+    const enum node_keys keys = node->options.signing.keys;
     node->proofs.sender_signed = false;
     if (!checks(node) || (index >= 0 && node->member[index].self))
-        return true;
+        return true; /* of this node's own name nothing counts but its own signature, or a majority */
     struct member *member = index >= 0 ? &node->member[index] : NULL;
     const bool has_key = member && member->proof.has_key;
     const bool is_same = has_key && key && same_key(key, member->proof.key);
-    if (has_key && !is_same &&
-        (node->options.signing.keys == KEYS_PINNED || record->incarnation <= member->incarnation))
+    if (has_key && !is_same && (keys != KEYS_LEARNT || record->incarnation <= member->incarnation))
         return refuse(node, member, key, effects);
     if (!key)
-        return true;
+        return keys != KEYS_REQUIRED || refuse_unsigned(node, record->name, index, effects);
     if (!says_what_it_signs(record)) {
         note_wrong(node, record->name, index, effects);
         return false;
@@ -294,7 +310,7 @@ void proofs_take(struct node *node, const struct member_record *record, uint32_t
     const struct life_record *life = &record->life;
     if (!checks(node) || member->self || record->incarnation != member->incarnation)
         return;
-    proof->differs = false;
+    proof->differs = proof->is_missing = false;
     if (!life->key || !node->proofs.sender_signed) {
         if (proof->has_key && !life->key) {
             tell_key(member, true, NULL, effects);

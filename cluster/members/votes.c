@@ -138,6 +138,24 @@ bool votes_end_us(struct node *node, const struct member_record *record, int sen
     return is_enough(&count);
 }
 
+/* A stranger of which the config says nothing has no word about another. */
+static bool may_know(const struct member *member)
+{
+    return member_needed(member) && (member->configured || member->incarnation > 0);
+}
+
+bool votes_gone(struct node *node, uint32_t index, uint64_t incarnation, int sender)
+{
+    struct count count = {0};
+    if (sender < 0 || node->member[sender].self || incarnation == 0)
+        return false;
+    node->member[sender].proof.gone[index] = incarnation;
+    for (uint32_t i = 0; i < node->member_end; i++)
+        if (i != index && may_know(&node->member[i]))
+            add(node, &count, i, node->member[i].proof.gone[index] == incarnation);
+    return is_enough(&count);
+}
+
 void votes_heard(struct node *node, uint32_t index)
 {
     node->member[node->me].proof.forgets &= ~bit(index);
@@ -147,6 +165,7 @@ void votes_drop(struct node *node, uint32_t index)
 {
     for (uint32_t i = 0; i < node->member_end; i++) {
         node->member[i].proof.forgets &= ~bit(index);
+        node->member[i].proof.gone[index] = 0;
         node->member[i].proof.ends_us = index == node->me ? 0 : node->member[i].proof.ends_us;
     }
     node->member[index].proof.forgets = 0;

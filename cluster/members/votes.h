@@ -1,6 +1,6 @@
 /*
- * votes: what members say of each other that nobody can sign: that one is to be forgotten, and of this node's own name
- * that another start of it counts.
+ * votes: what members say of each other that nobody can sign: that one is to be forgotten, of this node's own name
+ * that another start of it counts, and of a stranger that it has left.
  *
  * The one idea: each says what it has seen, and the reader counts. A word counts with the share of its speaker, and
  * more than half of all who could say it must, at least two of them, or all. So one bad member alone ends nobody.
@@ -30,6 +30,11 @@ bool votes_say(const struct node *node, uint32_t index);
  * node's signature. True: enough say so.
  */
 bool votes_end_us(struct node *node, const struct member_record *record, int sender);
+/*
+ * The member `sender` says that a start of that member has left, whose key this node does not know. True: enough say
+ * so. This node itself is not asked.
+ */
+bool votes_gone(struct node *node, uint32_t index, uint64_t incarnation, int sender);
 /* A newer message of that member is known: it is not gone, whatever this node has said. */
 void votes_heard(struct node *node, uint32_t index);
 /* The slot has another owner, or its owner another incarnation: words about it count no more. */

@@ -42,7 +42,8 @@ bool member_hears(const struct node *node, const struct member *listener, uint32
 
 bool member_signs(const struct node *node, uint32_t index)
 {
-    return node->options.signing.check && node->member[index].proof.has_key;
+    const struct node_signing *signing = &node->options.signing;
+    return signing->check && (node->member[index].proof.has_key || signing->keys == KEYS_REQUIRED);
 }
 
 bool member_speaks_alone(const struct node *node, uint32_t index)

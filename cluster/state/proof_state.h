@@ -30,8 +30,9 @@ struct pin {
 /* A part of each member. */
 struct member_proof {
     bool has_key;
-    bool is_new;   /* learnt since this node started */
-    bool differs;  /* it came with `offered` in place of the key, and is not heard for that */
+    bool is_new;     /* learnt since this node started */
+    bool differs;    /* it came with `offered` in place of the key, and is not heard for that */
+    bool is_missing; /* it came without one where keys are required, and is not heard for that */
     bool has_life; /* the fields below are what it has signed last, with the addresses and the region in the list */
     uint8_t key[NODE_KEY_BYTES], offered[NODE_KEY_BYTES];
     enum peer_state state;
@@ -42,6 +43,8 @@ struct member_proof {
     /* its word about others, by its newest message: see votes.h */
     uint64_t forgets; /* bit i: the member i, of the incarnation that is known here, is to be forgotten */
     uint64_t ends_us; /* that this incarnation of this node's name counts, or has ended; 0: it does not say so */
+    uint64_t gone[NODE_PEERS_MAX]; /* that this incarnation of a stranger has left; 0: it does not say so */
+    uint64_t dialled_ns; /* when this node began to listen to it, as a stranger; 0: never. See strangers.h */
 };
 
 /* The newest statement of a member, which was checked: members/statements.c. */
@@ -61,7 +64,7 @@ struct proofs {
     char saved[PINS_TEXT_MAX_BYTES];
     uint32_t checks_left; /* of this step */
     bool sender_signed;   /* the message in work has its sender's signature, which was checked now or before */
-    uint64_t wrong_ns, differs_ns; /* when a notice of that was last given */
+    uint64_t wrong_ns, differs_ns, unsigned_ns; /* when a notice of that was last given */
     struct kept_statement kept[NODE_PEERS_MAX];
     struct statement statement;              /* scratch */
     char own_statement[STATEMENT_MAX_BYTES]; /* until the message is written that has it */

@@ -42,6 +42,7 @@ static void fill_row(const struct headgate_reply *node, char cell[NODES_COLUMNS]
     const char *key = command_member_text(node, "key_state");
     (void)snprintf(cell[10], NODES_CELL_BYTES, "%s",
                    strcmp(key, "differs") == 0                  ? "DIFFERS"
+                   : strcmp(key, "missing") == 0                ? "MISSING"
                    : key[0] == '\0' || strcmp(key, "none") == 0 ? "-"
                                                                 : key);
 }

@@ -33,19 +33,33 @@ void liars_draw(struct plan *plan)
     plan->seeds_only = false;
 }
 
+/* Keys are required. */
+static bool is_strict(const struct plan *plan)
+{
+    return plan->seed % 2 == 0;
+}
+
+/* Nobody knows a key at its first start: all are learnt of who has them. */
+static bool begins_without_keys(const struct plan *plan)
+{
+    return is_strict(plan) && plan->seed % 8 < 4;
+}
+
 void liars_options(const struct sim *sim, unsigned i, struct node_options *options)
 {
     if (!sim->plan.lies)
         return;
     fake_signing(&options->signing, (uint8_t)(i + 1), keys[i]);
     options->forget = FORGET_BY_MAJORITY;
+    if (is_strict(&sim->plan))
+        options->signing.keys = KEYS_REQUIRED;
 }
 
 void liars_restore(struct sim *sim, unsigned i)
 {
     char text[SIM_NODES_MAX * (NODE_NAME_BYTES + 2 * NODE_KEY_BYTES + 2)];
     int size = 0;
-    if (!sim->plan.lies)
+    if (!sim->plan.lies || (sim->node[i].cold && begins_without_keys(&sim->plan)))
         return;
     for (unsigned j = 0; j < sim->plan.nodes; j++) {
         size += snprintf(text + size, sizeof text - (size_t)size, "%s ", sim->node[j].name);

@@ -241,10 +241,19 @@ static bool read_texts(const struct settings_reader *reader, struct settings *se
 /* That a default directory cannot be had is known only at the start: persist_key.c. */
 static bool check_signatures(const struct settings_reader *reader, const struct settings *settings)
 {
-    return settings->signatures != SIGNATURES_PINNED || strcmp(settings->state_dir, "none") != 0 ||
-           reader_wrong(reader, "signatures", "pinned",
-                        "off or learn, or a state_dir, as a key that is not kept would be another one after each "
-                        "restart");
+    const bool is_required = settings->signatures == SIGNATURES_REQUIRED;
+    const bool is_pinned = is_required || settings->signatures == SIGNATURES_PINNED;
+    if (is_pinned && strcmp(settings->state_dir, "none") == 0)
+        return reader_wrong(
+            reader, "signatures", is_required ? "required" : "pinned",
+            "off or learn, or a state_dir, as a key that is not kept would be another one after each "
+            "restart");
+    if (is_required && !settings_has_peers_tls(settings))
+        return reader_wrong(
+            reader, "signatures", "required",
+            "pinned, or peers_tls, as without it whoever has the secret can repeat what others have "
+            "signed");
+    return true;
 }
 
 /* The defaults that follow from other settings, where the config does not say more. */

@@ -49,8 +49,9 @@ struct settings_secrets {
 /* How members sign what they say of themselves: see cluster/members/proofs.h. */
 enum settings_signatures {
     SIGNATURES_OFF,
-    SIGNATURES_LEARN,  /* the newest key that a member itself has brought counts */
-    SIGNATURES_PINNED, /* the first one, until an operator accepts another */
+    SIGNATURES_LEARN,    /* the newest key that a member itself has brought counts */
+    SIGNATURES_PINNED,   /* the first one, until an operator accepts another */
+    SIGNATURES_REQUIRED, /* the same, and who has none is not heard */
 };
 
 /* Must not be copied: node.limits points at `limits`. */

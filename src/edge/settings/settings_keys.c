@@ -35,7 +35,8 @@ static const struct reader_choices unknown_services = {"error or open", {"error"
 static const struct reader_choices limit_fields = {"x-ratelimit, draft-10 or none",
                                                    {"x-ratelimit", "draft-10", "none"}};
 static const struct reader_choices syncs = {"normal or full", {"normal", "full"}};
-static const struct reader_choices signatures = {"off, learn or pinned", {"off", "learn", "pinned"}};
+static const struct reader_choices signatures = {"off, learn, pinned or required",
+                                                 {"off", "learn", "pinned", "required"}};
 static const struct reader_choices forgets = {"anyone or majority", {"anyone", "majority"}};
 static const struct reader_choices log_formats = {"text or json", {"text", "json"}};
 static const struct reader_choices log_levels = {"error, warning, info or debug",

@@ -126,6 +126,9 @@ static const struct mistake mistakes[] = {
     {LEAST "reservations: 0\nrules: {service_reservations: 1}\n",
      "f:5: rules.service_reservations is '1': expected no such key, as there are no reservations"},
     {LEAST "unlisted_peers: 64\n", "f:4: unlisted_peers is '64': expected a whole number from 0 to 63"},
+    {LEAST "signatures: required\n", "f:4: signatures is 'required': expected pinned, or peers_tls, as without it "
+                                     "whoever has the secret can repeat what "
+                                     "others have signed"},
     {LEAST "state_dir: ''\n", "f:4: state_dir is '': expected a directory, none, or no such key"},
     {LEAST "state_sync: often\n", "f:4: state_sync is 'often': expected normal or full"},
     {LEAST "table:\n  keys: many\n", "f:5: table.keys is 'many': expected a whole number from 1 to 68,719,476,736"},
