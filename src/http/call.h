@@ -32,8 +32,9 @@ struct http {
     struct commands *commands;
     struct http_options options;
     uint32_t worked; /* in the last call of http_serve */
-    uint64_t date_s; /* since 1970: of `date` */
-    char date[32];
+    uint64_t usual_s; /* since 1970: of `usual` */
+    size_t usual_bytes;
+    char usual[80]; /* lines of the head that all answers of a second have */
     struct http_message message;
     struct json_arena arena;
     char arena_room[HTTP_JSON_BYTES];

@@ -12,7 +12,7 @@ struct http *http_create(struct commands *commands, const struct http_settings *
         return NULL;
     http->commands = commands;
     http_options_init(&http->options, settings);
-    http->date_s = UINT64_MAX;
+    http->usual_s = UINT64_MAX;
     json_arena_init(&http->arena, http->arena_room, sizeof http->arena_room);
     return http;
 }

@@ -143,7 +143,7 @@ void http_explain(struct http_call *call)
     struct commands *commands = call->http->commands;
     struct http_words words;
     struct question question;
-    http_words_init(&words);
+    http_words_init(&words, &question.query);
     if (!http_words_add_query(&words, call->query, &call->decoded) || !http_words_end(&words)) {
         http_problem(call, 400, words.field[0] ? words.field : NULL, "%s", words.error);
         return;
@@ -152,12 +152,11 @@ void http_explain(struct http_call *call)
         http_problem(call, 400, "denied", "an explanation denies nothing: expected no such name");
         return;
     }
-    if (words.query.patience_ms != COMMAND_PATIENCE_NONE) {
+    if (question.query.patience_ms != COMMAND_PATIENCE_NONE) {
         http_problem(call, 400, "patience_ms", "an explanation waits for nothing: expected no such name");
         return;
     }
-    question.query = words.query;
-    question.query.any_cost = words.query.cost_count == 0;
+    question.query.any_cost = question.query.cost_count == 0;
     http_alone(commands, true);
     explain(call, &question);
     http_alone(commands, false);

@@ -202,7 +202,7 @@ static struct bytes path_of(struct bytes target)
 {
     static const char scheme[] = "http://";
     const size_t size = sizeof scheme - 1;
-    if (target.size < size || strncasecmp(target.data, scheme, size) != 0)
+    if (target.size < size || target.data[0] == '/' || strncasecmp(target.data, scheme, size) != 0)
         return target;
     const char *slash = memchr(target.data + size, '/', target.size - size);
     if (slash == NULL)

@@ -3,22 +3,37 @@
 #include <math.h>
 #include <stdio.h>
 
-static void put_quoted(struct output *output, struct bytes text, bool utf8)
+static bool is_plain(unsigned char c, bool utf8)
+{
+    return c >= ' ' && c != '"' && c != '\\' && (c < 0x7f || (c > 0x7f && utf8));
+}
+
+/* Puts a character that does not stand for itself. */
+static void put_escaped(struct output *output, unsigned char c)
 {
     static const char digits[] = "0123456789abcdef";
+    const char escaped[] = {'\\', (char)c}, control[] = {'\\', 'u', '0', '0', digits[c >> 4], digits[c & 15]};
+    if (c == '"' || c == '\\')
+        output_append(output, escaped, sizeof escaped);
+    else if (c <= 0x7f)
+        output_append(output, control, sizeof control);
+    else
+        put_text(output, "?");
+}
+
+/* Most texts are plain as a whole, and are put as a whole. */
+static void put_quoted(struct output *output, struct bytes text, bool utf8)
+{
+    size_t begun = 0;
     put_text(output, "\"");
     for (size_t i = 0; i < text.size; i++) {
-        const unsigned char c = (unsigned char)text.data[i];
-        const char escaped[] = {'\\', (char)c}, control[] = {'\\', 'u', '0', '0', digits[c >> 4], digits[c & 15]};
-        if (c == '"' || c == '\\')
-            output_append(output, escaped, sizeof escaped);
-        else if (c < ' ' || c == 0x7f)
-            output_append(output, control, sizeof control);
-        else if (c > 0x7f && !utf8)
-            put_text(output, "?");
-        else
-            output_append(output, &text.data[i], 1);
+        if (is_plain((unsigned char)text.data[i], utf8))
+            continue;
+        output_append(output, text.data + begun, i - begun);
+        put_escaped(output, (unsigned char)text.data[i]);
+        begun = i + 1;
     }
+    output_append(output, text.data + begun, text.size - begun);
     put_text(output, "\"");
 }
 

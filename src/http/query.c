@@ -3,10 +3,24 @@
 #include <sodium.h>
 #include <string.h>
 
-/* "%41" is "A", and "+" a blank, as forms of web pages are encoded. False: half an escape, or no room. */
+static bool is_encoded(struct bytes text)
+{
+    for (size_t i = 0; i < text.size; i++)
+        if (text.data[i] == '%' || text.data[i] == '+')
+            return true;
+    return false;
+}
+
+/*
+ * "%41" is "A", and "+" a blank, as forms of web pages are encoded; most texts have neither, and are not copied. False:
+ * half an escape, or no room.
+ */
 static bool decode(struct bytes text, struct output *decoded, struct bytes *out)
 {
     const size_t begun = decoded->size;
+    *out = text;
+    if (!is_encoded(text))
+        return true;
     for (size_t i = 0; i < text.size; i++) {
         char c = text.data[i];
         if (c == '%') {

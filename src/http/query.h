@@ -12,7 +12,7 @@
 #include <stdbool.h>
 
 struct http_pair {
-    struct bytes name, value; /* decoded, in the output */
+    struct bytes name, value; /* decoded: views of the query, or of the output where something had to be decoded */
     const char *error; /* what is wrong with the pair, whose name is there as far as it was read; NULL: nothing */
 };
 

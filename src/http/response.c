@@ -117,52 +117,55 @@ static void civil_of(uint64_t days_since_1970, unsigned *year, unsigned *month, 
     *year = (unsigned)(year_of_era + era * 400 + (*month <= 2));
 }
 
-/* "Wed, 25 Nov 2026 13:00:00 GMT", made anew once a second. */
-static void put_date(struct output *output, struct http *http, uint64_t wall_ns)
+/* The lines that all answers of a second have, made anew once a second: "Date: Wed, 25 Nov 2026 13:00:00 GMT", ... */
+static char *write_usual_lines(char *at, struct http *http, uint64_t wall_ns)
 {
     static const char *const days[] = {"Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"},
                              *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                 "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
     const uint64_t now_s = wall_ns / 1000000000;
-    if (http->date_s != now_s) {
+    if (http->usual_s != now_s) {
         unsigned year, month, day;
         const unsigned second = (unsigned)(now_s % 86400);
-        http->date_s = now_s;
+        http->usual_s = now_s;
         civil_of(now_s / 86400, &year, &month, &day);
-        (void)snprintf(http->date, sizeof http->date, "%s, %02u %s %04u %02u:%02u:%02u GMT",
-                       days[now_s / 86400 % 7], day % 100, months[month - 1], year % 10000, second / 3600,
-                       second / 60 % 60, second % 60);
+        const int size = snprintf(http->usual, sizeof http->usual,
+                                  "Date: %s, %02u %s %04u %02u:%02u:%02u GMT\r\nCache-Control: no-store\r\n",
+                                  days[now_s / 86400 % 7], day % 100, months[month - 1], year % 10000,
+                                  second / 3600, second / 60 % 60, second % 60);
+        assert(size > 0 && (size_t)size < sizeof http->usual);
+        http->usual_bytes = (size_t)size;
     }
-    put_text(output, http->date);
+    return write_bytes(at, http->usual, http->usual_bytes);
+}
+
+static char *write_head(char *at, const struct http_call *call)
+{
+    at = digits_write(write_text(at, "HTTP/1.1 "), call->status);
+    at = write_text(write_text(write_text(at, " "), reason_of(call->status)), "\r\n");
+    at = write_usual_lines(at, call->http, call->turn.wall_ns);
+    if (call->status != 304) /* which has no body, and whose type would be that of the other answer */
+        at = write_text(write_text(write_text(at, "Content-Type: "), call->type), "\r\n");
+    if (call->status != 304 && !call->feeds)
+        at = write_text(digits_write(write_text(at, "Content-Length: "), call->body.size), "\r\n");
+    at = write_bytes(at, call->fields.data, call->fields.size);
+    if (call->closes || call->feeds)
+        at = write_text(at, "Connection: close\r\n");
+    else if (call->message->is_1_0)
+        at = write_text(at, "Connection: keep-alive\r\n");
+    return write_text(at, "\r\n");
 }
 
 void http_write(struct http_call *call, struct output *output)
 {
-    const struct http_message *message = call->message;
     if (call->body.overflowed || call->fields.overflowed)
         http_problem(call, 500, NULL, "the answer is longer than it may be");
-    put_text(output, "HTTP/1.1 ");
-    put_number(output, call->status);
-    put_text(output, " ");
-    put_text(output, reason_of(call->status));
-    put_text(output, "\r\nDate: ");
-    put_date(output, call->http, call->turn.wall_ns);
-    if (call->status != 304) { /* which has no body, and whose type would be that of the other answer */
-        put_text(output, "\r\nContent-Type: ");
-        put_text(output, call->type);
-    }
-    if (call->status != 304 && !call->feeds) {
-        put_text(output, "\r\nContent-Length: ");
-        put_number(output, call->body.size);
-    }
-    put_text(output, "\r\nCache-Control: no-store\r\n");
-    output_append(output, call->fields.data, call->fields.size);
-    if (call->closes || call->feeds)
-        put_text(output, "Connection: close\r\n");
-    else if (message->is_1_0)
-        put_text(output, "Connection: keep-alive\r\n");
-    put_text(output, "\r\n");
-    if (message->method != HTTP_METHOD_HEAD && call->status != 304)
+    char *begun = put_begin(output, HTTP_HEAD_BYTES);
+    assert(begun != NULL);
+    const char *end = write_head(begun, call);
+    assert(end <= begun + HTTP_HEAD_BYTES);
+    put_end(output, end);
+    if (call->message->method != HTTP_METHOD_HEAD && call->status != 304)
         output_append(output, call->body.data, call->body.size);
     assert(!output->overflowed);
 }

@@ -43,14 +43,20 @@ struct verdict_report verdict_report(const struct commands *commands, const stru
 
 /* ---- JSON ---- */
 
+enum { FIGURE_BYTES = 20 + DIGITS_BYTES, FIGURES = 6 }; /* one with its name, and how many there are */
+
 static void put_figures(struct output *output, const struct verdict_report *report)
 {
-    put_figure(output, ",\"limit\":", report->figures.limit);
-    put_figure(output, ",\"remaining\":", report->figures.remaining);
-    put_figure(output, ",\"available_now\":", report->figures.available);
-    put_figure(output, ",\"retry_after_ms\":", report->figures.retry_after_ms);
-    put_figure(output, ",\"reset_after_ms\":", report->figures.reset_after_ms);
-    put_figure(output, ",\"window_ms\":", report->window_ms);
+    char *at = put_begin(output, (size_t)FIGURE_BYTES * FIGURES);
+    if (at == NULL)
+        return;
+    at = write_figure(at, ",\"limit\":", report->figures.limit);
+    at = write_figure(at, ",\"remaining\":", report->figures.remaining);
+    at = write_figure(at, ",\"available_now\":", report->figures.available);
+    at = write_figure(at, ",\"retry_after_ms\":", report->figures.retry_after_ms);
+    at = write_figure(at, ",\"reset_after_ms\":", report->figures.reset_after_ms);
+    at = write_figure(at, ",\"window_ms\":", report->window_ms);
+    put_end(output, at);
 }
 
 static void put_allowed(struct output *output, bool allowed)
@@ -156,13 +162,17 @@ static void put_draft_10(struct output *output, const struct verdict_report *rep
 
 static void put_x(struct output *output, const struct verdict_report *report, uint64_t reset_s)
 {
-    put_text(output, "X-RateLimit-Limit: ");
-    put_number(output, (uint64_t)report->figures.limit);
-    put_text(output, "\r\nX-RateLimit-Remaining: ");
-    put_number(output, (uint64_t)report->figures.remaining);
-    put_text(output, "\r\nX-RateLimit-Reset: ");
-    put_number(output, reset_s);
-    put_text(output, "\r\n");
+    enum { LINE_BYTES = 25 + DIGITS_BYTES, LINES = 3 }; /* the longest with its end, and how many there are */
+    char *at = put_begin(output, (size_t)LINE_BYTES * LINES);
+    if (at == NULL)
+        return;
+    at = write_text(at, "X-RateLimit-Limit: ");
+    at = digits_write(at, (uint64_t)report->figures.limit);
+    at = write_text(at, "\r\nX-RateLimit-Remaining: ");
+    at = digits_write(at, (uint64_t)report->figures.remaining);
+    at = write_text(at, "\r\nX-RateLimit-Reset: ");
+    at = digits_write(at, reset_s);
+    put_end(output, write_text(at, "\r\n"));
 }
 
 static void put_reason_field(struct output *output, enum verdict_reason reason)

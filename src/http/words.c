@@ -6,19 +6,25 @@
 #include <string.h>
 
 /* Names that are no dimensions, and the options of the commands that they are. */
+#define NAME(name, option)                                                                                         \
+    {                                                                                                              \
+        {name, sizeof name - 1}, option                                                                            \
+    }
 static const struct {
-    const char *name, *option;
+    struct bytes name;
+    const char *option;
 } names[] = {
-    {"service_id", "service"},   {"endpoint", "endpoint"}, {"tier", "tier"},
-    {"priority", "priority"},    {"cost", "cost"},         {"rule", "rule"},
-    {"patience_ms", "patience"},
+    NAME("service_id", "service"),   NAME("endpoint", "endpoint"), NAME("tier", "tier"),
+    NAME("priority", "priority"),    NAME("cost", "cost"),         NAME("rule", "rule"),
+    NAME("patience_ms", "patience"),
 };
 #define COST_PREFIX "cost."
 enum { NAMES = sizeof names / sizeof names[0], SAID_DENIED = 1 << NAMES };
 
-void http_words_init(struct http_words *words)
+void http_words_init(struct http_words *words, struct command_query *query)
 {
-    command_query_clear(&words->query);
+    words->query = query;
+    command_query_clear(query);
     words->denied_status = 0;
     words->said = 0;
     words->field[0] = words->error[0] = '\0';
@@ -67,31 +73,31 @@ static bool say(struct http_words *words, struct bytes name, struct bytes value)
     if (is(name, "denied"))
         return say_denied(words, name, value);
     for (unsigned i = 0; i < NAMES; i++) {
-        if (!is(name, names[i].name))
+        if (!bytes_equal(name, names[i].name))
             continue;
         if ((words->said & 1u << i) != 0)
             return fail(words, name, "said twice: expected it once");
         words->said |= 1u << i;
-        return command_query_set(&words->query, bytes_of(names[i].option), value, QUERY_COST | QUERY_PATIENCE,
+        return command_query_set(words->query, bytes_of(names[i].option), value, QUERY_COST | QUERY_PATIENCE,
                                  words->error) ||
                fail(words, name, NULL);
     }
     if (is_named_cost(name))
-        return command_query_add_cost(&words->query, cost_name(name), value, words->error) ||
+        return command_query_add_cost(words->query, cost_name(name), value, words->error) ||
                fail(words, name, NULL);
-    return command_query_add_id(&words->query, name, value, words->error) || fail(words, name, NULL);
+    return command_query_add_id(words->query, name, value, words->error) || fail(words, name, NULL);
 }
 
 static bool was_said(const struct http_words *words, struct bytes name)
 {
     for (unsigned i = 0; i < NAMES; i++)
-        if (is(name, names[i].name))
+        if (bytes_equal(name, names[i].name))
             return (words->said & 1u << i) != 0;
-    for (uint32_t i = 0; is_named_cost(name) && i < words->query.cost_count; i++)
-        if (bytes_equal(words->query.named_cost[i].name, cost_name(name)))
+    for (uint32_t i = 0; is_named_cost(name) && i < words->query->cost_count; i++)
+        if (bytes_equal(words->query->named_cost[i].name, cost_name(name)))
             return true;
-    for (uint32_t i = 0; i < words->query.id_count; i++)
-        if (bytes_equal(words->query.id[i].dimension, name))
+    for (uint32_t i = 0; i < words->query->id_count; i++)
+        if (bytes_equal(words->query->id[i].dimension, name))
             return true;
     return false;
 }
@@ -175,6 +181,6 @@ bool http_words_add_endpoint(struct http_words *words, struct bytes path)
 
 bool http_words_end(struct http_words *words)
 {
-    return words->query.id_count > 0 ||
+    return words->query->id_count > 0 ||
            fail(words, (struct bytes){0}, "no identifier: expected one at least, e.g. user=alice");
 }

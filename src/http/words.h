@@ -20,15 +20,16 @@
 enum { HTTP_WORD_BYTES = 64 };
 
 struct http_words {
-    struct command_query query;
+    struct command_query *query;
     unsigned denied_status;      /* that a refusal is answered with; 0: not said */
     unsigned said;               /* which of the names that are no dimensions were */
     char field[HTTP_WORD_BYTES]; /* the one that is wrong */
     char error[COMMAND_ERROR_BYTES];
 };
 
-void http_words_init(struct http_words *words);
-/* Decodes and adds the names of `query` ("a=b&c=d"); `decoded` outlives the words. False: field and error say why. */
+/* The words fill `query`. */
+void http_words_init(struct http_words *words, struct command_query *query);
+/* Adds the names of `query` ("a=b&c=d"); the words are views of it and of `decoded`. False: field and error say why. */
 bool http_words_add_query(struct http_words *words, struct bytes query, struct output *decoded);
 /* Adds what the fields of the head say that was not said yet. */
 bool http_words_add_fields(struct http_words *words, const struct http_message *message,

@@ -1,66 +1,33 @@
 /*
- * Encodes replies. Short numbers, which nearly all are, take a path without loops; the figures of
- * an allowed request are written with one check for room.
+ * Encodes replies. The figures of an allowed request are written with one check for room.
  */
 #include "wire/answer.h"
+
+#include "wire/digits.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 enum {
-    NUMBER_BYTES = 20, /* any int64_t with its sign */
     DOUBLE_BYTES = 32,
     ERROR_BYTES = 512,
     LINE_BYTES = 1024,
-    HEADER_BYTES = 1 + NUMBER_BYTES + 2,
+    HEADER_BYTES = 1 + DIGITS_BYTES + 2,
 };
 
-/* Writes any number and its CR LF, two digits at a time; returns the end. */
-static char *write_long(char *at, int64_t value)
-{
-    static const char pairs[] =
-        "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243"
-        "4445464748495051525354555657585960616263646566676869707172737475767778798081828384858687"
-        "888990919293949596979899";
-    uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-    if (value < 0)
-        *at++ = '-';
-    char *behind = at + 1;
-    for (uint64_t more = rest; more >= 10; more /= 100)
-        behind += more >= 100 ? 2 : 1;
-    char *digit = behind;
-    for (; rest >= 10; rest /= 100) {
-        digit -= 2;
-        memcpy(digit, pairs + 2 * (rest % 100), 2);
-    }
-    if (digit > at)
-        *at = (char)('0' + rest);
-    memcpy(behind, "\r\n", 2);
-    return behind + 2;
-}
-
-/* Writes at most HEADER_BYTES and returns the end. Short numbers need no loop. */
+/* Writes at most HEADER_BYTES and returns the end. */
 static inline char *write_header(char *at, char type, int64_t value)
 {
-    uint32_t small = (uint32_t)value, tens = small / 10;
+    uint64_t size = (uint64_t)value;
     *at++ = type;
-    if ((uint64_t)value < 10) {
-        *at = (char)('0' + small);
-        memcpy(at + 1, "\r\n", 2);
-        return at + 3;
+    if (value < 0) {
+        *at++ = '-';
+        size = 0 - size;
     }
-    if ((uint64_t)value >= 1000)
-        return write_long(at, value);
-    if (small >= 100) {
-        *at++ = (char)('0' + small / 100);
-        *at++ = (char)('0' + tens % 10);
-    } else {
-        *at++ = (char)('0' + tens);
-    }
-    *at = (char)('0' + small - 10 * tens);
-    memcpy(at + 1, "\r\n", 2);
-    return at + 3;
+    at = digits_write(at, size);
+    memcpy(at, "\r\n", 2);
+    return at + 2;
 }
 
 /* noinline: keeps its buffer off the stack of headers that fit. */

@@ -82,11 +82,12 @@ static void read_further(const char *data, size_t size)
     struct output decoded = output_over(decoded_room, sizeof decoded_room);
     struct json_arena arena;
     struct http_words words;
+    struct command_query said;
     struct json_query query;
     json_error_t error;
-    http_words_init(&words);
+    http_words_init(&words, &said);
     (void)http_words_add_query(&words, (struct bytes){data, size}, &decoded);
-    assert(words.query.id_count <= COMMAND_IDS_MAX);
+    assert(said.id_count <= COMMAND_IDS_MAX);
     json_arena_init(&arena, room, sizeof room);
     json_t *tree = json_arena_parse(&arena, (struct bytes){data, size}, &error);
     assert(arena.used <= arena.size);

@@ -28,15 +28,16 @@ static const char *told(const char *query)
     static char text[1024];
     char room[1024];
     struct output decoded = output_over(room, sizeof room);
+    struct command_query filled;
     struct http_words words;
-    http_words_init(&words);
+    http_words_init(&words, &filled);
     if (!http_words_add_query(&words, bytes_of(query), &decoded) ||
         !http_words_add_fields(&words, &message, &settings) || !http_words_end(&words)) {
         (void)snprintf(text, sizeof text, "! %s: %s", words.field, words.error);
         return text;
     }
     size_t size = 0;
-    const struct command_query *said = &words.query;
+    const struct command_query *said = &filled;
     for (uint32_t i = 0; i < said->id_count; i++)
         size += (size_t)snprintf(text + size, sizeof text - size, "%.*s=%.*s ", (int)said->id[i].dimension.size,
                                  said->id[i].dimension.data, (int)said->id[i].value.size, said->id[i].value.data);
