@@ -237,13 +237,13 @@ static bool ask_of(struct node *node, struct voucher *voucher, struct ask_record
     if (voucher_much_is_left(limit, entry->bucket.settled - entry->bucket.unsettled))
         voucher->much_ns = node->now_ns;
     const int64_t units = asked_of_all(node, limit, wish.units < others ? wish.units : others);
+    const int64_t own = wish.at_once > others ? wish.at_once - others : 0;
     write_ask(node, voucher, units, ask);
     node->stats.rights_asked++;
     node->stats.rights_asked_tokens +=
-        (uint64_t)(((units > wish.units ? units : wish.units) - 1) / limit->units_per_token) + 1;
-    if (wish.at_once > others)
-        receive(node, voucher, &voucher->ask[VOUCHER_ASKS - 1],
-                grant_own(node, entry, wish.at_once - others, ask->number));
+        (uint64_t)(((units + own > wish.units ? units + own : wish.units) - 1) / limit->units_per_token) + 1;
+    if (own > 0)
+        receive(node, voucher, &voucher->ask[VOUCHER_ASKS - 1], grant_own(node, entry, own, ask->number));
     return true;
 }
 

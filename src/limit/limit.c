@@ -5,6 +5,7 @@
 
 enum { UNITS_MAX_BITS = 60 };
 static const int64_t units_max = (int64_t)1 << UNITS_MAX_BITS;
+_Static_assert(LIMIT_CAPACITY_MAX << LIMIT_CELL_BITS <= (uint64_t)1 << UNITS_MAX_BITS, "any cell fits");
 
 static uint64_t greatest_divisor(uint64_t a, uint64_t b)
 {
@@ -56,6 +57,12 @@ static bool choose_units(struct limit *limit)
     return false;
 }
 
+/* Tokens of a static split are never granted, and are divided whole. */
+static int64_t units_unrefilled(const struct limit_terms *terms)
+{
+    return terms->kind == LIMIT_CELL && (terms->flags & LIMIT_SPLIT) == 0 ? (int64_t)1 << LIMIT_CELL_BITS : 1;
+}
+
 static bool times_are_valid(const struct limit_terms *terms, struct error *error)
 {
     bool bucket = terms->kind == LIMIT_BUCKET;
@@ -94,6 +101,7 @@ bool limit_init(struct limit *limit, const struct limit_terms *terms, struct err
 {
     if (!terms_are_valid(terms, error))
         return false;
+    const int64_t units = units_unrefilled(terms);
     *limit = (struct limit){
         .kind = terms->kind,
         .flags = terms->flags,
@@ -102,10 +110,10 @@ bool limit_init(struct limit *limit, const struct limit_terms *terms, struct err
         .period_ns = terms->period_ns,
         .overshoot = terms->overshoot,
         .hash = limit_terms_hash(terms),
-        .units_per_token = 1,
+        .units_per_token = units,
         .tick_ns = 1,
-        .capacity_units = (int64_t)terms->capacity,
-        .overshoot_units = (int64_t)terms->overshoot,
+        .capacity_units = (int64_t)terms->capacity * units,
+        .overshoot_units = (int64_t)terms->overshoot * units,
     };
     if (limit->kind == LIMIT_BUCKET && !choose_units(limit))
         return error_set(error, EX_CONFIG,

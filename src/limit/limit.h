@@ -4,7 +4,8 @@
  * The one idea: three kinds of state carry every algorithm. A BUCKET refills continuously: a token is split into
  * as many integer units as make one clock tick's refill a whole number of units, so that refilling and spending
  * are integer additions, with no rounding and no drift. A CELL holds one window's tokens and is forgotten when it
- * expires. In a LOG every spend counts for period_ns from its time. A limit knows nothing of names, keys or peers:
+ * expires; its tokens have parts, so that peers can grant each other theirs. In a LOG every spend counts for period_ns
+ * from its time. A limit knows nothing of names, keys or peers:
  * equal terms are the same limit, and a set gives them an index.
  */
 #ifndef HEADGATE_LIMIT_LIMIT_H
@@ -26,6 +27,7 @@ enum {
     LIMIT_FLAGS_END = 4,
     LIMIT_LOG_MAX = 10000, /* tokens of a LOG: capacity and overshoot */
     LIMITS_MAX = 32767,    /* of one set: entry.limit has 15 bits */
+    LIMIT_CELL_BITS = 16,  /* a token of a CELL is 2^16 units */
 };
 
 #define LIMIT_CAPACITY_MAX 1000000000000u /* tokens; also the largest rate and overshoot */
@@ -45,7 +47,7 @@ struct limit {
     uint8_t kind, flags; /* as in struct limit_terms */
     uint32_t hash;       /* of the terms; limit_init derives it and all fields below the terms */
     uint64_t capacity, rate, period_ns, overshoot;
-    int64_t units_per_token; /* >= 1; CELL and LOG: 1 */
+    int64_t units_per_token; /* >= 1; CELL: 1 << LIMIT_CELL_BITS; LOG, and a CELL that is LIMIT_SPLIT: 1 */
     int64_t units_per_tick;  /* >= 1; CELL and LOG: 0 */
     uint64_t tick_ns;        /* the clock's step for this limit: 1, or coarser where 64 bits would not do */
     int64_t capacity_units;  /* capacity * units_per_token, <= 2^60 */

@@ -14,8 +14,8 @@ struct charge held_at(unsigned i, const char *key, const struct limit_terms *ter
 int64_t tokens_left(unsigned i, const char *key, const struct limit_terms *terms)
 {
     struct charge charge = held_at(i, key, terms, 0);
-    return node_bucket(world.host[i].node, charge.id, charge.limit, world.now_ns).settled -
-           node_bucket(world.host[i].node, charge.id, charge.limit, world.now_ns).unsettled;
+    const struct bucket bucket = node_bucket(world.host[i].node, charge.id, charge.limit, world.now_ns);
+    return (bucket.settled - bucket.unsettled) / node_limit(world.host[i].node, charge.limit)->units_per_token;
 }
 
 void reserving_world(void)

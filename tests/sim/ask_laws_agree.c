@@ -81,7 +81,8 @@ static void check_key(struct sim *sim, unsigned i, unsigned r, unsigned s)
     } else if (ask_clocks_within(sim, rule)) {
         for (part.window = now - (rule->algorithm == ASK_SLIDING); part.window <= now; part.window++)
             check_view(sim, i, part,
-                       rule->limit.capacity_units - (int64_t)truth_cell_of(&truth->cells, part.window)->least);
+                       rule->limit.capacity_units -
+                           (int64_t)truth_cell_of(&truth->cells, part.window)->least * rule->limit.units_per_token);
     }
 }
 

@@ -193,15 +193,17 @@ static uint64_t listed_held(struct sim *sim, unsigned i, const struct charge *ch
  */
 static void check_cancelled(struct sim *sim, const struct ask_held *held, unsigned c, int64_t before, bool listed)
 {
-    uint64_t expected = held->ending ? 0 : held->part[c].taken;
     const struct plan_rule *rule = &sim->plan.asks.rule[held->part[c].rule];
-    int64_t gained = left_of(sim, held->node, &held->charge[c]) - before;
+    const int64_t token = rule->limit.units_per_token,
+                  expected = held->ending ? 0 : (int64_t)held->part[c].taken * token,
+                  gained = left_of(sim, held->node, &held->charge[c]) - before;
     bool may_differ = ask_views_may_jump(sim) || rule->terms.kind == LIMIT_BUCKET || !listed;
     may_differ |= rule->terms.kind == LIMIT_CELL && held->charge[c].expires_ns <= world_local_ns(sim, held->node);
     may_differ |= rule->terms.kind == LIMIT_LOG && (sim->plan.faults & (1u << FAULT_JUMP | 1u << FAULT_STALL)) != 0;
-    if (!may_differ && gained != (int64_t)expected)
-        sim_fail(sim, "reservation: %s gives %" PRId64 " tokens of a %s back, of %" PRIu64,
-                 sim->node[held->node].name, gained, ask_algorithm_name(rule->algorithm), expected);
+    if (!may_differ && gained != expected)
+        sim_fail(sim, "reservation: %s gives %.3f tokens of a %s back, of %.3f", sim->node[held->node].name,
+                 (double)gained / (double)token, ask_algorithm_name(rule->algorithm),
+                 (double)expected / (double)token);
 }
 
 static void renew(struct sim *sim, struct ask_held *held)

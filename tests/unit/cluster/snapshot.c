@@ -325,7 +325,8 @@ static void bob_returns(uint64_t first, uint64_t last, uint64_t tokens)
 
 static int ann_sees(void)
 {
-    return (int)node_bucket(world.host[ANN].node, key_of("alice", WINDOW), WINDOW, world.now_ns).settled;
+    const struct bucket bucket = node_bucket(world.host[ANN].node, key_of("alice", WINDOW), WINDOW, world.now_ns);
+    return (int)(bucket.settled / node_limit(world.host[ANN].node, WINDOW)->units_per_token);
 }
 
 /* It stands for what the second part contains, and for what it does not: how much is new, nobody can tell. */

@@ -37,6 +37,10 @@ struct row {
     {                                                                                                              \
         .kind = LIMIT_CELL, .capacity = (C)                                                                        \
     }
+#define SPLIT_CELL(C)                                                                                              \
+    {                                                                                                              \
+        .kind = LIMIT_CELL, .flags = LIMIT_SPLIT, .capacity = (C)                                                  \
+    }
 #define LOG(C)                                                                                                     \
     {                                                                                                              \
         .kind = LIMIT_LOG, .capacity = (C), .period_ns = 10 * SECOND_NS                                            \
@@ -49,7 +53,7 @@ static const struct row rows[] = {
     {"another rate changes nothing", BUCKET(100, 10), 60, 5, BUCKET(100, 7), INHERIT_KEEP, 40, 5},
     {"the used part of a larger burst", BUCKET(100, 10), 60, 5, BUCKET(200, 10), INHERIT_PROPORTIONAL, 80, 5},
     {"... of a smaller one", BUCKET(100, 10), 60, 5, BUCKET(10, 10), INHERIT_PROPORTIONAL, 4, 5},
-    {"... rounded up", CELL(3), 1, 0, CELL(10), INHERIT_PROPORTIONAL, 6, 0},
+    {"... rounded up", SPLIT_CELL(3), 1, 0, SPLIT_CELL(10), INHERIT_PROPORTIONAL, 6, 0},
     {"the time until full at another rate", BUCKET(100, 10), 60, 5, BUCKET(100, 5), INHERIT_TIME, 70, 5},
     {"... at a faster one", BUCKET(100, 10), 20, 0, BUCKET(100, 30), INHERIT_TIME, 40, 0},
     {"a window's tokens stay used", CELL(100), 60, 5, CELL(200), INHERIT_KEEP, 140, 5},
@@ -239,7 +243,10 @@ static void numbers(void)
     const struct limit limit = cell_limit(10, 5);
     struct bucket cell = state_of(&limit, 0, 0, 0);
     bucket_lower_to(&cell, &limit, UINT64_MAX, 0);
-    OK_I64(cell.settled, -5, "nonsense lowers to the declared overshoot and no further");
+    OK_I64(cell.settled, -5 * limit.units_per_token, "nonsense lowers to the declared overshoot and no further");
+    cell = (struct bucket){.settled = limit.capacity_units - 3 * limit.units_per_token - 1};
+    OK_U64(bucket_number(&cell, &limit), 4, "of a window whole tokens are told and kept, and a part counts as one");
+    OK_I64(bucket_level_of(&limit, 4), 6 * limit.units_per_token, "and are read as such");
     const struct limit bucket = bucket_limit(10, 1, HOUR_NS, 5);
     cell = state_of(&bucket, 0, 0, 0);
     bucket_lower_to(&cell, &bucket, UINT64_MAX, 0);

@@ -46,6 +46,34 @@ static void units(void)
     }
 }
 
+/* Tokens of windows have parts, which peers grant each other; those of logs and static splits are whole. */
+static void units_that_do_not_refill(void)
+{
+    static const struct {
+        struct limit_terms terms;
+        int64_t units_per_token;
+    } cases[] = {
+        {{.kind = LIMIT_CELL, .capacity = 3}, 65536},
+        {{.kind = LIMIT_CELL, .flags = LIMIT_PERSISTENT, .capacity = 3, .overshoot = 2}, 65536},
+        {{.kind = LIMIT_CELL, .capacity = LIMIT_CAPACITY_MAX, .overshoot = LIMIT_CAPACITY_MAX}, 65536},
+        {{.kind = LIMIT_CELL, .flags = LIMIT_SPLIT, .capacity = 3}, 1},
+        {{.kind = LIMIT_LOG, .capacity = 3, .period_ns = SECOND_NS}, 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct limit limit = {0};
+        struct error error;
+        const struct limit_terms *terms = &cases[i].terms;
+        OK(limit_init(&limit, terms, &error) && limit.units_per_token == cases[i].units_per_token &&
+               limit.units_per_tick == 0 && limit.tick_ns == 1,
+           "a token of %s of %" PRIu64 "%s is %" PRId64 " units", terms->kind == LIMIT_LOG ? "a log" : "a window",
+           terms->capacity, terms->flags & LIMIT_SPLIT ? " that is split" : "", limit.units_per_token);
+        OK(limit.capacity_units == (int64_t)terms->capacity * limit.units_per_token &&
+               limit.overshoot_units == (int64_t)terms->overshoot * limit.units_per_token &&
+               limit.capacity_units <= (int64_t)1 << 60,
+           "... capacity and overshoot in units");
+    }
+}
+
 static void any_limit_is_exact(void)
 {
     struct random random;
@@ -209,6 +237,7 @@ static void quotients(void)
 int main(void)
 {
     units();
+    units_that_do_not_refill();
     quotients();
     any_limit_is_exact();
     mistakes();
