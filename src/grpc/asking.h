@@ -24,6 +24,7 @@ struct asked {
     struct command_query query;
     uint64_t hits; /* 0: it only looks */
     bool gives_back, alternative;
+    bool is_over; /* it looked, and there is no room: to be counted once the request is answered */
     const Descriptor *descriptor;
 };
 
@@ -59,6 +60,11 @@ void asking_refuse_room(struct asking *asking);
  * Otherwise the call is answered, or `held` is set.
  */
 void asking_decide(struct asking *asking, size_t index);
+/*
+ * Counts and logs the looks that are over like any refusal, since the gateway refuses what it looked for. Must be
+ * called once for a request, when all its descriptors are decided: a request that waits is decided more than once.
+ */
+void asking_count_looks(struct asking *asking);
 /* Adds what was decided as metadata (metadata.c). False: there is no room. */
 bool asking_put_metadata(struct asking *asking);
 

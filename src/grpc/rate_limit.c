@@ -58,6 +58,7 @@ static bool read_descriptor(struct asking *asking, size_t index)
     grpc_descriptor_end(&read);
     asked->query = read.query;
     asked->alternative = read.alternative;
+    asked->is_over = false;
     asked->query.service = bytes_in(asking->request->domain);
     return read_hits(asking, index, asked);
 }
@@ -131,6 +132,8 @@ static bool decide_all(struct asking *asking)
         else
             asking_decide(asking, i);
     }
+    if (!asking->held)
+        asking_count_looks(asking);
     asking->grpc->worked += ask_work_of_walks(walks_begun);
     return !asking->call->answered && !asking->held;
 }

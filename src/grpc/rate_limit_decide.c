@@ -121,11 +121,8 @@ static bool decide_now(struct asking *asking, const struct match *match, const s
     return !asking->held;
 }
 
-/*
- * Whether one more hit would be admitted. Nothing is taken, but a look that is over is counted and logged like any
- * refusal, since the gateway refuses what it looked for.
- */
-static void look(struct asking *asking, struct match *match, const struct asker *asker)
+/* Whether one more hit would be admitted. Nothing is taken. */
+static void look(struct asking *asking, struct match *match, struct asked *asked)
 {
     struct commands *commands = asking->grpc->commands;
     const uint64_t now_ns = asking->grpc->turn.now_ns;
@@ -135,15 +132,32 @@ static void look(struct asking *asking, struct match *match, const struct asker 
         return;
     }
     call_decide(commands, match, NULL, now_ns, &asking->decision);
-    if (!asking->decision.allowed) {
-        call_decide(commands, match, asker, now_ns, &asking->decision);
-        if (asking->decision.allowed) /* another thread gave tokens back in between */
-            (void)node_return(commands->node, match->charge, match->count, 1, now_ns);
-    }
-    if (!asking->decision.allowed)
+    asked->is_over = !asking->decision.allowed;
+    if (asked->is_over)
         return;
     set_costs(match, 0);
     call_decide(commands, match, NULL, now_ns, &asking->decision);
+}
+
+void asking_count_looks(struct asking *asking)
+{
+    struct commands *commands = asking->grpc->commands;
+    const uint64_t now_ns = asking->grpc->turn.now_ns;
+    struct match *match = &asking->question.match;
+    char error[COMMAND_ERROR_BYTES];
+    for (size_t i = 0; i < asking->request->n_descriptors; i++) {
+        const struct asked *asked = &asking->asked[i];
+        const struct asker asker = {.query = &asked->query, .trace = trace_of, .trace_context = asking->call};
+        if (!asked->is_over)
+            continue;
+        asking->question.query = asked->query;
+        if (!ask_match(commands, &asking->question, asking->grpc->turn, error))
+            continue;
+        set_costs(match, 1);
+        call_decide(commands, match, &asker, now_ns, &asking->decision);
+        if (asking->decision.allowed) /* tokens came back in between */
+            (void)node_return(commands->node, match->charge, match->count, 1, now_ns);
+    }
 }
 
 /* Takes what is left, up to the hits, of each key what it was not charged with yet. */
@@ -164,7 +178,7 @@ static void take(struct asking *asking, struct match *match, const struct asker 
     (void)decide_now(asking, match, asker);
 }
 
-static void decide_by_rules(struct asking *asking, const struct asked *asked)
+static void decide_by_rules(struct asking *asking, struct asked *asked)
 {
     struct commands *commands = asking->grpc->commands;
     struct match *match = &asking->question.match;
@@ -184,7 +198,7 @@ static void decide_by_rules(struct asking *asking, const struct asked *asked)
     } else if (asked->query.drain)
         drain(asking, asked->hits > 0 ? &asker : NULL);
     else if (asked->hits == 0)
-        look(asking, match, &asker);
+        look(asking, match, asked);
     else
         take(asking, match, &asker);
     if (asking->held)
@@ -275,7 +289,7 @@ static void decide_by_itself(struct asking *asking, size_t index, const struct a
 
 void asking_decide(struct asking *asking, size_t index)
 {
-    const struct asked *asked = &asking->asked[index];
+    struct asked *asked = &asking->asked[index];
     if (asked->descriptor->limit == NULL)
         decide_by_rules(asking, asked);
     else

@@ -6,8 +6,11 @@
 
 #include "envoy/service/ratelimit/v3/rls.pb-c.h"
 #include "tests/lib/central_wire.h"
+#include "tests/lib/grpc_asked.h"
 #include "tests/lib/grpc_client.h"
 #include "tests/lib/served.h"
+
+#include <stdlib.h>
 
 enum { MEMORY = 4 << 20 };
 
@@ -40,6 +43,15 @@ static int32_t ask_in(uint32_t descriptor_count, const char *user, uint32_t hits
     const size_t size = envoy__service__ratelimit__v3__rate_limit_request__pack(&request, message);
     const int32_t stream =
         grpc_client_ask(GRPC_RATE_LIMIT, (struct bytes){(const char *)message, size}, NULL, timeout, true);
+    grpc_client_run();
+    return stream;
+}
+
+/* Asks for nothing of an address, which only looks, and for a hit of a user. */
+static int32_t ask_with_a_look(const char *ip, const char *user)
+{
+    const struct grpc_asked both[] = {{.entries = ip, .hits = 0}, {.entries = user, .hits = 1}};
+    const int32_t stream = grpc_client_ask(GRPC_RATE_LIMIT, grpc_packed("edge", 0, both, 2), NULL, NULL, true);
     grpc_client_run();
     return stream;
 }
@@ -125,6 +137,26 @@ static void test_does_not(void)
     grpc_client_end();
 }
 
+static uint64_t denied_by(const char *rule)
+{
+    const char *at = strstr(served_ask("RULE LIST edge"), rule);
+    return strtoull(strstr(at, "'denied' ") + 9, NULL, 10);
+}
+
+static void test_look_before(void)
+{
+    begin(", patience: 200ms");
+    bool good = set_rules("{id: no, service: edge, by: ip, rate: 0}");
+    assert(good);
+    const int32_t waits = ask_with_a_look("ip=1.2.3.4", "user=ann");
+    OK(told(waits) == 0 && grpc_waits(&client.session), "a request waits behind a look that is over");
+    OK_U64(denied_by("no"), 0, "which does not count as a refusal yet");
+    grpc_client_wait_ms(60);
+    OK_I64(told(waits), 2, "it is answered when rights come");
+    OK_U64(denied_by("no"), 1, "and the look counts once, however often it was decided");
+    grpc_client_end();
+}
+
 static void test_central(void)
 {
     served_plan(1024, 0);
@@ -161,6 +193,7 @@ int main(void)
     test_central();
     test_waits();
     test_ends();
+    test_look_before();
     test_does_not();
     return tap_done();
 }
