@@ -61,9 +61,12 @@ $daemon->write_config;
 
 sub refuses {
     my ($sentence, $name) = @_;
+    my $key = "$sentence" =~ /(secret_\w+)/ ? $1 : die "no key in $sentence\n";
+    my @lines = split /\n/, Headgate::read_file($daemon->{config});
+    my ($line) = grep { $lines[$_ - 1] =~ /\b$key:/ } 1 .. @lines;
     my ($got, undef, $said) = printed('--check-config');
     is($got, 78, "$name: exit status 78");
-    like($said, qr/^headgated: \Q$daemon->{config}\E: $sentence\n\z/, 'in one sentence');
+    like($said, qr/^headgated: \Q$daemon->{config}\E:$line: $sentence\n\z/, 'in one sentence');
 }
 {
     local $ENV{HEADGATE_TEST_SECRET} = '';
@@ -76,7 +79,8 @@ refuses(qr/users\[0\]\.secret_file is '.*': expected a file that others cannot r
 Headgate::write_file($secret_file, "\n");
 refuses(qr/users\[0\]\.secret_file is '.*': expected a file whose first line has 1 to 256 bytes/, 'an empty file');
 unlink $secret_file;
-refuses(qr/users\[0\]\.secret_file: .* cannot be read: No such file or directory/, 'no file');
+refuses(qr/users\[0\]\.secret_file is '.*': expected a file with a secret in its first line, but .* cannot be read: .*/,
+        'no file');
 Headgate::write_file($secret_file, "of-a-file 1\nmore\n");
 chmod 0600, $secret_file;
 

@@ -25,6 +25,7 @@ struct central_settings {
     char password[USER_SECRET_BYTES];        /* as the config has it; "": it stands elsewhere, or there is none */
     char password_file[USER_SECRET_BYTES];
     char password_env[USER_NAME_BYTES];
+    unsigned password_line;         /* of the config, which says that it is in one of these */
     char secret[USER_SECRET_BYTES]; /* the password, from wherever it comes; never printed */
     char prefix[CENTRAL_PREFIX_BYTES];
     bool tls;

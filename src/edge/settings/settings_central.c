@@ -66,6 +66,7 @@ static bool read_password(const struct settings_reader *reader, struct central_s
                            count);
     if (count == 0 && reader_text(reader, "central.user"))
         return reader_wrong(reader, "central.user", central->user, "a password with it, or no such key");
+    central->password_line = settings_line_of(reader, keys[1], keys[2]);
     return settings_check_hidden(reader, "central.password", reader_text(reader, "central.password")) &&
            read_text(reader, keys[0], central->password, sizeof central->password, "1 to 256 bytes") &&
            read_text(reader, keys[1], central->password_file, sizeof central->password_file,
@@ -120,6 +121,7 @@ bool settings_fetch_central(struct settings *settings, const char *file, struct 
 {
     struct central_settings *central = &settings->central;
     const struct secret_place place = {.config = file,
+                                       .line = central->password_line,
                                        .of = "central.",
                                        .name = "password",
                                        .file = central->password_file,

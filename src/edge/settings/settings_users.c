@@ -6,6 +6,7 @@
 #include "wire/role.h"
 
 #include <sodium.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,6 +103,14 @@ static bool read_hash(const struct settings_reader *reader, struct user_settings
     return read_text(reader, "password_hash", user->password_hash, sizeof user->password_hash, expected);
 }
 
+unsigned settings_line_of(const struct settings_reader *reader, const char *path, const char *other_path)
+{
+    const struct yaml_node *node = reader_node(reader, path);
+    if (node == NULL)
+        node = reader_node(reader, other_path);
+    return node != NULL ? node->line : 0;
+}
+
 static bool read_secret(const struct settings_reader *reader, struct user_settings *user)
 {
     static const char *const keys[] = {"secret", "secret_file", "secret_env", "password_hash"};
@@ -114,6 +123,7 @@ static bool read_secret(const struct settings_reader *reader, struct user_settin
             "users has %u of secret, secret_file, secret_env and password_hash for '%s': expected one "
             "of them",
             count, user->name);
+    user->secret_line = settings_line_of(reader, "secret_file", "secret_env");
     return read_text(reader, "secret", user->secret, sizeof user->secret, "1 to 256 bytes") &&
            read_text(reader, "secret_file", user->secret_file, sizeof user->secret_file, "the path of a file") &&
            read_text(reader, "secret_env", user->secret_env, sizeof user->secret_env,
@@ -163,6 +173,19 @@ static bool take_line(const char *text, size_t size, char secret[USER_SECRET_BYT
     return true;
 }
 
+/* "FILE:LINE: users[0].secret_file is 'VALUE': expected ..." */
+__attribute__((format(printf, 5, 6))) static bool wrong(struct error *error, const struct secret_place *place,
+                                                        const char *key, const char *value, const char *format, ...)
+{
+    char expected[ERROR_TEXT_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(expected, sizeof expected, format, arguments);
+    va_end(arguments);
+    return error_set(error, EX_CONFIG, "%s:%u: %s%s%s is '%s': expected %s", place->config, place->line, place->of,
+                     place->name, key, value, expected);
+}
+
 static bool fetch_file(const struct secret_place *place, char secret[USER_SECRET_BYTES], struct error *error)
 {
     struct error why;
@@ -170,19 +193,17 @@ static bool fetch_file(const struct secret_place *place, char secret[USER_SECRET
     size_t size;
     char *text = text_file_read(place->file, SECRET_FILE_MAX_BYTES, "a file with a secret", &size, &why);
     if (text == NULL)
-        return error_set(error, EX_CONFIG, "%s: %s%s_file: %s", place->config, place->of, place->name, why.text);
+        return wrong(error, place, "_file", place->file, "a file with a secret in its first line, but %s",
+                     why.text);
     const bool good = size <= SECRET_FILE_MAX_BYTES && take_line(text, size, secret);
     sodium_memzero(text, size);
     free(text);
     if (!good)
-        return error_set(error, EX_CONFIG,
-                         "%s: %s%s_file is '%s': expected a file whose first line has 1 to 256 bytes",
-                         place->config, place->of, place->name, place->file);
+        return wrong(error, place, "_file", place->file, "a file whose first line has 1 to 256 bytes");
     if (stat(place->file, &status) == 0 && (status.st_mode & S_IRWXO) != 0)
-        return error_set(error, EX_CONFIG,
-                         "%s: %s%s_file is '%s': expected a file that others cannot read, such as mode 600 (it has "
-                         "%03o)",
-                         place->config, place->of, place->name, place->file, (unsigned)(status.st_mode & 0777));
+        return wrong(error, place, "_file", place->file,
+                     "a file that others cannot read, such as mode 600 (it has %03o)",
+                     (unsigned)(status.st_mode & 0777));
     return true;
 }
 
@@ -190,8 +211,7 @@ bool settings_fetch_secret(const struct secret_place *place, char secret[USER_SE
 {
     const char *value = place->variable[0] ? getenv(place->variable) : NULL;
     if (place->variable[0] && (value == NULL || !take_line(value, strlen(value), secret)))
-        return error_set(error, EX_CONFIG, "%s: %s%s_env is '%s': expected a variable with 1 to 256 bytes",
-                         place->config, place->of, place->name, place->variable);
+        return wrong(error, place, "_env", place->variable, "a variable with 1 to 256 bytes");
     return !place->file[0] || fetch_file(place, secret, error);
 }
 
@@ -202,6 +222,7 @@ bool settings_fetch_secrets(struct settings *settings, const char *file, struct 
         char of[32];
         (void)snprintf(of, sizeof of, "users[%u].", i);
         const struct secret_place place = {.config = file,
+                                           .line = user->secret_line,
                                            .of = of,
                                            .name = "secret",
                                            .file = user->secret_file,

@@ -15,10 +15,13 @@ bool settings_read_users(const struct settings_reader *reader, struct settings *
 bool settings_fetch_secrets(struct settings *settings, const char *file, struct error *error);
 /* Where a secret may stand that is not in the config, and how the config's keys are called that say so. */
 struct secret_place {
-    const char *config;          /* the config's name */
+    const char *config;          /* the config's name, */
+    unsigned line;               /* and the line of the key that says so */
     const char *of, *name;       /* "central.", "password" */
     const char *file, *variable; /* what the keys name_file and name_env say; "": nothing */
 };
+/* The line of the first of these keys that is there; 0: none is. */
+unsigned settings_line_of(const struct settings_reader *reader, const char *path, const char *other_path);
 /* Reads the secret from there; leaves `secret` as it is if it stands in neither. */
 bool settings_fetch_secret(const struct secret_place *place, char secret[USER_SECRET_BYTES], struct error *error);
 /* False: the secret, which may be NULL, was made from a config that was shown without secrets. */

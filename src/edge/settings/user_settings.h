@@ -21,6 +21,7 @@ struct user_settings {
     char secret[USER_SECRET_BYTES];      /* from wherever it comes */
     char secret_file[USER_SECRET_BYTES]; /* "": it is in no file */
     char secret_env[USER_NAME_BYTES];    /* "": in no variable */
+    unsigned secret_line;                /* of the config, which says that it is in one of these */
     char password_hash[USER_HASH_BYTES]; /* of argon2id; "": the secret is known, as one of the others */
 };
 

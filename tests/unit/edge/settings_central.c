@@ -94,11 +94,11 @@ static void test_places(void)
        "a password in a file");
     (void)chmod(path, 0644);
     OK(!settings_fetch_secrets(&settings, "c.yaml", &error) &&
-           strstr(error.text, "c.yaml: central.password_file is '") && strstr(error.text, "others cannot read"),
+           strstr(error.text, "c.yaml:3: central.password_file is '") && strstr(error.text, "others cannot read"),
        "which others may not read");
     (void)unlink(path);
     OK(!settings_fetch_secrets(&settings, "c.yaml", &error) &&
-           strstr(error.text, "c.yaml: central.password_file: "),
+           strstr(error.text, "c.yaml:3: central.password_file is '") && strstr(error.text, "No such file"),
        "and which must be there");
     (void)setenv("CENTRAL_PASSWORD", "of-a-variable", 1);
     OK(reads("address: 'h:1', password_env: CENTRAL_PASSWORD") &&
@@ -107,7 +107,7 @@ static void test_places(void)
        "a password in a variable");
     (void)unsetenv("CENTRAL_PASSWORD");
     OK(!settings_fetch_secrets(&settings, "c.yaml", &error) &&
-           strstr(error.text, "central.password_env is 'CENTRAL"),
+           strstr(error.text, "c.yaml:3: central.password_env is 'CENTRAL"),
        "which must be there as well");
 }
 
