@@ -131,6 +131,7 @@ static void dispatch(struct node *node, const struct event *event, struct effect
     case EVENT_WEIGHTS:
     case EVENT_WEIGHTS_KEPT:
     case EVENT_KEY:
+    case EVENT_ROTATE:
         break;
     }
 }

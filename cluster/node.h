@@ -55,6 +55,7 @@ enum event_kind {
     EVENT_WEIGHTS,      /* `weights`: an operator's new weights; node_weights_result has the result */
     EVENT_WEIGHTS_KEPT, /* the store has written the weights_text of effects up to `weights_number` */
     EVENT_KEY,          /* `name`, `key`: the operator says which key that peer has; NULL: the next one is learnt */
+    EVENT_ROTATE,       /* `signing`: this node has another key from now on, with a handover from its former one */
 };
 
 /*
@@ -89,6 +90,7 @@ struct event {
     struct bytes keys_text;    /* the same of keys of members: see proofs.h */
     uint64_t keys_number;
     const uint8_t *key; /* NODE_KEY_BYTES */
+    const struct node_signing *signing;
     const struct health_report *health;
     const struct rule_record *versions; /* nonsense among them is left out, with a notice */
     size_t version_count;

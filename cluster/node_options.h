@@ -60,6 +60,12 @@ enum node_keys {
     KEYS_REQUIRED,
 };
 
+/* A key that followed another one, and what that one has signed of it: see members/handover.h. */
+struct node_handover {
+    bool is_there;
+    uint8_t former[NODE_KEY_BYTES], proof[NODE_PROOF_BYTES];
+};
+
 /*
  * Signatures of members (members/proofs.h). Both functions must be pure: the same bytes give the same answer. NULL:
  * this node signs nothing; it looks at no signature.
@@ -67,6 +73,7 @@ enum node_keys {
 struct node_signing {
     enum node_keys keys;
     uint8_t key[NODE_KEY_BYTES]; /* the public half of what `sign` signs with */
+    struct node_handover handover;
     void (*sign)(const void *context, struct bytes text, uint8_t proof[NODE_PROOF_BYTES]);
     bool (*check)(const uint8_t key[NODE_KEY_BYTES], struct bytes text, const uint8_t proof[NODE_PROOF_BYTES]);
     const void *context; /* for `sign` */

@@ -56,6 +56,8 @@ const char *key_state_name(enum key_state state);
 
 /* This node's own key. NULL: it signs nothing. */
 const uint8_t *node_key(const struct node *node);
+/* True: it follows another one, which peers may still know in its place. */
+bool node_key_follows(const struct node *node);
 
 struct peer_report {
     char name[NODE_NAME_BYTES];
@@ -80,7 +82,8 @@ struct peer_report {
     struct peer_traffic traffic;
     enum key_state key_state;
     uint8_t key[NODE_KEY_BYTES], offered_key[NODE_KEY_BYTES]; /* offered: of KEY_DIFFERS; all 0: it has none */
-    bool forgotten; /* left, as somebody said, or as nobody has heard it for long */
+    bool lacks_our_key; /* it signs, and has not said since this node has its present key that it knows it */
+    bool forgotten;     /* left, as somebody said, or as nobody has heard it for long */
 };
 
 /* Fills up to `room` reports, this node first. Returns the number of all peers. */

@@ -76,6 +76,11 @@ const uint8_t *node_key(const struct node *node)
     return node->options.signing.sign ? node->options.signing.key : NULL;
 }
 
+bool node_key_follows(const struct node *node)
+{
+    return node->options.signing.handover.is_there;
+}
+
 static void report_key(const struct member *member, struct peer_report *report)
 {
     const struct member_proof *proof = &member->proof;
@@ -84,6 +89,7 @@ static void report_key(const struct member *member, struct peer_report *report)
                         : !proof->has_key   ? KEY_NONE
                         : proof->is_new     ? KEY_NEW
                                             : KEY_PINNED;
+    report->lacks_our_key = proof->has_key && !proof->knows_ours && !member->self && member_needed(member);
     memcpy(report->key, proof->key, NODE_KEY_BYTES);
     memcpy(report->offered_key, proof->offered, NODE_KEY_BYTES);
 }

@@ -62,6 +62,11 @@ bool persist_open(struct persist *persist, const struct settings *settings, void
 bool persist_settle_key(struct persist *persist, struct settings *settings, struct error *error);
 /* Writes the key into the directory, if it is not there. For persist_open. */
 void persist_keep_key(struct persist *persist, const struct settings *settings);
+/*
+ * Draws the key that follows the present one, which signs that, and writes it in its place. The settings have it then:
+ * the node must be told (EVENT_ROTATE) before its next step. False, with `notice`: the file is as it was.
+ */
+bool persist_rotate_key(struct persist *persist, struct settings *settings, struct notice *notice);
 /* Writes the seed into the directory, if it is not there. For persist_open. */
 void persist_keep_seed(struct persist *persist, const struct settings *settings);
 /* Writes what waits and closes the store. False: the queue could not be written and is lost. */

@@ -289,11 +289,25 @@ void server_on_decided(void *context, uint64_t now_ns)
     step_if_wanted(context, now_ns);
 }
 
+/* The file comes first: nobody hears of a key that a crash could lose. */
+static bool rotate_key(struct server *server, struct event *event)
+{
+    struct notice notice = {0};
+    event->signing = &server->settings->node.signing;
+    if (!server->ending && persist_rotate_key(&server->persist, server->settings, &notice))
+        return true;
+    if (notice.text[0])
+        server_tell(server, &notice);
+    return false;
+}
+
 void server_on_submit(void *context, const struct event *event, struct rules_result *result)
 {
     struct server *server = context;
     struct event copy = *event;
     bool stepped = !server->ending;
+    if (copy.kind == EVENT_ROTATE && !rotate_key(server, &copy))
+        return;
     server_step(server, &copy);
     if (result && stepped)
         *result = server->effects.rules;

@@ -10,6 +10,20 @@
 
 #include <string.h>
 
+/* What an older release leaves out. */
+static bool read_handover(const msgpack_object_array *fields, struct life_record *life)
+{
+    const msgpack_object *former = record_field(fields, 5), *proof = record_field(fields, 6);
+    if (!former)
+        return true;
+    if (!proof || former->type != MSGPACK_OBJECT_BIN || former->via.bin.size != NODE_KEY_BYTES ||
+        proof->type != MSGPACK_OBJECT_BIN || proof->via.bin.size != NODE_PROOF_BYTES)
+        return false;
+    life->former = (const uint8_t *)former->via.bin.ptr;
+    life->handover = (const uint8_t *)proof->via.bin.ptr;
+    return true;
+}
+
 bool life_read(const msgpack_object *object, struct life_record *life)
 {
     msgpack_object_array a;
@@ -17,7 +31,7 @@ bool life_read(const msgpack_object *object, struct life_record *life)
     memset(life, 0, sizeof *life);
     if (!object)
         return true;
-    if (!read_record(object, 5, 5, &a) || a.ptr[0].type != MSGPACK_OBJECT_BIN ||
+    if (!read_record(object, 5, 7, &a) || a.ptr[0].type != MSGPACK_OBJECT_BIN ||
         a.ptr[0].via.bin.size != NODE_KEY_BYTES || !read_u64(&a.ptr[1], &life->incarnation) ||
         !read_u32_below(&a.ptr[2], PEER_LEFT + 1, &state) || state == PEER_SILENT ||
         !read_u64(&a.ptr[3], &life->config) || a.ptr[4].type != MSGPACK_OBJECT_BIN ||
@@ -26,12 +40,12 @@ bool life_read(const msgpack_object *object, struct life_record *life)
     life->state = (enum peer_state)state;
     life->key = (const uint8_t *)a.ptr[0].via.bin.ptr;
     life->proof = (const uint8_t *)a.ptr[4].via.bin.ptr;
-    return true;
+    return read_handover(&a, life);
 }
 
 void life_pack(msgpack_packer *packer, const struct life_record *life)
 {
-    msgpack_pack_array(packer, 5);
+    msgpack_pack_array(packer, life->former ? 7 : 5);
     msgpack_pack_bin(packer, NODE_KEY_BYTES);
     msgpack_pack_bin_body(packer, life->key, NODE_KEY_BYTES);
     msgpack_pack_uint64(packer, life->incarnation);
@@ -39,6 +53,12 @@ void life_pack(msgpack_packer *packer, const struct life_record *life)
     msgpack_pack_uint64(packer, life->config);
     msgpack_pack_bin(packer, NODE_PROOF_BYTES);
     msgpack_pack_bin_body(packer, life->proof, NODE_PROOF_BYTES);
+    if (!life->former)
+        return;
+    msgpack_pack_bin(packer, NODE_KEY_BYTES);
+    msgpack_pack_bin_body(packer, life->former, NODE_KEY_BYTES);
+    msgpack_pack_bin(packer, NODE_PROOF_BYTES);
+    msgpack_pack_bin_body(packer, life->handover, NODE_PROOF_BYTES);
 }
 
 #define MEANING "headgate life 1"
@@ -61,5 +81,16 @@ struct bytes life_text(const struct member_record *record, char text[LIFE_TEXT_M
     signed_text_number(&writing, record->life.incarnation);
     signed_text_number(&writing, record->life.state);
     signed_text_number(&writing, record->life.config);
+    return (struct bytes){text, writing.size};
+}
+
+struct bytes handover_text(struct bytes name, const uint8_t *former, const uint8_t *key,
+                           char text[LIFE_TEXT_MAX_BYTES])
+{
+    struct signed_text writing;
+    signed_text_begin(&writing, text, LIFE_TEXT_MAX_BYTES, "headgate key 1");
+    signed_text_label(&writing, name);
+    signed_text_put(&writing, former, NODE_KEY_BYTES);
+    signed_text_put(&writing, key, NODE_KEY_BYTES);
     return (struct bytes){text, writing.size};
 }

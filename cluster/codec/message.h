@@ -92,6 +92,8 @@ struct life_record {
     enum peer_state state;
     const uint8_t *key;   /* NODE_KEY_BYTES; NULL: nothing is said, and the rest is 0 */
     const uint8_t *proof; /* NODE_PROOF_BYTES */
+    /* The key before that one, and its signature of handover_text(); NULL: there was none. */
+    const uint8_t *former, *handover;
 };
 
 struct member_record {

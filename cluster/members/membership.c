@@ -9,6 +9,7 @@
 
 #include "cluster/codec/effects.h"
 #include "cluster/log/origins.h"
+#include "cluster/members/handover.h"
 #include "cluster/members/incarnation.h"
 #include "cluster/members/proofs.h"
 #include "cluster/members/shares.h"
@@ -304,6 +305,7 @@ static int merge(struct node *node, const struct message *message, uint32_t at, 
     if (index < 0)
         return -1;
     if (node->member[index].self) {
+        handover_heard(node, record, bringer);
         incarnation_heard(node, record, bringer, effects);
         return index;
     }

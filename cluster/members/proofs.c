@@ -8,6 +8,7 @@
 #include "base/hex.h"
 #include "cluster/codec/effects.h"
 #include "cluster/codec/life.h"
+#include "cluster/members/handover.h"
 #include "cluster/members/pins.h"
 #include "cluster/state/node_state.h"
 
@@ -52,7 +53,7 @@ static void accept_key(struct node *node, const struct event *event, struct effe
     if (is_kept)
         return;
     proof->has_key = event->key != NULL;
-    proof->has_life = proof->is_new = false;
+    proof->has_life = proof->is_new = proof->handover.is_there = false;
     if (event->key) {
         memcpy(proof->key, event->key, NODE_KEY_BYTES);
         pins_put(node, event->name, event->key);
@@ -73,7 +74,9 @@ bool proofs_event(struct node *node, const struct event *event, struct effects *
         node->proofs.unsaved = true;
     else if (event->kind == EVENT_KEY)
         accept_key(node, event, effects);
-    return event->kind == EVENT_KEY;
+    else if (event->kind == EVENT_ROTATE)
+        handover_begin(node, event, effects);
+    return event->kind == EVENT_KEY || event->kind == EVENT_ROTATE;
 }
 
 /* ---- the own word ---- */
@@ -114,11 +117,13 @@ struct life_record proofs_life(const struct node *node, uint32_t index)
     const struct member_proof *proof = &node->member[index].proof;
     if (!proof->has_life)
         return (struct life_record){0};
-    return (struct life_record){.incarnation = proof->incarnation,
-                                .config = proof->config,
-                                .state = proof->state,
-                                .key = proof->key,
-                                .proof = proof->proof};
+    struct life_record life = {.incarnation = proof->incarnation,
+                               .config = proof->config,
+                               .state = proof->state,
+                               .key = proof->key,
+                               .proof = proof->proof};
+    handover_say(node, index, &life);
+    return life;
 }
 
 /* ---- the word of others ---- */
@@ -198,7 +203,8 @@ bool proofs_check_text(struct node *node, uint32_t index, struct bytes text, con
     node->stats.proofs_checked++;
     if (node->options.signing.check(member->proof.key, text, proof))
         return true;
-    note_wrong(node, bytes_of(member->name), bringer, effects);
+    if (!handover_was_right(node, index, text, proof))
+        note_wrong(node, bytes_of(member->name), bringer, effects);
     return false;
 }
 
@@ -225,12 +231,14 @@ static bool refuse_unsigned(struct node *node, struct bytes name, int index, str
     return false;
 }
 
-static bool refuse(struct node *node, struct member *member, const uint8_t *offered, struct effects *effects)
+/* `is_late`: with the key before the present one, by a later start. */
+static bool refuse(struct node *node, struct member *member, const uint8_t *offered, bool is_late,
+                   struct effects *effects)
 {
     static const uint8_t none[NODE_KEY_BYTES];
     char text[2 * NODE_KEY_BYTES + 1] = "none";
     node->stats.messages_unproven++;
-    if (node->options.signing.keys == KEYS_LEARNT)
+    if (node->options.signing.keys == KEYS_LEARNT && !is_late)
         return false;
     member->proof.differs = true;
     memcpy(member->proof.offered, offered ? offered : none, NODE_KEY_BYTES);
@@ -245,6 +253,23 @@ static bool refuse(struct node *node, struct member *member, const uint8_t *offe
     return false;
 }
 
+/* The member comes under another key than is known here, which does not follow from the known one. */
+static bool may_have_another(struct node *node, const struct member_record *record, uint32_t index,
+                             struct effects *effects)
+{
+    struct member *member = &node->member[index];
+    const struct life_record *life = &record->life;
+    const bool is_former = handover_is_former(node, index, life->key);
+    const bool is_late = record->incarnation > member->incarnation;
+    const bool follows = life->former && same_key(life->former, member->proof.key); /* it was not checked, or wrong */
+    if (follows || (is_former && !is_late)) {
+        node->stats.messages_unproven++; /* what was on its way, or is said again */
+        return false;
+    }
+    return (node->options.signing.keys == KEYS_LEARNT && is_late && !is_former) ||
+           refuse(node, member, life->key, is_former, effects);
+}
+
 bool proofs_admit(struct node *node, const struct message *message, struct effects *effects)
 {
     const struct member_record *record = &message->members[message->sender];
@@ -256,9 +281,11 @@ bool proofs_admit(struct node *node, const struct message *message, struct effec
         return true; /* of this node's own name nothing counts but its own signature, or a majority */
     struct member *member = index >= 0 ? &node->member[index] : NULL;
     const bool has_key = member && member->proof.has_key;
-    const bool is_same = has_key && key && same_key(key, member->proof.key);
-    if (has_key && !is_same && (keys != KEYS_LEARNT || record->incarnation <= member->incarnation))
-        return refuse(node, member, key, effects);
+    const bool is_same =
+        has_key && key &&
+        (same_key(key, member->proof.key) || handover_take(node, record, (uint32_t)index, index, effects));
+    if (has_key && !is_same && !may_have_another(node, record, (uint32_t)index, effects))
+        return false;
     if (!key)
         return keys != KEYS_REQUIRED || refuse_unsigned(node, record->name, index, effects);
     if (!says_what_it_signs(record)) {
@@ -326,6 +353,7 @@ void proofs_take(struct node *node, const struct member_record *record, uint32_t
         pins_put(node, member->name, life->key);
     }
     keep(member, record);
+    handover_keep(node, record, index);
 }
 
 /* It says more than is known here already. */
@@ -344,6 +372,8 @@ bool proofs_heed(struct node *node, const struct member_record *record, uint32_t
     *heeded = *record;
     if (!checks(node) || !member->proof.has_key)
         return true;
+    if (life->key && !same_key(life->key, member->proof.key))
+        (void)handover_take(node, record, index, sender, effects);
     heeded->forgotten = false;
     heeded->state = life->state;
     heeded->config = life->config;

@@ -191,6 +191,7 @@ bool plane_event(struct node *node, const struct event *event, struct effects *e
     case EVENT_WEIGHTS:
     case EVENT_WEIGHTS_KEPT:
     case EVENT_KEY:
+    case EVENT_ROTATE:
         break;
     }
     return false;

@@ -38,7 +38,9 @@ struct member_proof {
     enum peer_state state;
     uint64_t incarnation, config;
     uint8_t proof[NODE_PROOF_BYTES];
-    uint32_t wrong_count; /* signatures that it brought and that were wrong, since `wrong_since_ns` */
+    struct node_handover handover; /* to `key`, which was checked here; of the own one see node_options */
+    bool knows_ours;               /* its newest message had this node's present key */
+    uint32_t wrong_count;          /* signatures that it brought and that were wrong, since `wrong_since_ns` */
     uint64_t wrong_since_ns;
     /* its word about others, by its newest message: see votes.h */
     uint64_t forgets; /* bit i: the member i, of the incarnation that is known here, is to be forgotten */

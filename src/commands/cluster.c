@@ -174,6 +174,37 @@ static void accept_key(struct call *call)
     answer_simple(&call->answer, "OK");
 }
 
+/* True: an answer says who could not follow another key, since it knows the one before the present one. */
+static bool key_is_untold(struct call *call)
+{
+    struct peer_report peers[NODE_PEERS_MAX];
+    const size_t count = node_peers(call->commands->node, call->now_ns, peers, NODE_PEERS_MAX);
+    for (size_t i = 0; i < count && node_key_follows(call->commands->node); i++)
+        if (peers[i].lacks_our_key) {
+            answer_error(&call->answer,
+                         "ERR '%s' may not know the present key yet, and could not follow another one: expected that "
+                         "it is heard, or forgotten",
+                         peers[i].name);
+            return true;
+        }
+    return false;
+}
+
+static void rotate_key(struct call *call)
+{
+    const struct node *node = call->commands->node;
+    uint8_t former[NODE_KEY_BYTES];
+    if (key_is_untold(call))
+        return;
+    memcpy(former, node_key(node), NODE_KEY_BYTES);
+    struct event event = {.kind = EVENT_ROTATE, .now_ns = call->now_ns};
+    call->commands->submit(call->commands->context, &event, NULL);
+    if (memcmp(former, node_key(node), NODE_KEY_BYTES) == 0)
+        answer_error(&call->answer, "ERR the key stays as it is: headgate.key could not be written, as the log says");
+    else
+        answer_fingerprint(&call->answer, node_key(node), true);
+}
+
 void call_member_key(struct call *call)
 {
     enum subcommand_id id = call_subcommand(call, COMMAND_MEMBER_KEY);
@@ -187,6 +218,8 @@ void call_member_key(struct call *call)
         answer_fingerprint(&call->answer, own, true);
     else if (id == SUBCOMMAND_MEMBER_KEY_ACCEPT)
         accept_key(call);
+    else if (id == SUBCOMMAND_MEMBER_KEY_ROTATE)
+        rotate_key(call);
 }
 
 /* ---- DEBUG ---- */

@@ -38,12 +38,14 @@ int command_key(const struct invocation *invocation)
     const char *action = invocation->word[0];
     if (strcmp(action, "show") == 0 && invocation->word_count == 1)
         return command_exchange(invocation, words, 2, HEADGATE_REPLY_TEXT, print_key);
+    if (strcmp(action, "rotate") == 0 && invocation->word_count == 1)
+        return command_exchange(invocation, words, 2, HEADGATE_REPLY_TEXT, print_key);
     if (strcmp(action, "accept") == 0 && invocation->word_count == 3) {
         words[2] = invocation->word[1];
         words[3] = invocation->word[2];
         return command_exchange(invocation, words, 4, HEADGATE_REPLY_STATUS, print_accepted);
     }
-    fprintf(stderr, "headgate key: expected show, or accept node fingerprint, not %s with %u words\n", action,
+    fprintf(stderr, "headgate key: expected show, rotate, or accept node fingerprint, not %s with %u words\n", action,
             invocation->word_count - 1);
     return EX_USAGE;
 }

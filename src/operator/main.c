@@ -90,10 +90,11 @@ static const struct subcommand {
     {"key", "action ...", "keys of daemons, with which they sign what they say of themselves", 1, 3, false, false,
      command_key,
      "  show                     the fingerprint of the asked daemon's key\n"
+     "  rotate                   the asked daemon makes another key; the former one signs that, and peers take it\n"
      "  accept node fingerprint  the asked daemon takes that key for that peer's from now on; none: it learns the "
      "next\n"
      "                           one. Say so to each daemon, and compare with what show says there\n"
-     "headgate nodes shows whose key is known. accept needs the role admin, where the daemon has users.\n"},
+     "headgate nodes shows whose key is known. accept and rotate need the role admin, where the daemon has users.\n"},
     {"reload", "", "makes the daemon read its config again, with the files that it names", 0, 0, false, false,
      command_reload,
      "It says what has changed and is in force now, and what has changed and waits for a restart of the daemon. A\n"

@@ -181,6 +181,8 @@ enum {
     X(MEMBER_KEY, MEMBER_KEY_SHOW, "show", 2, 0, "", "The fingerprint of this daemon's key.")                      \
     X(MEMBER_KEY, MEMBER_KEY_ACCEPT, "accept", 4, ROLE_ADMIN, "node fingerprint|none",                             \
       "The peer has that key from now on; none: the next one is learnt.")                                          \
+    X(MEMBER_KEY, MEMBER_KEY_ROTATE, "rotate", 2, ROLE_ADMIN, "",                                                  \
+      "This daemon has another key, which its former one signs: the new fingerprint.")                             \
     X(DEBUG, DEBUG_DROP, "drop", -3, 0, "peer [in|out|both]", "Drops what comes from or goes to a peer.")          \
     X(DEBUG, DEBUG_HEAL, "heal", -2, 0, "[peer]", "Drops nothing of that peer, or of any, any more.")
 

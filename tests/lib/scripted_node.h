@@ -223,6 +223,12 @@ const uint8_t *node_key(const struct node *node)
     return NULL;
 }
 
+bool node_key_follows(const struct node *node)
+{
+    (void)node;
+    return false;
+}
+
 const char *clock_state_name(enum clock_state state)
 {
     static const char *const names[] = {"unmeasured", "good", "fast", "slow"};

@@ -1,9 +1,10 @@
 /*
  * One bad member: beside each message that is its own it sends, now and then, one that says something false about
  * others: that they have started anew, have left, are forgotten, are elsewhere, have another key, or have heard what
- * they have not (that where all hear each other). All nodes sign, and know each other's keys. The laws: nobody's start,
- * state or place changes for anybody but by its own doing, nobody stops for that, and all other laws hold as if it had
- * said nothing.
+ * they have not (that where all hear each other). All nodes sign. They know each other's keys, or, where keys are
+ * required, may have to learn them; some have another key later, and who starts then knows the former one. The laws:
+ * nobody's start, state or place changes for anybody but by its own doing, nobody stops for that, and all other laws
+ * hold as if it had said nothing.
  */
 #include "cluster/codec/effects.h"
 #include "cluster/codec/life.h"
@@ -17,9 +18,10 @@
 
 #define AGE_NS UINT64_C(3600000000000)
 
-enum { LIAR = 0, LIES_GAP = 6, SPENT_GAP = 3, FAR = 1000000 };
+enum { LIAR = 0, LIES_GAP = 6, SPENT_GAP = 3, FAR = 1000000, ROTATE_GAP = 4, ROTATE_STEPS = 2000 };
 
 static uint8_t keys[SIM_NODES_MAX][NODE_KEY_BYTES], liars_other_key[NODE_KEY_BYTES];
+static bool handed_over[SIM_NODES_MAX];
 
 void liars_draw(struct plan *plan)
 {
@@ -45,11 +47,46 @@ static bool begins_without_keys(const struct plan *plan)
     return is_strict(plan) && plan->seed % 8 < 4;
 }
 
+/* The honest ones may have another key, once each: the node of that number the key of that number + 101. */
+static bool rotates(const struct sim *sim, unsigned i)
+{
+    return i != LIAR && sim->plan.seed % 3 < 2;
+}
+
+static void hand_over(const struct sim *sim, unsigned i, struct node_signing *signing)
+{
+    char text[LIFE_TEXT_MAX_BYTES];
+    struct node_handover *handover = &signing->handover;
+    memset(handover->former, (int)i + 1, NODE_KEY_BYTES);
+    fake_signing(signing, (uint8_t)(i + 101), keys[i]);
+    fake_proof(handover->former, handover_text(bytes_of(sim->node[i].name), handover->former, keys[i], text),
+               handover->proof);
+    handover->is_there = handed_over[i] = true;
+}
+
+static void may_rotate(struct sim *sim, unsigned i)
+{
+    static struct node_options options;
+    if (!rotates(sim, i) || handed_over[i] || !draw_one_in(&sim->liar_random, ROTATE_STEPS))
+        return;
+    options.signing = (struct node_signing){.keys = is_strict(&sim->plan) ? KEYS_REQUIRED : KEYS_LEARNT};
+    hand_over(sim, i, &options.signing);
+    story_tell(sim, sim->node[i].name, "has another key");
+    world_event(sim, i, &(struct event){.kind = EVENT_ROTATE, .signing = &options.signing});
+}
+
 void liars_options(const struct sim *sim, unsigned i, struct node_options *options)
 {
     if (!sim->plan.lies)
         return;
+    options->signing = (struct node_signing){0};
+    if (sim->node[i].cold)
+        handed_over[i] = false;
     fake_signing(&options->signing, (uint8_t)(i + 1), keys[i]);
+    /* a crash between the writing of the file and the first word under the new key */
+    if (rotates(sim, i) &&
+        (handed_over[i] || (!sim->node[i].cold && (sim->plan.seed + i + sim->node[i].lives) % ROTATE_GAP == 0)))
+        hand_over(sim, i, &options->signing);
     options->forget = FORGET_BY_MAJORITY;
     if (is_strict(&sim->plan))
         options->signing.keys = KEYS_REQUIRED;
@@ -75,6 +112,7 @@ enum lie {
     STARTED,
     STARTED_SIGNED,
     STARTED_WITH_A_KEY,
+    STARTED_WITH_A_KEY_THAT_FOLLOWS, /* so it says */
     LEFT,
     LEFT_SIGNED,
     FORGOTTEN,
@@ -110,12 +148,31 @@ static void tell_more(struct message *message, struct digest_row *row, enum lie 
     row->statement = (struct bytes){bytes, text.size + NODE_PROOF_BYTES};
 }
 
+/* A start with a key of the liar's own. */
+static void take_over(struct member_record *record, uint64_t ahead, bool follows)
+{
+    static uint8_t proof[NODE_PROOF_BYTES], handover[NODE_PROOF_BYTES];
+    const uint8_t *former = follows ? record->life.key : NULL;
+    char text[LIFE_TEXT_MAX_BYTES];
+    memset(liars_other_key, 99, sizeof liars_other_key);
+    record->incarnation += ahead;
+    record->state = PEER_JOINING;
+    record->life = (struct life_record){.incarnation = record->incarnation,
+                                        .config = record->config,
+                                        .state = record->state,
+                                        .key = liars_other_key,
+                                        .proof = proof,
+                                        .former = former,
+                                        .handover = handover};
+    fake_proof(liars_other_key, life_text(record, text), proof);
+    if (former)
+        fake_proof(liars_other_key, handover_text(record->name, former, liars_other_key, text), handover);
+}
+
 static void tell_lie(struct sim *sim, struct message *message, uint32_t about, enum lie lie)
 {
-    static uint8_t proof[NODE_PROOF_BYTES];
     struct member_record *record = &message->members[about];
     const uint64_t ahead = 1 + random_below(&sim->liar_random, FAR);
-    char text[LIFE_TEXT_MAX_BYTES];
     switch (lie) {
     case STARTED:
         record->incarnation += ahead;
@@ -127,16 +184,9 @@ static void tell_lie(struct sim *sim, struct message *message, uint32_t about, e
         record->life.incarnation = record->incarnation;
         record->state = record->life.state = PEER_JOINING;
         break;
-    case STARTED_WITH_A_KEY: /* of its own */
-        memset(liars_other_key, 99, sizeof liars_other_key);
-        record->incarnation += ahead;
-        record->state = PEER_JOINING;
-        record->life = (struct life_record){.incarnation = record->incarnation,
-                                            .config = record->config,
-                                            .state = record->state,
-                                            .key = liars_other_key,
-                                            .proof = proof};
-        fake_proof(liars_other_key, life_text(record, text), proof);
+    case STARTED_WITH_A_KEY:
+    case STARTED_WITH_A_KEY_THAT_FOLLOWS:
+        take_over(record, ahead, lie == STARTED_WITH_A_KEY_THAT_FOLLOWS);
         break;
     case LEFT:
         record->state = PEER_LEFT;
@@ -314,6 +364,8 @@ static struct bytes lie_beside(struct sim *sim, struct bytes bytes, bool before)
 void liars_deliver(struct sim *sim, const struct happening *happening, bool before)
 {
     const unsigned i = happening->node;
+    if (!before && sim->plan.lies && world_is_up(sim, i))
+        may_rotate(sim, i);
     if (!sim->plan.lies || happening->from != LIAR || happening->kind != HAPPENS_MESSAGE || !world_is_up(sim, i) ||
         happening->life != sim->node[i].lives || (!before && random_below(&sim->liar_random, LIES_GAP) != 0))
         return;

@@ -11,6 +11,7 @@ _Static_assert(NODE_KEY_BYTES == crypto_sign_PUBLICKEYBYTES && NODE_PROOF_BYTES 
 void member_key_from_seed(struct member_key *member_key, const uint8_t seed[MEMBER_SEED_BYTES])
 {
     memmove(member_key->seed, seed, MEMBER_SEED_BYTES);
+    memset(&member_key->handover, 0, sizeof member_key->handover);
     const int failed = crypto_sign_seed_keypair(member_key->key, member_key->secret, member_key->seed);
     assert(failed == 0);
 }
@@ -34,9 +35,17 @@ static bool check(const uint8_t key[NODE_KEY_BYTES], struct bytes text, const ui
     return crypto_sign_verify_detached(proof, (const uint8_t *)text.data, text.size, key) == 0;
 }
 
+void member_key_follow(struct member_key *next, const struct member_key *former, struct bytes text)
+{
+    memcpy(next->handover.former, former->key, NODE_KEY_BYTES);
+    sign(former, text, next->handover.proof);
+    next->handover.is_there = true;
+}
+
 void member_key_signs(const struct member_key *member_key, struct node_signing *signing)
 {
     memcpy(signing->key, member_key->key, NODE_KEY_BYTES);
+    signing->handover = member_key->handover;
     signing->sign = sign;
     signing->check = check;
     signing->context = member_key;

@@ -17,11 +17,14 @@ struct member_key {
     uint8_t seed[MEMBER_SEED_BYTES];
     uint8_t key[NODE_KEY_BYTES]; /* the public half */
     uint8_t secret[MEMBER_SECRET_BYTES];
+    struct node_handover handover; /* from the key that it follows */
 };
 
 /* A new key. The caller must have called sodium_init, for all functions here. */
 void member_key_draw(struct member_key *member_key);
 void member_key_from_seed(struct member_key *member_key, const uint8_t seed[MEMBER_SEED_BYTES]);
+/* The former key signs the text that the next one follows it: handover_text of cluster/codec/life.h. */
+void member_key_follow(struct member_key *next, const struct member_key *former, struct bytes text);
 /* The node signs with the key, which must stay where it is, and checks what others sign. */
 void member_key_signs(const struct member_key *member_key, struct node_signing *signing);
 

@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-enum { SECRET_FILE_BYTES = 512 }; /* of a text, its end included; a longer file is cut off, and so is of no use */
+enum { SECRET_FILE_BYTES = 1024 }; /* of a text, its end included; a longer file is cut off, and so is of no use */
 
 enum secret_file {
     SECRET_FILE_READ,
