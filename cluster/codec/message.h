@@ -233,8 +233,11 @@ struct ask_record {
     uint32_t parts;   /* of one token more: see SPARE_BITS */
     uint64_t among;   /* the shares of all who are asked, in 1/SHARE_ONE; above 0 */
     uint64_t live_ns; /* of a cell: the time until it expires, rounded up */
+    /* of a sliding window: the key in the window before, how long a window is, and what is left of this one; else 0 */
+    struct key_id previous;
+    uint64_t window_ns, left_ns; /* left_ns <= window_ns */
 };
-enum { MESSAGE_ASKS_MAX = 32, ASK_ENCODED_MAX_BYTES = 1 + 18 + 64 + 5 * 9 };
+enum { MESSAGE_ASKS_MAX = 32, ASK_ENCODED_MAX_BYTES = 1 + 18 + 64 + 5 * 9 + 1 + 18 + 2 * 9 };
 /* Reads the ask at `index`, which must be below ask_count. False: the ask is malformed. */
 bool message_ask(const struct message *message, uint32_t index, struct ask_record *ask);
 

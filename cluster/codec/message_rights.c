@@ -6,6 +6,7 @@
 
 #include "cluster/codec/pack.h"
 #include "limit/bucket.h"
+#include "limit/kind.h"
 
 #include <string.h>
 
@@ -52,18 +53,33 @@ struct grant_record message_grant(const struct batch_record *record, uint32_t in
     return grant;
 }
 
-enum { ASK_ID, ASK_TERMS, ASK_NUMBER, ASK_TOKENS, ASK_PARTS, ASK_AMONG, ASK_LIVES, ASK_FIELDS };
+enum { ASK_ID, ASK_TERMS, ASK_NUMBER, ASK_TOKENS, ASK_PARTS, ASK_AMONG, ASK_LIVES, ASK_WINDOW, ASK_FIELDS };
+enum { WINDOW_PREVIOUS, WINDOW_LENGTH, WINDOW_LEFT, WINDOW_FIELDS };
+
+/* `object` may be NULL: the ask is of no sliding window. */
+static bool read_window(const msgpack_object *object, struct ask_record *ask)
+{
+    msgpack_object_array a;
+    ask->previous = (struct key_id){0};
+    ask->window_ns = ask->left_ns = 0;
+    if (!object)
+        return true;
+    return read_record(object, WINDOW_FIELDS, WINDOW_FIELDS, &a) &&
+           read_id(&a.ptr[WINDOW_PREVIOUS], &ask->previous) && read_u64(&a.ptr[WINDOW_LENGTH], &ask->window_ns) &&
+           read_u64(&a.ptr[WINDOW_LEFT], &ask->left_ns) && kind_expires((enum limit_kind)ask->terms.kind) &&
+           ask->window_ns > 0 && ask->left_ns <= ask->window_ns;
+}
 
 bool message_ask(const struct message *message, uint32_t index, struct ask_record *ask)
 {
     msgpack_object_array a;
     uint64_t steps;
-    if (!read_record(&message->asks.via.array.ptr[index], ASK_FIELDS, ASK_FIELDS, &a) ||
+    if (!read_record(&message->asks.via.array.ptr[index], ASK_WINDOW, ASK_FIELDS, &a) ||
         !read_id(&a.ptr[ASK_ID], &ask->id) || !message_terms(&a.ptr[ASK_TERMS], &ask->terms) ||
         !read_u64(&a.ptr[ASK_NUMBER], &ask->number) || !read_u64(&a.ptr[ASK_TOKENS], &ask->tokens) ||
         !read_u32_below(&a.ptr[ASK_PARTS], (uint64_t)1 << SPARE_BITS, &ask->parts) ||
         !read_u64(&a.ptr[ASK_AMONG], &ask->among) || !read_u64(&a.ptr[ASK_LIVES], &steps) || ask->among == 0 ||
-        ask->among > SHARE_ONE || steps > CELL_STEPS_MAX)
+        ask->among > SHARE_ONE || steps > CELL_STEPS_MAX || !read_window(record_field(&a, ASK_WINDOW), ask))
         return false;
     ask->live_ns = steps * CELL_STEP_NS;
     return true;

@@ -314,7 +314,7 @@ void message_end_with_asks(struct message_writer *writer, const struct ask_recor
     message_end(writer);
     msgpack_pack_array(packer, count);
     for (uint32_t i = 0; i < count; i++) {
-        msgpack_pack_array(packer, 7);
+        msgpack_pack_array(packer, asks[i].window_ns > 0 ? 8 : 7);
         pack_id(packer, asks[i].id);
         pack_terms(packer, &asks[i].terms);
         msgpack_pack_uint64(packer, asks[i].number);
@@ -323,6 +323,12 @@ void message_end_with_asks(struct message_writer *writer, const struct ask_recor
         msgpack_pack_uint64(packer, asks[i].among);
         uint64_t steps = asks[i].live_ns / CELL_STEP_NS + (asks[i].live_ns % CELL_STEP_NS != 0);
         msgpack_pack_uint64(packer, steps < CELL_STEPS_MAX ? steps : CELL_STEPS_MAX);
+        if (asks[i].window_ns == 0)
+            continue;
+        msgpack_pack_array(packer, 3);
+        pack_id(packer, asks[i].previous);
+        msgpack_pack_uint64(packer, asks[i].window_ns);
+        msgpack_pack_uint64(packer, asks[i].left_ns);
     }
 }
 

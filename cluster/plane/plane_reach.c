@@ -9,7 +9,6 @@
 #include "cluster/codec/effects.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/plane_state.h"
-#include "limit/kind.h"
 #include "limit/reach.h"
 
 struct unreached {
@@ -24,9 +23,8 @@ static bool admits(const struct node *node, uint16_t index)
     const struct bucket full = {.settled = limit->capacity_units};
     if (bucket_allows(&full, limit, &node->by_limit.budget[index], 1, 0))
         return true;
-    /* the terms of a cell do not say whether it is of a sliding window, of which nobody grants */
     const uint64_t shares[] = {node->sharing.share, SHARE_ONE - node->sharing.share};
-    const struct reach_peers all = {2, shares, node->options.grants && kind_refills(limit->kind)};
+    const struct reach_peers all = {2, shares, node->options.grants};
     const struct limit_terms terms = limit_terms_of(limit);
     return reach_count(&terms, 0, &all) == all.count;
 }

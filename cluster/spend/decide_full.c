@@ -110,8 +110,10 @@ static inline const struct budget *allowing_or_paying(struct node *node, const s
         return NULL;
     if (!budget && take)
         contest_note_refused(node, charge, now_ns);
-    if (!budget && by_vouchers)
-        decision->paid = voucher_pays(node, charge, decision->view.bucket, take, now_ns);
+    if (!budget && by_vouchers) {
+        const struct bucket level = key_view_level(&decision->view, charge, now_ns);
+        decision->paid = voucher_pays(node, charge, &level, take, now_ns);
+    }
     return decision->paid > 0 ? decision->view.budget : budget;
 }
 

@@ -8,6 +8,7 @@
 #include "base/number.h"
 #include "cluster/codec/batch.h"
 #include "cluster/codec/message.h"
+#include "cluster/spend/level.h"
 #include "cluster/spend/outbox.h"
 #include "cluster/spend/record.h"
 #include "cluster/spend/thread.h"
@@ -92,12 +93,11 @@ static int64_t wanted_units(const struct ask_record *ask, const struct limit *li
 
 /*
  * Units that this node may spend of the key for somebody else. It keeps as many as its own clients have spent lately,
- * since they will want as many again: what has not settled was spent within about a round trip.
+ * since they will want as many again: what has not settled was spent within about a round trip. `bucket`: the level.
  */
-static int64_t spare_units(const struct node *node, const struct entry *entry)
+static int64_t spare_units(const struct node *node, const struct entry *entry, const struct bucket *bucket)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
-    const struct bucket *bucket = &entry->bucket;
     int64_t units = bucket_allowance(bucket, &node->by_limit.budget[entry->limit]) - bucket->unsettled;
     uint64_t tokens;
     (void)grants_concern(node, entry->id, &tokens);
@@ -181,6 +181,17 @@ static int64_t rounded_units(const struct node *node, int64_t units, int64_t spa
     return (units / token + (units % token > 0 && units / token < spare / token)) * token;
 }
 
+/*
+ * What was left of the window when it was asked for, since no age is told: the spends of the window before count for
+ * more than they do by now, never for less.
+ */
+static struct key_window window_of(const struct ask_record *ask, uint64_t now_ns)
+{
+    return (struct key_window){.previous = ask->previous,
+                               .window_ns = ask->window_ns,
+                               .end_ns = number_sum(now_ns, ask->left_ns)};
+}
+
 void grant_answer(struct node *node, uint32_t member, const struct ask_record *ask, uint16_t index)
 {
     const struct limit *limit = &node->limits.limit[index];
@@ -197,16 +208,19 @@ void grant_answer(struct node *node, uint32_t member, const struct ask_record *a
     bucket_refill(&entry->bucket, limit, budget, node->now_ns);
     step_works(node, 1);
     voucher_give_back_for(node, ask->id);
-    int64_t units = rounded_units(node, wanted_units(ask, limit, budget->share), spare_units(node, entry), limit);
+    const struct key_window window = window_of(ask, node->now_ns);
+    const struct bucket level = level_of(node, &entry->bucket, index, &window, node->now_ns);
+    int64_t units =
+        rounded_units(node, wanted_units(ask, limit, budget->share), spare_units(node, entry, &level), limit);
     if (units > 0 && make_grant(node, entry, units, (uint32_t)holder, ask->number) > 0)
         todo_add(&node->todo, DO_ANSWER); /* somebody waits for it */
 }
 
-int64_t grant_own(struct node *node, struct entry *entry, int64_t units, uint64_t ask)
+int64_t grant_own(struct node *node, struct entry *entry, const struct bucket *level, int64_t units, uint64_t ask)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
-    int64_t spare = bucket_allowance(&entry->bucket, &node->by_limit.budget[entry->limit]) -
-                    entry->bucket.unsettled - rounding_units(limit);
+    int64_t spare =
+        bucket_allowance(level, &node->by_limit.budget[entry->limit]) - level->unsettled - rounding_units(limit);
     units = rounded_units(node, units, spare, limit);
     return units > 0 ? make_grant(node, entry, units, node->my_slot, ask) : 0;
 }

@@ -17,6 +17,7 @@
 struct ask_record;
 struct batch;
 struct batch_grant;
+struct bucket;
 struct entry;
 struct limit;
 struct node;
@@ -25,10 +26,10 @@ struct spend;
 /* Answers the ask of a member, as far as this node's rights go. `index`: the limit of its terms. In a step. */
 void grant_answer(struct node *node, uint32_t member, const struct ask_record *ask, uint16_t index);
 /*
- * Grants at most so many units of the key to this node itself, as a part of what its ask brings. Returns how
- * many. In a step.
+ * Grants at most so many units of the key, which has that level, to this node itself, as a part of what its ask brings.
+ * Returns how many. In a step.
  */
-int64_t grant_own(struct node *node, struct entry *entry, int64_t units, uint64_t ask);
+int64_t grant_own(struct node *node, struct entry *entry, const struct bucket *level, int64_t units, uint64_t ask);
 /*
  * The grants that no batch tells yet and whose keys are among these spends, which are sorted: writes at
  * most BATCH_GRANTS_MAX and returns their number. Batch `sequence` of this node tells them.

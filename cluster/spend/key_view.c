@@ -5,6 +5,7 @@
 #include "cluster/spend/key_view.h"
 
 #include "base/number.h"
+#include "cluster/spend/level.h"
 #include "cluster/spend/outbox.h"
 #include "cluster/spend/voucher.h"
 #include "cluster/state/node_state.h"
@@ -59,33 +60,13 @@ static inline void fit(struct node *node, struct entry *entry, const struct char
         entry->bucket.expires_ns = charge->expires_ns; /* a peer's clock is ahead: keep its cell */
 }
 
-static const struct bucket *previous_of(struct node *node, const struct charge *charge, struct bucket *absent,
-                                        uint64_t now_ns)
-{
-    struct entry *entry = table_find(node->table, charge->previous);
-    if (entry && entry->limit == charge->limit) {
-        bucket_refill(&entry->bucket, &node->limits.limit[entry->limit], &node->by_limit.budget[entry->limit],
-                      now_ns);
-        return &entry->bucket;
-    }
-    table_start(node->table, charge->previous, charge->limit, charge->window_end_ns, now_ns, absent);
-    if (entry) { /* of the rule's earlier limit: used tokens stay used */
-        const struct limit *from = &node->limits.limit[entry->limit], *to = &node->limits.limit[charge->limit];
-        int64_t used =
-            (from->capacity_units - entry->bucket.settled + entry->bucket.unsettled + from->units_per_token - 1) /
-            from->units_per_token;
-        if (kind_expires(to->kind))
-            bucket_lower_level(absent, to, to->capacity_units - used * to->units_per_token, now_ns);
-    }
-    return absent;
-}
-
 static struct sliding sliding_of(struct node *node, const struct charge *charge, struct key_view *view,
                                  uint64_t now_ns)
 {
     return (struct sliding){
         .current = view->bucket,
-        .previous = previous_of(node, charge, &view->previous, now_ns),
+        .previous =
+            level_previous(node, charge->previous, charge->limit, charge->window_end_ns, now_ns, &view->previous),
         .limit = view->limit,
         .budget = view->budget,
         .window_ns = charge->window_ns,
@@ -110,6 +91,11 @@ void key_view_look(struct node *node, const struct charge *charge, bool take, ui
     bucket_refill_inline(view->bucket, view->limit, view->budget, now_ns);
     if (charge->sliding)
         view->sliding = sliding_of(node, charge, view, now_ns);
+}
+
+struct bucket key_view_level(const struct key_view *view, const struct charge *charge, uint64_t now_ns)
+{
+    return charge->sliding ? sliding_level(&view->sliding, now_ns) : *view->bucket;
 }
 
 bool key_view_allows(const struct key_view *view, const struct charge *charge, const struct budget *budget,
@@ -159,7 +145,7 @@ static enum verdict_reason reason_of(const struct node *node, const struct key_v
                                      const struct charge *charge, uint64_t retry_ns, uint64_t now_ns)
 {
     const bool is_cut_off = node->awake.somebody_silent;
-    const struct bucket level = charge->sliding ? sliding_level(&view->sliding, now_ns) : *view->bucket;
+    const struct bucket level = key_view_level(view, charge, now_ns);
     if (charge->cost > view->limit->capacity ||
         (retry_ns == UINT64_MAX &&
          (!is_cut_off || retry_after_ns(view, charge, node->log.settle_ns, now_ns) == UINT64_MAX)))
@@ -178,8 +164,9 @@ static uint64_t settling_ns(const struct node *node)
 void key_view_show_refused(const struct node *node, const struct key_view *view, const struct charge *charge,
                            uint64_t now_ns, struct verdict *verdict)
 {
+    const struct bucket level = key_view_level(view, charge, now_ns);
     const uint64_t retry_ns = number_least(retry_after_ns(view, charge, settling_ns(node), now_ns),
-                                           voucher_wait_ns(node, charge, view->bucket));
+                                           voucher_wait_ns(node, charge, &level));
     key_view_show(view, charge, now_ns, verdict);
     verdict->allowed = false;
     verdict->retry_after_ns = retry_ns;

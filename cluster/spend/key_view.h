@@ -35,6 +35,8 @@ struct key_view {
  */
 void key_view_look(struct node *node, const struct charge *charge, bool take, uint64_t now_ns,
                    struct key_view *view);
+/* What is left of the key, to be read: of a sliding charge of both cells. */
+struct bucket key_view_level(const struct key_view *view, const struct charge *charge, uint64_t now_ns);
 /* True if that budget allows the charge; what a voucher pays is not asked. */
 bool key_view_allows(const struct key_view *view, const struct charge *charge, const struct budget *budget,
                      uint64_t now_ns);

@@ -6,6 +6,7 @@
 
 #include "base/number.h"
 #include "cluster/spend/contest.h"
+#include "cluster/spend/level.h"
 #include "cluster/spend/thread.h"
 #include "cluster/spend/voucher_habit.h"
 #include "cluster/spend/voucher_places.h"
@@ -17,11 +18,11 @@ enum {
     BURST_RATE = 5,   /* halves: a share of so many times what refills until an answer comes */
 };
 
-/* True for charges that others can judge like this node: without a floor, and of one bucket or cell. */
+/* True for charges that others can judge like this node: without a floor, and of buckets or cells. */
 static bool can_be_paid(const struct node *node, const struct charge *charge)
 {
     const struct limit *limit = &node->limits.limit[charge->limit];
-    return (limit->flags & LIMIT_SPLIT) == 0 && !kind_lists(limit->kind) && !charge->sliding && charge->cost > 0 &&
+    return (limit->flags & LIMIT_SPLIT) == 0 && !kind_lists(limit->kind) && charge->cost > 0 &&
            charge->floor_tokens == 0 && !node->sharing.alone && charge->cost <= limit->capacity;
 }
 
@@ -97,6 +98,7 @@ static void note_wanted(struct node *node, const struct charge *charge, uint64_t
     voucher_drop_stale(node, voucher, now_ns);
     voucher->touched_ns = voucher->busy_ns = now_ns;
     voucher->expires_ns = charge->expires_ns;
+    voucher->window = level_window(charge);
     voucher->wanted_since_ns = voucher->wanted == 0 ? now_ns : voucher->wanted_since_ns;
     voucher->wanted = number_sum(voucher->wanted, charge->cost);
     voucher->unwatched = number_sum(voucher->unwatched, charge->cost);
@@ -140,6 +142,8 @@ void voucher_note_waiting(struct node *node, const struct charge *charge, uint64
     const struct entry *entry = table_find(node->table, charge->id);
     if (!node->rights.shared || !entry || !can_be_paid(node, charge))
         return;
+    const struct key_window window = level_window(charge);
+    const struct bucket level = level_of(node, &entry->bucket, charge->limit, &window, now_ns);
     const int64_t token = node->limits.limit[charge->limit].units_per_token;
     vouchers_lock(node);
     struct voucher *voucher = voucher_find(node, charge->id, charge->limit);
@@ -148,7 +152,7 @@ void voucher_note_waiting(struct node *node, const struct charge *charge, uint64
     const uint64_t held = (uint64_t)(held_units / token);
     const bool is_asked = voucher && voucher_since_ns(asked_ns, now_ns) < voucher_answer_ns(node);
     if (!is_asked && held < tokens && (!voucher || voucher->wanted < tokens) &&
-        is_worth_asking(node, charge, &entry->bucket, voucher, true, now_ns)) {
+        is_worth_asking(node, charge, &level, voucher, true, now_ns)) {
         note_wanted(node, charge, now_ns);
         voucher = voucher_find(node, charge->id, charge->limit);
         if (voucher && voucher->wanted > 0)

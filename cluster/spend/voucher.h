@@ -43,7 +43,7 @@ static inline uint64_t voucher_bit(struct key_id id)
 
 /*
  * False: a voucher of the key cannot help a charge that was refused, and there is nothing to ask for.
- * `bucket` is refilled.
+ * `bucket` is refilled: the key's level, see level.h.
  */
 static inline bool voucher_may_help(const struct node *node, struct key_id id, const struct bucket *bucket,
                                     const struct limit *limit, uint64_t cost)
@@ -60,7 +60,7 @@ static inline bool voucher_may_help(const struct node *node, struct key_id id, c
 /*
  * The budget does not allow the charge. How many of its tokens a voucher must pay for it, which has as
  * many; 0: it cannot be paid so. `take`: notes what is missing, to be asked for. The caller has locked
- * the key; `bucket` is refilled.
+ * the key; `bucket` is its level, as in voucher_may_help.
  */
 uint64_t voucher_pays(struct node *node, const struct charge *charge, const struct bucket *bucket, bool take,
                       uint64_t now_ns);

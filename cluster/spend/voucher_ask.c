@@ -6,14 +6,11 @@
 #include "cluster/codec/batch.h"
 #include "cluster/codec/message.h"
 #include "cluster/spend/grant.h"
-#include "cluster/spend/outbox.h"
-#include "cluster/spend/record.h"
-#include "cluster/spend/thread.h"
+#include "cluster/spend/level.h"
 #include "cluster/spend/voucher.h"
 #include "cluster/spend/voucher_habit.h"
 #include "cluster/spend/voucher_places.h"
 #include "cluster/state/member.h"
-#include "cluster/state/peaks.h"
 #include "cluster/state/share.h"
 #include "limit/kind.h"
 
@@ -181,6 +178,7 @@ static int64_t asked_of_all(const struct node *node, const struct limit *limit, 
 static void write_ask(const struct node *node, const struct voucher *voucher, int64_t units, struct ask_record *ask)
 {
     const struct limit *limit = &node->limits.limit[voucher->limit];
+    const struct key_window *window = &voucher->window;
     uint64_t token = (uint64_t)limit->units_per_token, rest = (uint64_t)units % token;
     *ask = (struct ask_record){
         .id = voucher->id,
@@ -190,6 +188,9 @@ static void write_ask(const struct node *node, const struct voucher *voucher, in
         .parts = (uint32_t)(((wide)rest << SPARE_BITS) / token),
         .among = SHARE_ONE - node->by_limit.budget[voucher->limit].share,
         .live_ns = kind_expires(limit->kind) ? voucher_since_ns(node->now_ns, voucher->expires_ns) : 0,
+        .previous = window->previous,
+        .window_ns = window->window_ns,
+        .left_ns = number_least(voucher_since_ns(node->now_ns, window->end_ns), window->window_ns),
     };
 }
 
@@ -206,6 +207,7 @@ static void receive(struct node *node, struct voucher *voucher, struct voucher_a
 static bool can_ask(const struct node *node, const struct voucher *voucher, const struct entry *entry)
 {
     bool alive = !kind_expires(node->limits.limit[voucher->limit].kind) || voucher->expires_ns > node->now_ns;
+    alive &= voucher->window.window_ns == 0 || voucher->window.end_ns > node->now_ns;
     return entry && entry->limit == voucher->limit && alive && node->rights.shared && !node->sharing.alone &&
            may_decide(node) && node->rights.heard > 0 && node->by_limit.budget[voucher->limit].share < SHARE_ONE;
 }
@@ -219,13 +221,15 @@ static bool ask_of(struct node *node, struct voucher *voucher, struct ask_record
     const struct limit *limit = &node->limits.limit[voucher->limit];
     const struct budget *budget = &node->by_limit.budget[voucher->limit];
     struct entry *entry = table_find(node->table, voucher->id);
+    struct bucket level = {0};
     struct wish wish = {0};
     int64_t others = 0;
     if (can_ask(node, voucher, entry)) {
         bucket_refill(&entry->bucket, limit, budget, node->now_ns);
         voucher_habit_note_over(node, voucher);
-        others = voucher_others_units(limit, &entry->bucket, voucher_asked_share(node, budget->share));
-        wish = wish_of(node, voucher, &entry->bucket, others);
+        level = level_of(node, &entry->bucket, voucher->limit, &voucher->window, node->now_ns);
+        others = voucher_others_units(limit, &level, voucher_asked_share(node, budget->share));
+        wish = wish_of(node, voucher, &level, others);
     }
     if (wish.units <= 0 || others <= 0) {
         watch(node, voucher, wish.expected);
@@ -234,7 +238,7 @@ static bool ask_of(struct node *node, struct voucher *voucher, struct ask_record
     begin_ask(node, voucher, wish.expected);
     voucher_want_nothing(voucher);
     voucher->asked_ns = node->now_ns;
-    if (voucher_much_is_left(limit, entry->bucket.settled - entry->bucket.unsettled))
+    if (voucher_much_is_left(limit, level.settled - level.unsettled))
         voucher->much_ns = node->now_ns;
     const int64_t units = asked_of_all(node, limit, wish.units < others ? wish.units : others);
     const int64_t own = wish.at_once > others ? wish.at_once - others : 0;
@@ -243,7 +247,7 @@ static bool ask_of(struct node *node, struct voucher *voucher, struct ask_record
     node->stats.rights_asked_tokens +=
         (uint64_t)(((units + own > wish.units ? units + own : wish.units) - 1) / limit->units_per_token) + 1;
     if (own > 0)
-        receive(node, voucher, &voucher->ask[VOUCHER_ASKS - 1], grant_own(node, entry, own, ask->number));
+        receive(node, voucher, &voucher->ask[VOUCHER_ASKS - 1], grant_own(node, entry, &level, own, ask->number));
     return true;
 }
 
@@ -287,88 +291,6 @@ void voucher_take(struct node *node, const struct batch *batch, uint32_t member)
     for (uint32_t i = 0; i < batch->grant_count; i++)
         if (batch->grant[i].holder_uid == own_uid && batch->grant[i].tokens <= LIMIT_CAPACITY_MAX)
             take_grant(node, batch, &batch->grant[i], member);
-}
-
-/* ---- giving back ---- */
-
-/* True if the tokens of the voucher may be returned: all that is charged for them is known to be known soon. */
-static struct entry *entry_to_return_to(const struct node *node, const struct voucher *voucher)
-{
-    struct entry *entry = table_find(node->table, voucher->id);
-    bool can = entry && entry->limit == voucher->limit && may_decide(node) && !node->sharing.alone &&
-               !node->awake.somebody_silent && can_record(node, entry) && outbox_has_room(node, 1);
-    return can ? entry : NULL;
-}
-
-/* Others spent for the voucher after the asks. */
-static uint64_t granted_since_ns(const struct node *node, const struct voucher *voucher)
-{
-    uint64_t since_ns = node->now_ns;
-    for (unsigned a = 0; a < VOUCHER_ASKS; a++) {
-        uint64_t age_ns = voucher->ask[a].units > 0 ? voucher_since_ns(voucher->ask[a].asked_ns, node->now_ns) : 0;
-        since_ns = number_least(since_ns, node->now_ns - number_least(age_ns, node->now_ns));
-    }
-    return since_ns;
-}
-
-/* Takes so many units off the asks of the voucher, the older ones first. */
-static void take_off(const struct node *node, struct voucher *voucher, const struct limit *limit, int64_t units)
-{
-    for (unsigned a = 0; a < VOUCHER_ASKS; a++) {
-        const int64_t left = voucher_ask_units(node, &voucher->ask[a], limit, node->now_ns);
-        const int64_t part = left < units ? left : units;
-        voucher->ask[a].units = left - part;
-        voucher->ask[a].granted -= part;
-        units -= part;
-    }
-}
-
-/*
- * Whole tokens of the voucher become tokens of everybody again: see "Give back" in docs/accounting.md. What this
- * node sees is full of, nobody needs.
- */
-static void give_back(struct node *node, struct voucher *voucher)
-{
-    const struct limit *limit = &node->limits.limit[voucher->limit];
-    struct entry *entry = entry_to_return_to(node, voucher);
-    if (!entry)
-        return;
-    bucket_refill(&entry->bucket, limit, &node->by_limit.budget[voucher->limit], node->now_ns);
-    int64_t units = voucher_units(node, voucher, node->now_ns);
-    int64_t room = limit->capacity_units - entry->bucket.settled;
-    units = units < room ? units : room;
-    units -= units % limit->units_per_token;
-    if (units <= 0)
-        return;
-    const uint64_t tokens = (uint64_t)(units / limit->units_per_token), since_ns = granted_since_ns(node, voucher);
-    take_off(node, voucher, limit, units);
-    for (unsigned a = 0; a < VOUCHER_ASKS; a++)
-        voucher_habit_note(node, voucher->limit, &voucher->ask[a]);
-    entry->bucket.settled += units;
-    note_open(own_thread(node), node->now_ns);
-    note_returned_since(own_thread(node), since_ns);
-    record_return(node, entry, tokens, 0, UINT64_MAX);
-    if (kind_refills(limit->kind))
-        peaks_raise(&node->peaks, entry->id, limit, units, RAISE_OTHER, node->now_ns);
-    node->stats.rights_returned_tokens += tokens;
-}
-
-void voucher_give_back_idle(struct node *node)
-{
-    if (atomic_load_explicit(&node->rights.held, memory_order_relaxed) == 0)
-        return;
-    for (uint32_t i = 0; i < VOUCHERS_MAX; i++) {
-        struct voucher *voucher = &node->rights.voucher[i];
-        if (voucher->busy_ns > 0 && voucher_since_ns(voucher->busy_ns, node->now_ns) >= VOUCHER_IDLE_NS)
-            give_back(node, voucher);
-    }
-}
-
-void voucher_give_back_for(struct node *node, struct key_id id)
-{
-    struct voucher *voucher = voucher_of_key(node, id);
-    if (voucher && voucher_since_ns(voucher->busy_ns, node->now_ns) >= LATELY_ANSWERS * voucher_answer_ns(node))
-        give_back(node, voucher);
 }
 
 /* ---- two who are short of the same key ---- */

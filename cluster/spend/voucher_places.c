@@ -164,10 +164,15 @@ void voucher_drop_stale(const struct node *node, struct voucher *voucher, uint64
 
 /* ---- places ---- */
 
-/* A voucher of a cell ends with it. */
+/*
+ * A voucher of a cell ends with it, and one of a sliding window with the window, though the cell goes on: no request
+ * counts in it any more. What nobody has used by then is given back first.
+ */
 static bool has_ended(const struct voucher *voucher, uint64_t now_ns)
 {
-    return voucher_since_ns(voucher->touched_ns, now_ns) >= VOUCHER_LIFE_NS && voucher->expires_ns <= now_ns;
+    const uint64_t over_ns = voucher->window.window_ns > 0 ? voucher->window.end_ns + VOUCHER_LIFE_NS : UINT64_MAX;
+    return voucher_since_ns(voucher->touched_ns, now_ns) >= VOUCHER_LIFE_NS &&
+           number_least(voucher->expires_ns, over_ns) <= now_ns;
 }
 
 static struct voucher *place_of(struct node *node, struct key_id id, uint32_t probe)

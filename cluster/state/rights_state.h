@@ -35,6 +35,12 @@ struct voucher_ask {
     int64_t expected, came;      /* units that clients were expected to come back for, and did: voucher_habit.h */
 };
 
+/* The window of a key that counts in a sliding window, by this node's clock. window_ns 0: it does not. */
+struct key_window {
+    struct key_id previous; /* the key in the window before */
+    uint64_t window_ns, end_ns;
+};
+
 struct voucher {
     struct key_id id;
     uint16_t limit;
@@ -47,6 +53,7 @@ struct voucher {
     uint64_t unwatched;                   /* of these, tokens that no ask expects to be wanted again */
     uint64_t asked_ns, much_ns;           /* when others were last asked, and when while much was left */
     uint64_t expires_ns;                  /* of a cell: see bucket.h */
+    struct key_window window;
     uint64_t yields_until_ns;             /* asks for nothing before: see voucher_yield */
     uint64_t busy_ns;                     /* when tokens were last wanted, received or used */
     struct voucher_ask ask[VOUCHER_ASKS]; /* the newest is the last */

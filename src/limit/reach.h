@@ -17,7 +17,7 @@
 struct reach_peers {
     uint32_t count;
     const uint64_t *shares;
-    bool grants; /* they grant each other rights, under limits of this kind: not of sliding windows */
+    bool grants; /* they grant each other rights */
 };
 
 /*

@@ -84,9 +84,7 @@ static void ask_amount(struct inquiry *inquiry, const char *field, const char *o
 
 enum rule_reach rule_reach(const struct rule *rule, const struct reach_peers *peers, struct error *sentence)
 {
-    struct reach_peers these = *peers;
-    struct inquiry inquiry = {.rule = rule, .peers = &these, .reach = RULE_REACHES, .sentence = sentence};
-    these.grants = peers->grants && rule->algorithm != RULE_SLIDING_WINDOW;
+    struct inquiry inquiry = {.rule = rule, .peers = peers, .reach = RULE_REACHES, .sentence = sentence};
     if (rule->mode == RULE_OFF || rule->sync == RULE_CENTRAL || peers->count == 0)
         return RULE_REACHES;
     ask_amount(&inquiry, rule_is_bucket(rule->algorithm) ? "rate" : "limit", "", &rule->amount);

@@ -120,7 +120,9 @@ static inline void walk_asks(struct message_walk *walk, const struct message *me
         }
         assert(ask.terms.kind < LIMIT_KINDS && ask.parts >> SPARE_BITS == 0);
         assert(ask.among >= 1 && ask.among <= SHARE_ONE && ask.live_ns <= CELL_STEPS_MAX * CELL_STEP_NS);
+        assert(ask.left_ns <= ask.window_ns && (ask.window_ns == 0 || ask.terms.kind == LIMIT_CELL));
         walk_hash(walk, ask.id.high ^ ask.id.low ^ ask.number ^ ask.tokens ^ ask.parts ^ ask.live_ns);
+        walk_hash(walk, ask.previous.high ^ ask.previous.low ^ ask.window_ns ^ ask.left_ns);
     }
 }
 

@@ -145,8 +145,9 @@ static struct batch *draw_batch(struct random *random)
 static void draw_asks(struct random *random, struct drawn *drawn)
 {
     drawn->header.ask_count = drawn->header.kind == MESSAGE_GOSSIP ? draw_count(random, MESSAGE_ASKS_MAX) : 0;
-    for (uint32_t i = 0; i < drawn->header.ask_count; i++)
-        drawn->ask[i] = (struct ask_record){
+    for (uint32_t i = 0; i < drawn->header.ask_count; i++) {
+        struct ask_record *ask = &drawn->ask[i];
+        *ask = (struct ask_record){
             .id = {random_u64(random), random_u64(random)},
             .terms = limit_terms_of(&limits.limit[random_below(random, limits.count)]),
             .number = draw_u64(random),
@@ -155,6 +156,12 @@ static void draw_asks(struct random *random, struct drawn *drawn)
             .among = 1 + random_below(random, SHARE_ONE),
             .live_ns = random_below(random, CELL_STEPS_MAX) * CELL_STEP_NS,
         };
+        if (ask->terms.kind != LIMIT_CELL || random_below(random, 2) == 0)
+            continue;
+        ask->previous = (struct key_id){random_u64(random), random_u64(random)};
+        ask->window_ns = 1 + draw_u64(random) / 2;
+        ask->left_ns = random_below(random, ask->window_ns + 1);
+    }
 }
 
 void draw_message(struct random *random, struct drawn *drawn)

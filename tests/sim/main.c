@@ -16,6 +16,7 @@
  *       --lonely         links are cut for long, and who is left is asked for all there is: see takeover.c
  *       --weights        operators change weights of regions: see weights.c
  *       --liars          one node says false words about others: see liars.c
+ *       --windows        windows whose limits are small, or asked for at once, and that others grant: see windows.c
  *       --newer          some nodes say more than this release knows; --disks: all start anew, some from disks
  *   sim --scenarios SEEDS [--grants] | --healing SEEDS   the model's scenarios; who is refused after a healed cut
  *   sim --gone SEEDS                              what two regions admit while the third one is gone
@@ -54,7 +55,8 @@ static int usage(const char *program)
         "usage: %s --seed N [--verbose] [--trace] [--hash]\n"
         "       %s (--seeds COUNT | --seconds S) [--from N] [--jobs J] [--known FILE] [--keep-going] [--tap]\n"
         "          [--only LETTERS of bfslc, or -] [--early] [--grants [--mild]] [--edits | --disks | --odd | "
-        "--newer | --fast | --takeover | --lonely | --weights | --liars]\n"
+        "--newer | --fast | --takeover | --lonely | --weights | --liars | "
+        "--windows]\n"
         "       %s (--scenarios | --demand | --by-demand | --follow | --contention | --healing | --gone | "
         "--clocks) SEEDS "
         "[--tap] [--grants]\n"
@@ -87,6 +89,7 @@ static bool flag(struct arguments *arguments, const char *word)
         {"--lonely", &arguments->seeds.lonely},
         {"--weights", &arguments->seeds.weights},
         {"--liars", &arguments->seeds.liars},
+        {"--windows", &arguments->seeds.windows},
         {"--woven", &arguments->woven},
         {"--refill", &arguments->search.refill},
     };

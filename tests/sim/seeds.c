@@ -64,6 +64,8 @@ static bool run_seed(const struct seeds_options *options, uint64_t seed)
         weights_draw(&sim->plan);
     if (options->liars)
         liars_draw(&sim->plan);
+    if (options->windows)
+        windows_draw(&sim->plan);
     sim->verbose = options->verbose || options->trace;
     sim->trace = options->trace;
     return options->newer ? newer_run(sim) : sim_run(sim);
@@ -83,6 +85,7 @@ static void print_failure(const struct seeds_options *options, uint64_t seed, co
            : options->lonely   ? " --lonely"
            : options->weights  ? " --weights"
            : options->liars    ? " --liars"
+           : options->windows  ? " --windows"
                                : "",
            seed);
     (void)fflush(stdout);
@@ -196,7 +199,7 @@ static void print_sum(const struct seeds_options *options, const struct job *job
            " steps, %" PRIu64 " messages, %" PRIu64 " admissions in %.1f s\n",
            options->tap ? "# " : "", sum.runs, options->from, sum.failures, sum.simulated_seconds, sum.steps,
            sum.messages, sum.admissions, took);
-    if (options->grants)
+    if (options->grants || options->windows)
         printf("# rights: %" PRIu64 " asks, %" PRIu64 " tokens granted, %" PRIu64 " used, %" PRIu64 " given back\n",
                sum.rights.asks, sum.rights.granted, sum.rights.used, sum.rights.returned);
 }

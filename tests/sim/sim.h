@@ -269,6 +269,10 @@ uint64_t laws_sum_of_shares(const struct sim *sim);
 /* Notes whether the node's table was too small. */
 void laws_note_evictions(struct sim *sim, unsigned i);
 
+/* ---- windows.c ---- */
+/* All rules are of windows, with more demand than shares allow, and nodes grant each other rights. */
+void windows_draw(struct plan *plan);
+
 /* ---- rights_load.c ---- */
 /* Nodes grant each other rights. `demand`: in most worlds there is more demand than shares allow. */
 void rights_draw(struct plan *plan, bool demand);

@@ -67,8 +67,13 @@ static void draw_load(struct plan *plan, struct random *random)
     if (!draw_one_in(random, 3))
         plan->asks.rules = 0;
     /* a static split keeps its bound only while shares stay as they are */
-    for (unsigned r = 0; r < plan->asks.rules; r++)
-        plan->asks.rule[r].terms.flags &= (uint8_t)~LIMIT_SPLIT;
+    for (unsigned r = 0; r < plan->asks.rules; r++) {
+        struct plan_rule *rule = &plan->asks.rule[r];
+        struct error error;
+        rule->terms.flags &= (uint8_t)~LIMIT_SPLIT;
+        const bool made = limit_init(&rule->limit, &rule->terms, &error);
+        assert(made);
+    }
 }
 
 void weights_draw(struct plan *plan)

@@ -23,7 +23,8 @@ static void all_fit_a_spend(void)
     const struct charge charge = charge_at(ANN, "large", &large, 1);
     const int64_t units = node->limits.limit[charge.limit].units_per_token * MUCH_TOKENS;
     for (unsigned i = 0; i < TIMES; i++) {
-        granted += (uint64_t)grant_own(node, table_find(node->table, charge.id), units, i + 1);
+        struct entry *entry = table_find(node->table, charge.id);
+        granted += (uint64_t)grant_own(node, entry, &entry->bucket, units, i + 1);
         world_run(100);
     }
     (void)grants_concern(node, charge.id, &tokens);

@@ -104,7 +104,9 @@ static bool same_asks(const struct drawn *drawn)
         const struct ask_record *of = &drawn->ask[i];
         same = message_ask(&opened, i, &ask) && key_id_equal(ask.id, of->id) &&
                limit_terms_equal(&ask.terms, &of->terms) && ask.number == of->number && ask.tokens == of->tokens &&
-               ask.parts == of->parts && ask.among == of->among && ask.live_ns == of->live_ns;
+               ask.parts == of->parts && ask.among == of->among && ask.live_ns == of->live_ns &&
+               key_id_equal(ask.previous, of->previous) && ask.window_ns == of->window_ns &&
+               ask.left_ns == of->left_ns;
     }
     return same;
 }

@@ -56,7 +56,7 @@ int main(void)
          {0, 0, 0, 1, 1, 1, 2, 2},
          {0, 1, 2, 3, 4, 5, 6, 7}},
         {"a fixed window", {.kind = LIMIT_CELL}, false, {0, 0, 0, 1, 1, 1, 2, 2}, {0, 1, 2, 3, 4, 5, 6, 7}},
-        {"a sliding window", {.kind = LIMIT_CELL}, true, {0, 0, 0, 1, 1, 1, 2, 2}, {0, 0, 0, 1, 2, 3, 3, 4}},
+        {"a sliding window", {.kind = LIMIT_CELL}, true, {0, 0, 0, 1, 1, 1, 2, 2}, {0, 1, 2, 3, 4, 5, 6, 7}},
         {"a log",
          {.kind = LIMIT_LOG, .period_ns = HOUR_NS},
          false,

@@ -97,9 +97,11 @@ static void where_peers_grant(void)
         {"{id: a, algorithm: fixed_window, limit: 1, window: 1m, overshoot: 0}",
          "refused: rule default/a: under limit (1) a request of cost 1 is ever admitted at none of 3 daemons" SINCE
          "overshoot: 1, or a limit of 2"},
-        {"{id: a, algorithm: sliding_window, limit: 3, window: 1m, overshoot: 0}",
+        {"{id: a, algorithm: sliding_window, limit: 2, window: 1m, overshoot: 0}", ""},
+        {"{id: a, algorithm: sliding_window, limit: 1, window: 1m}", ""},
+        {"{id: a, algorithm: sliding_log, limit: 3, window: 1m, overshoot: 0}",
          "refused: rule default/a: under limit (3) a request of cost 1 is ever admitted at none of 3 daemons" SINCE
-         "overshoot: 1, or a limit of 4"},
+         "overshoot: 4, or a limit of 4"},
         {"{id: a, algorithm: concurrency, limit: 1, window: 1m}",
          "refused: rule default/a: under limit (1) a request of cost 1 is ever admitted at none of 3 daemons" SINCE
          "overshoot: 4, or a limit of 4"},

@@ -1,0 +1,95 @@
+/*
+ * voucher_return gives back what nobody has used of a voucher: its tokens become tokens of everybody again, as a return
+ * of what their makers have spent.
+ */
+#include "base/number.h"
+#include "cluster/spend/outbox.h"
+#include "cluster/spend/record.h"
+#include "cluster/spend/thread.h"
+#include "cluster/spend/voucher.h"
+#include "cluster/spend/voucher_habit.h"
+#include "cluster/spend/voucher_places.h"
+#include "cluster/state/peaks.h"
+#include "limit/kind.h"
+
+enum { LATELY_ANSWERS = 2 };
+
+/* True if the tokens of the voucher may be returned: all that is charged for them is known to be known soon. */
+static struct entry *entry_to_return_to(const struct node *node, const struct voucher *voucher)
+{
+    struct entry *entry = table_find(node->table, voucher->id);
+    bool can = entry && entry->limit == voucher->limit && may_decide(node) && !node->sharing.alone &&
+               !node->awake.somebody_silent && can_record(node, entry) && outbox_has_room(node, 1);
+    return can ? entry : NULL;
+}
+
+/* Others spent for the voucher after the asks. */
+static uint64_t granted_since_ns(const struct node *node, const struct voucher *voucher)
+{
+    uint64_t since_ns = node->now_ns;
+    for (unsigned a = 0; a < VOUCHER_ASKS; a++) {
+        uint64_t age_ns = voucher->ask[a].units > 0 ? voucher_since_ns(voucher->ask[a].asked_ns, node->now_ns) : 0;
+        since_ns = number_least(since_ns, node->now_ns - number_least(age_ns, node->now_ns));
+    }
+    return since_ns;
+}
+
+/* Takes so many units off the asks of the voucher, the older ones first. */
+static void take_off(const struct node *node, struct voucher *voucher, const struct limit *limit, int64_t units)
+{
+    for (unsigned a = 0; a < VOUCHER_ASKS; a++) {
+        const int64_t left = voucher_ask_units(node, &voucher->ask[a], limit, node->now_ns);
+        const int64_t part = left < units ? left : units;
+        voucher->ask[a].units = left - part;
+        voucher->ask[a].granted -= part;
+        units -= part;
+    }
+}
+
+/*
+ * Whole tokens of the voucher become tokens of everybody again: see "Give back" in docs/accounting.md. What this
+ * node sees is full of, nobody needs.
+ */
+static void give_back(struct node *node, struct voucher *voucher)
+{
+    const struct limit *limit = &node->limits.limit[voucher->limit];
+    struct entry *entry = entry_to_return_to(node, voucher);
+    if (!entry)
+        return;
+    bucket_refill(&entry->bucket, limit, &node->by_limit.budget[voucher->limit], node->now_ns);
+    int64_t units = voucher_units(node, voucher, node->now_ns);
+    int64_t room = limit->capacity_units - entry->bucket.settled;
+    units = units < room ? units : room;
+    units -= units % limit->units_per_token;
+    if (units <= 0)
+        return;
+    const uint64_t tokens = (uint64_t)(units / limit->units_per_token), since_ns = granted_since_ns(node, voucher);
+    take_off(node, voucher, limit, units);
+    for (unsigned a = 0; a < VOUCHER_ASKS; a++)
+        voucher_habit_note(node, voucher->limit, &voucher->ask[a]);
+    entry->bucket.settled += units;
+    note_open(own_thread(node), node->now_ns);
+    note_returned_since(own_thread(node), since_ns);
+    record_return(node, entry, tokens, 0, UINT64_MAX);
+    if (kind_refills(limit->kind))
+        peaks_raise(&node->peaks, entry->id, limit, units, RAISE_OTHER, node->now_ns);
+    node->stats.rights_returned_tokens += tokens;
+}
+
+void voucher_give_back_idle(struct node *node)
+{
+    if (atomic_load_explicit(&node->rights.held, memory_order_relaxed) == 0)
+        return;
+    for (uint32_t i = 0; i < VOUCHERS_MAX; i++) {
+        struct voucher *voucher = &node->rights.voucher[i];
+        if (voucher->busy_ns > 0 && voucher_since_ns(voucher->busy_ns, node->now_ns) >= VOUCHER_IDLE_NS)
+            give_back(node, voucher);
+    }
+}
+
+void voucher_give_back_for(struct node *node, struct key_id id)
+{
+    struct voucher *voucher = voucher_of_key(node, id);
+    if (voucher && voucher_since_ns(voucher->busy_ns, node->now_ns) >= LATELY_ANSWERS * voucher_answer_ns(node))
+        give_back(node, voucher);
+}
