@@ -32,7 +32,7 @@ static struct newer_record newer_spends(const struct newer_path *path)
     if (at[0] == 2 && depth == 3 && at[2] == 11) /* what a member says of weights */
         return (struct newer_record){7, 7};
     if (at[0] == 2 && depth == 3 && at[2] == 12) /* what it has signed */
-        return (struct newer_record){5, 5};
+        return (struct newer_record){5, 7};
     if (at[0] == 2 && depth == 3 && at[2] == 13) /* what it was asked for */
         return (struct newer_record){3, 3};
     if (at[0] < 5)
