@@ -70,7 +70,7 @@ void call_nodes(struct call *call)
     answer_array(answer, count);
     for (size_t i = 0; i < count; i++) {
         const struct peer_report *peer = &peers[i];
-        answer_map(answer, 24);
+        answer_map(answer, 25);
         answer_pair_text(answer, "node", peer->name);
         answer_pair_text(answer, "region", peer->region);
         answer_pair_text(answer, "address", peer->gossip_address);
@@ -87,6 +87,7 @@ void call_nodes(struct call *call)
         answer_traffic(answer, &peer->traffic);
         answer_clock(answer, peer);
         answer_key(answer, peer);
+        answer_pair_bool(answer, "forgotten", peer->forgotten);
     }
 }
 

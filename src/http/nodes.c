@@ -78,6 +78,8 @@ static void put_peer(struct output *output, const struct peer_report *peer)
     put_word(output, ",\"key_state\":", key_state_name(peer->key_state));
     put_fingerprint(output, ",\"key\":", peer->key);
     put_fingerprint(output, ",\"offered_key\":", peer->offered_key);
+    put_text(output, ",\"forgotten\":");
+    put_bool(output, peer->forgotten);
     put_text(output, "}");
 }
 

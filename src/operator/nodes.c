@@ -21,11 +21,17 @@ static void fill_row(const struct headgate_reply *node, char cell[NODES_COLUMNS]
     bool self = command_member_integer(node, "self") != 0;
     int64_t heard_ms = command_member_integer(node, "heard_ago_ms");
     uint64_t round_trip_ns = (uint64_t)command_member_integer(node, "round_trip_us") * 1000;
+    const char *state = command_member_text(node, "state");
+    const bool has_left = strcmp(state, "left") == 0;
     char text[UNITS_TEXT_BYTES];
     (void)snprintf(cell[0], NODES_CELL_BYTES, "%s%s", command_member_text(node, "node"), self ? " *" : "");
     (void)snprintf(cell[1], NODES_CELL_BYTES, "%s", command_member_text(node, "region"));
-    (void)snprintf(cell[2], NODES_CELL_BYTES, "%s", command_member_text(node, "state"));
-    (void)snprintf(cell[3], NODES_CELL_BYTES, "%.2f%%", strtod(command_member_text(node, "share"), NULL) * 100);
+    (void)snprintf(cell[2], NODES_CELL_BYTES, "%s",
+                   has_left && command_member_integer(node, "forgotten") != 0 ? "forgotten" : state);
+    if (has_left) /* it takes no part, and a part of 0 says nothing of whether one is kept for it */
+        (void)snprintf(cell[3], NODES_CELL_BYTES, "-");
+    else
+        (void)snprintf(cell[3], NODES_CELL_BYTES, "%.2f%%", strtod(command_member_text(node, "share"), NULL) * 100);
     (void)snprintf(cell[4], NODES_CELL_BYTES, "%s%s",
                    self           ? "-"
                    : heard_ms < 0 ? "never"
@@ -84,7 +90,7 @@ static void print_nodes(const struct invocation *invocation, const struct headga
             if (key->kind != HEADGATE_REPLY_TEXT)
                 continue;
             if (strcmp(key->text, "self") == 0 || strcmp(key->text, "config_differs") == 0 ||
-                strcmp(key->text, "decides") == 0)
+                strcmp(key->text, "decides") == 0 || strcmp(key->text, "forgotten") == 0)
                 json_bool(&json, key->text, value->integer != 0);
             else if (value->kind == HEADGATE_REPLY_INTEGER)
                 json_integer(&json, key->text, value->integer);

@@ -152,6 +152,8 @@ ok(Headgate::wait_until(10, sub {
     my %by_name = map { $_->{node} => $_ } @{json('nodes')};
     return !$by_name{'ap-south'} || $by_name{'ap-south'}{state} eq 'left';
 }), 'the forgotten one is gone');
+like((headgate('nodes'))[1], qr/^ap-south +ap-south +forgotten +- /m, 'and is told from one that has left');
+ok((grep { $_->{node} eq 'ap-south' && $_->{forgotten} } @{json('nodes')}), 'for programs as well');
 
 # ---- what can go wrong ----
 for my $case (
