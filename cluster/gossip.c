@@ -223,6 +223,7 @@ static void take_ending(struct node *node, const struct message *message, uint32
         sender->knows_ended[slot / 64] &= ~bit;
     if (record->retired_incarnation < origin->incarnation || slot == node->my_slot)
         return;
+    sender->retired[slot / 64] |= bit;
     if (origin->mine && !list_empty(&origin->log))
         retire_reclaim(node, slot, retired_with(node, slot, sender));
     if (sender->known[slot] < origin->applied)

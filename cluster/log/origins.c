@@ -42,6 +42,7 @@ int origin_obtain(struct node *node, uint32_t member, uint64_t incarnation)
     for (uint32_t m = 0; m < node->member_end; m++) {
         node->member[m].known[slot] = 0;
         node->member[m].knows_ended[slot / 64] &= ~((uint64_t)1 << (slot % 64));
+        node->member[m].retired[slot / 64] &= ~((uint64_t)1 << (slot % 64));
     }
     for (uint32_t p = 0; p < node->snapshot.page_count; p++)
         node->snapshot.page[p].applied[slot] = node->snapshot.page[p].beyond[slot] = 0;

@@ -167,6 +167,7 @@ static void adopt_incarnation(struct node *node, uint32_t index, const struct me
     memset(&member->clock, 0, sizeof member->clock);
     memset(member->known, 0, sizeof member->known);
     memset(member->knows_ended, 0, sizeof member->knows_ended);
+    memset(member->retired, 0, sizeof member->retired);
     forget_bit(node, (int)index);
     (void)origin_obtain(node, index, record->incarnation);
     if (was_left)

@@ -4,6 +4,7 @@
  */
 #include "cluster/snapshot/snapshot_page.h"
 
+#include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/origin.h"
 
@@ -66,6 +67,32 @@ void snapshot_note_retired(struct node *node, const struct message *reply, const
             node->snapshot.retired[m] = retired[m];
 }
 
+/* An active member that is heard itself, and has not retired that origin. */
+static bool keeps_origin(const struct node *node, uint32_t index, uint32_t slot)
+{
+    const struct member *member = &node->member[index];
+    return member_needed(member) && member->state == PEER_ACTIVE && index != node->snapshot.donor &&
+           member_hears(node, &node->member[node->me], index) &&
+           (member->retired[slot / 64] >> (slot % 64) & 1) == 0;
+}
+
+/*
+ * The donor has retired what all must have alike, and another member says that it has less or more than others: then
+ * the donor is wrong, or the words of that one are on their way. What this node dropped now, nobody would send again.
+ */
+static bool retires_too_early(const struct node *node, const struct page *page)
+{
+    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
+        const struct origin *origin = &node->origin[slot];
+        if (!origin->uid || slot == node->my_slot || page->applied[slot] != UINT64_MAX)
+            continue;
+        for (uint32_t m = 0; m < node->member_end; m++)
+            if (keeps_origin(node, m, slot) && node->member[m].known[slot] != origin->applied)
+                return true;
+    }
+    return false;
+}
+
 /*
  * True if every given part has been refused for REFUSED_INTERVALS; a complete snapshot ends that
  * time.
@@ -89,6 +116,8 @@ bool snapshot_page_can_be_merged(struct node *node, const struct page *page, boo
 {
     const struct member *donor = &node->member[node->snapshot.donor];
     *adds = false;
+    if (retires_too_early(node, page) && !is_refused_for_long(node))
+        return false;
     for (uint32_t slot = 0; slot < node->origin_end; slot++) {
         const struct origin *origin = &node->origin[slot];
         bool late = origin->forgotten > page->applied[slot] && donor->known[slot] >= origin->forgotten;

@@ -74,6 +74,7 @@ struct member {
     uint64_t echo, echo_number;
     uint64_t hears;                         /* bit i: it hears member i; its own bit: it is at rest */
     uint64_t knows_ended[ORIGINS_MAX / 64]; /* bit o: it said that origin o has ended */
+    uint64_t retired[ORIGINS_MAX / 64];     /* bit o: it said that it has retired origin o */
     uint64_t acknowledged;                  /* own batches up to this one, in the causal sense */
     uint64_t made_ns;                       /* the earliest time of its newest message, our clock */
     /* the same if the message before it was heard as well, so that it repeats nothing; else 0 */

@@ -180,55 +180,6 @@ static void untold_of_a_log(void)
     world_close();
 }
 
-/* As impostor_begin, of a bob who knows cat in that life of hers; in her first one she has made one batch: origin 0. */
-static void impostor_begin_with_cat(enum message_kind kind, uint64_t bob_made, uint64_t lives)
-{
-    const struct node_options *options = &world.host[CAT].options;
-    impostor_begin(kind, bob_made, 0);
-    impostor.members[2] = (struct member_record){.name = bytes_of(options->name),
-                                                 .region = bytes_of(options->region),
-                                                 .gossip_address = bytes_of(options->gossip_address),
-                                                 .snapshot_address = bytes_of(options->snapshot_address),
-                                                 .incarnation = lives,
-                                                 .retired_incarnation = lives - 1,
-                                                 .state = PEER_ACTIVE,
-                                                 .reserved = true};
-    impostor.origins[0] = (struct origin_record){.member = 2, .incarnation = lives};
-    impostor.origins[2] = (struct origin_record){.member = 0, .incarnation = 1};
-    impostor.member_count = impostor.origin_count = 3;
-    impostor.rows[0].applied[0] = lives == 1 ? 1 : 0;
-    impostor.rows[0].applied[2] = bob_made;
-}
-
-/*
- * Ann has asked bob for a snapshot. When he gives it, all have what cat spent in her first life, and he has retired
- * that: his digest does not name it, and ann still has it in her log.
- */
-static void retired_there(void)
-{
-    world_init(3);
-    world_name_all();
-    world_start(ANN);
-    world_run(2500);
-    impostor_begin(MESSAGE_GOSSIP, 9, 0);
-    impostor_say(impostor_batch(5, 9, key_of("bert", 0), 0, 1)); /* ann lacks what is before it */
-    world_run(100);
-    impostor_begin_with_cat(MESSAGE_GOSSIP, 9, 1);
-    impostor_say(impostor_batch(1, 1, key_of("alice", 0), 0, 40));
-    skip_text();
-    world_show_one(ANN, "alice");
-    const struct spend used = {.id = key_of("alice", 0), .tokens = 40 * 3600000 * MS, .limit = 0};
-    impostor_begin_with_cat(MESSAGE_REPLY, 9, 2);
-    impostor_reply(0, 0, false, &used, 1);
-    world_show_one(ANN, "alice");
-    EXPECT("what the donor has retired is in what it gives", "ann: alice 120.0 - 0.0, may take 50, keeps 1\n"
-                                                             "ann: cat (region cat's) has started anew\n"
-                                                             "ann: cat is active\n"
-                                                             "ann: took a snapshot from bob\n"
-                                                             "ann: alice 120.0 - 0.0, may take 50, keeps 0\n");
-    world_close();
-}
-
 /* Refill has paid off some of ann's here, and there what is left in all: settling charges no more than bob says. */
 static void paid_off_once(void)
 {
@@ -561,7 +512,6 @@ int main(void)
     beyond_is_heard();
     returned_beyond();
     parts_in_parts();
-    retired_there();
     paid_off_once();
     paid_off_here_alone(0);
     paid_off_here_alone(1);
