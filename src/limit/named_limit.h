@@ -8,6 +8,7 @@
 #define HEADGATE_LIMIT_NAMED_LIMIT_H
 
 #include "base/bytes.h"
+#include "base/hash.h"
 #include "limit/limit.h"
 
 enum {
@@ -36,5 +37,14 @@ bool named_limit_init(struct named_limit *limit, struct bytes name, const struct
 int named_limit_find(const struct named_limits *limits, struct bytes name);
 /* The index of the limit with that id, or -1. */
 int named_limit_find_id(const struct named_limits *limits, uint32_t id);
+
+/* True: the same limits in the same order, with the same default. */
+bool named_limits_equal(const struct named_limits *a, const struct named_limits *b);
+/*
+ * A hash of what all peers must have alike: names, terms, the default. Neither the order of the limits nor the way in
+ * which a rate is written changes it. The hash of some limits and more is a sum, so that it can be part of a larger
+ * one.
+ */
+uint64_t named_limits_digest(const struct named_limits *limits, const struct hash_key *key);
 
 #endif

@@ -64,55 +64,11 @@ static uint16_t free_tenant(struct ruleset *ruleset)
 
 /* ---- creation and destruction ---- */
 
-bool counters_take(struct arena *arena, uint32_t threads, struct slot *slots, uint32_t count)
-{
-    struct rule_counter *counter = arena_take_lines(arena, (size_t)threads * count, sizeof *counter);
-    for (uint32_t i = 0; counter && i < count; i++) {
-        slots[i].ruled.counter = &counter[i];
-        slots[i].ruled.threads = threads;
-        slots[i].ruled.counter_stride = count;
-    }
-    return counter != NULL;
-}
-
-static bool add_named(struct ruleset *ruleset, const struct ruleset_options *options)
-{
-    const struct bytes everything = bytes_of(RULE_ANY_ENDPOINT);
-    ruleset->named = arena_take_lines(&ruleset->arena, options->named_count, sizeof *ruleset->named);
-    if (!ruleset->named ||
-        !counters_take(&ruleset->arena, ruleset->options.threads, ruleset->named, options->named_count))
-        return false;
-    for (uint32_t i = 0; i < options->named_count; i++) {
-        const struct ruleset_named *named = &options->named[i];
-        struct slot *slot = &ruleset->named[i];
-        struct variant *variant = arena_take_lines(&ruleset->arena, 1, sizeof *variant);
-        slot->ruled.id = arena_copy(&ruleset->arena, named->name);
-        if (!variant || !slot->ruled.id.data)
-            return false;
-        slot->ruled.service = (struct bytes){"", 0};
-        slot->ruled.stable = &variant->version;
-        slot->variant[0] = variant;
-        variant->slot = slot;
-        variant->counter = slot->ruled.counter;
-        variant->salt = key_id_of(&ruleset->hash_key, named->id, (struct bytes){"", 0}, (struct bytes){"", 0});
-        variant->base = (struct amount){.capacity = named->capacity, .limit = named->limit};
-        variant->select_below = MILLION;
-        variant->inherit = INHERIT_KEEP;
-        variant->patience_ms = named->patience_ms;
-        variant->version = (struct ruled_version){.endpoint = everything, .by = {"", 0}, .counts = {"", 0}};
-    }
-    key_of_dimension(&ruleset->default_key, &ruleset->hash_key, bytes_of(RULE_DEFAULT_DIMENSION));
-    ruleset->named_count = options->named_count;
-    ruleset->named_by_default = options->named_by_default;
-    return true;
-}
-
 struct ruleset *ruleset_create(const struct ruleset_options *options)
 {
     assert(options->services_max >= 1 && options->services_max <= RULESET_SERVICES_MAX);
     assert(options->service_rules_max >= 1 && options->service_rules_max <= SERVICE_RULES_MAX);
-    assert(options->named_count <= RULESET_NAMED_MAX && options->threads <= RULESET_THREADS_MAX);
-    assert(options->named_count == 0 || options->named_by_default < options->named_count);
+    assert(options->threads <= RULESET_THREADS_MAX);
     struct ruleset *ruleset = calloc(1, sizeof *ruleset);
     if (!ruleset)
         return NULL;
@@ -123,13 +79,13 @@ struct ruleset *ruleset_create(const struct ruleset_options *options)
     ruleset->options.threads = options->threads > 0 ? options->threads : 1;
     ruleset->windows.threads = ruleset->options.threads;
     ruleset->hash_key = *options->hash_key;
-    ruleset->edition = 1;
     ruleset->windows.hash_key = *options->hash_key;
+    key_of_dimension(&ruleset->default_key, &ruleset->hash_key, bytes_of(RULE_DEFAULT_DIMENSION));
     ruleset->tenant = calloc(options->services_max + 1u, sizeof(struct service *));
     /* In the worst case a commit removes all services and adds as many. */
     if (!make_places(&ruleset->places, options->services_max) ||
         !make_places(&ruleset->staged_places, 2 * options->services_max) || !ruleset->tenant ||
-        !add_named(ruleset, options))
+        !ruleset_set_named(ruleset, options->named, options->named_count, options->named_by_default))
         ruleset_destroy(&ruleset);
     return ruleset;
 }

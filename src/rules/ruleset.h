@@ -112,6 +112,13 @@ bool ruleset_compile_service(struct ruleset *ruleset, struct bytes service, cons
                              size_t count, struct error *error);
 
 /*
+ * Puts these limits of the config into use, in the place of all that were. One that keeps its name keeps its keys and
+ * its counts. False: memory is short, and nothing has changed.
+ */
+bool ruleset_set_named(struct ruleset *ruleset, const struct ruleset_named *named, uint32_t count,
+                       uint32_t by_default);
+
+/*
  * Scales the amounts of the service's adaptive rules to scale / RULE_SCALE_ONE, but not below a
  * rule's own floor. The scale stays in force when the service is compiled again. Returns true if an
  * amount changed. An amount whose limit cannot be interned stays unchanged.

@@ -10,7 +10,6 @@
 #include "edge/settings/settings_takeover.h"
 #include "edge/settings/settings_users.h"
 
-#include <assert.h>
 #include <string.h>
 #include <strings.h>
 #include <yaml.h>
@@ -310,7 +309,7 @@ bool settings_print(const struct settings *settings, FILE *out)
 uint64_t settings_digest(const struct settings *settings)
 {
     const struct hash_key *key = &settings->node.hash_key;
-    char line[2 * LIMIT_NAME_BYTES + 200];
+    char line[NODE_NAME_BYTES + 100];
     uint64_t sum = 0;
     int size = snprintf(line, sizeof line, "interval %llu ns", (unsigned long long)settings->node.interval_ns);
     sum += hash_64(key, line, (size_t)size);
@@ -321,19 +320,6 @@ uint64_t settings_digest(const struct settings *settings)
         sum += hash_64(key, line, (size_t)size);
     }
     sum += settings_takeover_digest(settings);
-    for (uint32_t i = 0; i < settings->limits.count; i++) {
-        const struct named_limit *named = &settings->limits.limit[i];
-        struct limit limit;
-        struct error error;
-        bool sound = limit_init(&limit, &named->terms, &error);
-        assert(sound);
-        /* 100/s and 6000/m are the same; the derived units are equal for equal rates. */
-        size =
-            snprintf(line, sizeof line, "limit %s capacity %llu units %lld tick %lld per %llu ns overshoot %llu%s",
-                     named->name, (unsigned long long)limit.capacity, (long long)limit.units_per_token,
-                     (long long)limit.units_per_tick, (unsigned long long)limit.tick_ns,
-                     (unsigned long long)limit.overshoot, i == settings->limits.by_default ? " default" : "");
-        sum += hash_64(key, line, (size_t)size);
-    }
+    sum += named_limits_digest(&settings->limits, key);
     return sum;
 }

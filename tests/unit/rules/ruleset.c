@@ -1,5 +1,6 @@
 /* Staging, committing, limits on every count, what is counted, adaptive scales. */
 #include "rules/ruleset.h"
+#include "rules/match_shape.h"
 
 #include "tests/lib/ruleset_world.h"
 #include "tests/lib/tap.h"
@@ -191,6 +192,26 @@ static struct rule_counts counts_of(const struct world *world, const char *id)
     return ruled ? ruled_counts(ruled) : (struct rule_counts){0};
 }
 
+struct found {
+    const char *id;
+    struct rule_counts counts;
+};
+
+static void find(void *context, const struct ruled *ruled)
+{
+    struct found *found = context;
+    if (bytes_equal(ruled->id, bytes_of(found->id)))
+        found->counts = ruled_counts(ruled);
+}
+
+/* Of a limit of the config. */
+static struct rule_counts limit_counts(const struct world *world, const char *id)
+{
+    struct found found = {.id = id};
+    ruleset_visit_rules(world->ruleset, bytes_of(""), find, &found);
+    return found.counts;
+}
+
 static void counts(void)
 {
     static const char rules[] = "- {id: a, rate: 1/s, allow: [friend], deny: [foe]}\n"
@@ -221,6 +242,17 @@ static void counts(void)
     OK(world_load(world, "{id: s, by: ip, rate: 1/s}") && world_load(world, rules) &&
            counts_of(world, "a").denied == 0,
        "not the rule's end");
+
+    note_one(world, "zoe RULE other", true);
+    const uint64_t edition = ruleset_edition(world->ruleset);
+    const struct ruleset_named named[] = {
+        {.name = bytes_of("new"), .id = 9, .limit = 60002, .capacity = 5},
+        {.name = bytes_of("other"), .id = 8, .limit = 60003, .capacity = 30},
+    };
+    OK(limit_counts(world, "other").allowed == 1 && ruleset_set_named(world->ruleset, named, 2, 0) &&
+           limit_counts(world, "other").allowed == 1 && limit_counts(world, "new").allowed == 0 &&
+           ruleset_named_limit(world->ruleset, 1) == 60003 && ruleset_edition(world->ruleset) != edition,
+       "a limit of the config that stays keeps its counts");
 
     struct rule_list list;
     bool parsed = rules_parse(bytes_of("- {id: s, by: ip, rate: 1/s}\n- {id: a, by: ip, rate: 2/s}"), "test", &list,
