@@ -13,9 +13,11 @@
 #include "cluster/apply/settle.h"
 #include "cluster/codec/message.h"
 #include "cluster/log/origins.h"
+#include "cluster/members/accord.h"
 #include "cluster/members/clocks.h"
 #include "cluster/members/demand.h"
 #include "cluster/members/incarnation.h"
+#include "cluster/members/limit_list.h"
 #include "cluster/members/membership.h"
 #include "cluster/members/proofs.h"
 #include "cluster/members/statements.h"
@@ -336,9 +338,10 @@ static void hear(struct node *node, const struct message *message, const int *me
         if (member_map[i] == (int)node->me && message->members[i].incarnation == node->life.incarnation)
             *(message->members[i].state == PEER_LEFT ? &member->knows_we_left : &member->knows_me) = true;
     member->config = message->members[message->sender].config;
-    node->stats.config_mismatches += member->config != node->options.config_digest;
+    node->stats.config_mismatches += accord_config_of(node, member) != node->options.config_digest;
     stores_hear(node, message, member_map, sender);
     weights_hear(node, message, sender);
+    limit_list_hear(node, message, sender, effects);
     demand_hear(node, message, sender);
     bool next = message->number == member->echo_number + 1;
     uint64_t echo = known_echo(node, message, member_map, member);

@@ -12,6 +12,7 @@
 #include "cluster/codec/message.h"
 #include "cluster/log/tell.h"
 #include "cluster/members/header.h"
+#include "cluster/members/limit_list.h"
 #include "cluster/members/stores.h"
 #include "cluster/members/strangers.h"
 #include "cluster/members/takeover_node.h"
@@ -159,7 +160,8 @@ void join_step(struct node *node, struct effects *effects)
     if (donor >= 0 && donor_is_gone(node))
         node->snapshot.done = false; /* the figures of an active peer are taken as well */
     if (node->snapshot.done) {
-        if (share_is_ours(node) && plane_knows_the_rules(node) && weights_are_known(node))
+        if (share_is_ours(node) && plane_knows_the_rules(node) && weights_are_known(node) &&
+            limit_list_is_known(node))
             become_active(node, effects, "its state comes from a peer");
         else
             snapshot_renew(node, effects);
@@ -173,7 +175,7 @@ void join_step(struct node *node, struct effects *effects)
     } else if (donor >= 0 && !stores_are_wanted(node)) {
         snapshot_start(node, (uint32_t)donor, false);
         snapshot_ask(node, effects);
-    } else if (donor < 0 && everybody_is_new(node) && weights_are_known(node)) {
+    } else if (donor < 0 && everybody_is_new(node) && weights_are_known(node) && limit_list_is_known(node)) {
         takeover_node_all_are_new(node);
         become_active(node, effects, "all peers are new");
     } else if (donor < 0 && node->options.join_timeout_ns &&

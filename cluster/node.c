@@ -128,6 +128,7 @@ static void dispatch(struct node *node, const struct event *event, struct effect
         break;
     case EVENT_RULES:
     case EVENT_HEALTH:
+    case EVENT_LIMITS:
     case EVENT_WEIGHTS:
     case EVENT_WEIGHTS_KEPT:
     case EVENT_KEY:

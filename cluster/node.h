@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "cluster/node_limits.h"
 #include "cluster/node_options.h"
 #include "cluster/node_report.h"
 #include "cluster/node_rules.h"
@@ -54,6 +55,7 @@ enum event_kind {
     EVENT_HEALTH,       /* `health`: the health of a service */
     EVENT_WEIGHTS,      /* `weights`: an operator's new weights; node_weights_result has the result */
     EVENT_WEIGHTS_KEPT, /* the store has written the weights_text of effects up to `weights_number` */
+    EVENT_LIMITS,       /* `limits`: what a reload has read of the config's; node_limits_result has the result */
     EVENT_KEY,          /* `name`, `key`: the operator says which key that peer has; NULL: the next one is learnt */
     EVENT_ROTATE,       /* `signing`: this node has another key from now on, with a handover from its former one */
 };
@@ -89,6 +91,9 @@ struct event {
     uint64_t weights_number;   /* and its number */
     struct bytes keys_text;    /* the same of keys of members: see proofs.h */
     uint64_t keys_number;
+    const struct named_limits *limits;
+    struct bytes limits_text; /* the same of the limits of configs: see limit_list.h */
+    uint64_t limits_number;
     const uint8_t *key; /* NODE_KEY_BYTES */
     const struct node_signing *signing;
     const struct health_report *health;
@@ -149,6 +154,8 @@ struct effects {
     uint64_t weights_number;
     struct bytes keys_text; /* the same of the keys of members; nobody waits for that */
     uint64_t keys_number;
+    struct bytes limits_text; /* the same of the limits of configs; nobody waits for that, either */
+    uint64_t limits_number;
     size_t counter_count, counter_room; /* as of this step */
     struct counter *counter;
 };

@@ -9,6 +9,7 @@
 #include "cluster/codec/message.h"
 #include "cluster/log/aside.h"
 #include "cluster/log/compact.h"
+#include "cluster/members/limit_list.h"
 #include "cluster/members/statements.h"
 #include "cluster/members/takeover.h"
 #include "cluster/members/weights.h"
@@ -129,6 +130,7 @@ struct node *node_create(const struct node_options *options, struct error *error
     node->life.state = PEER_JOINING;
     takeover_off(&node->takeover);
     weights_init(node);
+    limit_list_init(node);
     node->step.keys = options->step_keys > 0 ? options->step_keys : STEP_KEYS_DEFAULT;
     if (node->step.keys > OPEN_KEYS_MAX)
         node->step.keys = OPEN_KEYS_MAX;

@@ -85,10 +85,11 @@ bool persist_close(struct persist *persist)
     return written;
 }
 
-/* ---- weights and keys of members, as versions of no rule ---- */
+/* ---- weights, keys of members and limits, as versions of no rule ---- */
 
 /* No service can have these names: they have blanks. */
-static const char weights_service[] = "weights of regions", keys_service[] = "keys of members", all_id[] = "all";
+static const char weights_service[] = "weights of regions", keys_service[] = "keys of members",
+                  limits_service[] = "limits of the config", all_id[] = "all";
 
 static bool is_weights(const struct rule_record *record)
 {
@@ -98,6 +99,16 @@ static bool is_weights(const struct rule_record *record)
 static bool is_keys(const struct rule_record *record)
 {
     return bytes_equal(record->service, bytes_of(keys_service));
+}
+
+static bool is_limits(const struct rule_record *record)
+{
+    return bytes_equal(record->service, bytes_of(limits_service));
+}
+
+static bool is_rule(const struct rule_record *record)
+{
+    return !is_weights(record) && !is_keys(record) && !is_limits(record);
 }
 
 static void put_text(struct persist *persist, const char *service, uint64_t number, struct bytes text)
@@ -145,19 +156,25 @@ static void restore_weights(const struct restore *restore, const struct rule_rec
 
 static void restore_keys(const struct restore *restore, const struct rule_record *record)
 {
-    struct event event = {.kind = EVENT_RESTORE,
-                          .keys_text = record->text,
-                          .keys_number = record->stamp.lamport};
+    struct event event = {.kind = EVENT_RESTORE, .keys_text = record->text, .keys_number = record->stamp.lamport};
     restore->stepper->step(restore->stepper->context, &event);
 }
 
-/* Weights and keys stand among versions of rules, all states together, from old to new: the newest one counts. */
+static void restore_limits(const struct restore *restore, const struct rule_record *record)
+{
+    struct event event = {.kind = EVENT_RESTORE,
+                          .limits_text = record->text,
+                          .limits_number = record->stamp.lamport};
+    restore->stepper->step(restore->stepper->context, &event);
+}
+
+/* Weights, keys and limits stand among versions of rules, all states together, oldest first: the newest one counts. */
 static void restore_versions(void *context, const struct rule_record *version, size_t count)
 {
     struct restore *restore = context;
     for (size_t i = 0; i < count;) {
         size_t rules = 0;
-        while (i + rules < count && !is_weights(&version[i + rules]) && !is_keys(&version[i + rules]))
+        while (i + rules < count && is_rule(&version[i + rules]))
             rules++;
         struct event event = {.kind = EVENT_RESTORE, .versions = version + i, .version_count = rules};
         if (rules > 0)
@@ -167,6 +184,8 @@ static void restore_versions(void *context, const struct rule_record *version, s
             restore_weights(restore, &version[i]);
         for (; i < count && is_keys(&version[i]); i++)
             restore_keys(restore, &version[i]);
+        for (; i < count && is_limits(&version[i]); i++)
+            restore_limits(restore, &version[i]);
     }
 }
 
@@ -239,6 +258,8 @@ void persist_versions(struct persist *persist, const struct effects *effects)
         put_weights(persist, effects);
     if (persist->store && effects->keys_text.size > 0)
         put_text(persist, keys_service, effects->keys_number, effects->keys_text);
+    if (persist->store && effects->limits_text.size > 0)
+        put_text(persist, limits_service, effects->limits_number, effects->limits_text);
     if (!persist->store || effects->version_count == 0 || !record_room(persist, effects->version_count))
         return;
     for (size_t i = 0; i < effects->version_count; i++)

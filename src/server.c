@@ -124,6 +124,7 @@ void server_step(struct server *server, struct event *event)
     for (size_t i = 0; i < server->effects.notice_count; i++)
         server_tell(server, &server->effects.notice[i]);
     server_watch_weights(server);
+    server_watch_limits(server);
     persist_counters(&server->persist, &server->effects, event->now_ns);
     server->last_step_ns = event->now_ns;
     server->next_wake_ns = server->effects.next_wake_ns;

@@ -91,6 +91,20 @@ static void hand_over(struct server *server)
     sodium_memzero(&changes, sizeof changes);
 }
 
+/* The node decides whether it can, and tells its peers. */
+static void take_limits(struct server *server, struct settings *next, struct reload_report *report)
+{
+    if (named_limits_equal(&server->settings->limits, &next->limits))
+        return;
+    const struct commands *commands = &server->worker.commands;
+    commands->submit(commands->context, &(struct event){.kind = EVENT_LIMITS, .limits = &next->limits}, NULL);
+    const struct limits_result *result = node_limits_result(server->node);
+    if (!result->refused)
+        return;
+    report->limits_wait = result->error;
+    settings_keep_limits(server->settings, next, &report->changes);
+}
+
 static void take(struct server *server, const struct settings *next)
 {
     worker_begin_alone(&server->worker);
@@ -159,13 +173,18 @@ bool server_reload(struct server *server, const char *why, struct reload_report 
                              : error_set(error, EX_OSERR, "not enough memory to read the config");
     if (good) {
         settings_compare(server->settings, next, &report->changes);
+        take_limits(server, next, report);
         take(server, next);
         if (server->tls != NULL && tls_renewals(server->tls) != renewals)
             settings_note_renewed(&report->changes, "tls.certificate");
         take_peers_tls(server, peers_tls, &report->changes);
         report->certificate_ends_s = server->tls != NULL ? tls_ends_s(server->tls) : 0;
         tell(server, why, &report->changes);
+        if (report->limits_wait.text[0])
+            log_write(&server->log, LOG_LEVEL_WARNING, "%s: the new limits are not taken over: %s", why,
+                      report->limits_wait.text);
         server_tell_weights(server, next);
+        server_tell_limits(server);
     } else {
         log_write(&server->log, LOG_LEVEL_WARNING, "%s: nothing is changed: %s", why, error->text);
         tell_fence(server, why, error);

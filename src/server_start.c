@@ -157,7 +157,7 @@ static void set_commands(struct server *server, const char *config_path)
     struct commands_worker_threads *serving = &server->serving;
     const struct commands like = {
         .node = server->node,
-        .limits = &settings->limits,
+        .limits = node_named_limits(server->node),
         .hash_key = settings->node.hash_key,
         .name = settings->node.name,
         .region = settings->node.region,

@@ -57,7 +57,8 @@ struct server {
     /* runs while a step is due, so that the loop does not sleep */
     uv_idle_t awake;
     uv_signal_t signals[SERVER_SIGNALS];
-    uint64_t weights_told; /* the version of weights that the log was told to be above the config */
+    uint64_t weights_told;           /* the version of weights that the log was told to be above the config */
+    struct limits_stamp limits_told; /* the version of limits that the log was told of */
     uint64_t next_wake_ns, last_step_ns;
     uint64_t wake_ns; /* the time that the timer is set to */
     /* how much time steps and messages may take from requests */
@@ -139,6 +140,13 @@ void server_tell_certificates(struct server *server);
 void server_tell_weights(struct server *server, const struct settings *settings);
 /* The same of the present settings, once for each version of weights that comes into force. */
 void server_watch_weights(struct server *server);
+
+/* ---- server_limits.c ---- */
+
+/* Says so if the limits of the config's file are not those in force. */
+void server_tell_limits(struct server *server);
+/* The same, once for each version of limits that comes into force. */
+void server_watch_limits(struct server *server);
 
 /* ---- server_fence.c ---- */
 

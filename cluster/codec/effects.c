@@ -46,6 +46,7 @@ void effects_clear(struct effects *effects)
     effects->rules = (struct rules_result){0};
     effects->weights_text = (struct bytes){0};
     effects->keys_text = (struct bytes){0};
+    effects->limits_text = (struct bytes){0};
 }
 
 /*

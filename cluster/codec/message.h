@@ -75,6 +75,14 @@ struct weights_record {
     struct bytes text;                 /* weights_text.h; "": nobody needs it */
 };
 
+/* What a member knows of limits that change: see members/limit_list.h. */
+struct limits_record {
+    bool said;                /* false: it is of a release that does not know them */
+    struct limits_stamp seen; /* number 0: the config's list */
+    uint64_t sum;             /* a hash of the text of that version there */
+    struct bytes text;        /* limit_list_text.h; "": nobody needs it */
+};
+
 /* What a member was asked for since it started, in tokens over all keys: see members/demand.h. */
 struct demand_record {
     bool said; /* false: it is of a release that does not say it */
@@ -127,6 +135,7 @@ struct member_record {
     uint32_t rights;               /* of MEMBER_RIGHTS */
     struct weights_record weights; /* the sender's own record only, as the next one */
     struct demand_record demand;
+    struct limits_record limits;
     struct life_record life; /* the member's word, not the sender's */
 };
 

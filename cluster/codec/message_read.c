@@ -5,6 +5,7 @@
  */
 #include "cluster/codec/life.h"
 #include "cluster/codec/message.h"
+#include "cluster/codec/message_limits.h"
 #include "cluster/codec/message_rights.h"
 #include "cluster/codec/message_weights.h"
 #include "cluster/codec/pack.h"
@@ -45,7 +46,7 @@ static bool read_member(const msgpack_object *object, const struct envelope *env
     msgpack_object_array a;
     uint32_t state;
     uint64_t flags;
-    if (!read_record(object, 9, 14, &a) || !read_name(&a, envelope, member, is_sender) ||
+    if (!read_record(object, 9, 15, &a) || !read_name(&a, envelope, member, is_sender) ||
         !read_label(&a.ptr[1], 1, NODE_NAME_BYTES, &member->region) ||
         !read_label(&a.ptr[2], 0, NODE_ADDRESS_BYTES, &member->gossip_address) ||
         !read_label(&a.ptr[3], 0, NODE_ADDRESS_BYTES, &member->snapshot_address) ||
@@ -53,7 +54,8 @@ static bool read_member(const msgpack_object *object, const struct envelope *env
         !read_u64(&a.ptr[7], &flags) || !read_u64(&a.ptr[8], &member->config) || state == PEER_SILENT ||
         !read_clock(&a, member) || !weights_record_read(record_field(&a, 11), &member->weights) ||
         !life_read(record_field(&a, 12), &member->life) ||
-        !demand_record_read(record_field(&a, 13), &member->demand) || member->incarnation > INCARNATION_MAX ||
+        !demand_record_read(record_field(&a, 13), &member->demand) ||
+        !limits_record_read(record_field(&a, 14), &member->limits) || member->incarnation > INCARNATION_MAX ||
         member->retired_incarnation > member->incarnation)
         return false;
     member->state = (enum peer_state)state;

@@ -7,6 +7,7 @@
 #include "cluster/codec/effects.h"
 #include "cluster/codec/life.h"
 #include "cluster/codec/message.h"
+#include "cluster/codec/message_limits.h"
 #include "cluster/codec/message_weights.h"
 #include "cluster/codec/pack.h"
 #include "limit/kind.h"
@@ -26,16 +27,40 @@ size_t batch_encoded_max_bytes(uint32_t spend_count, uint32_t group_count, uint3
            (size_t)group_count * GROUP_ENCODED_MAX_BYTES + (size_t)spend_count * NUMBER_ENCODED_MAX_BYTES;
 }
 
-/* Nothing, or nil where a field follows. */
-static void pack_clock(msgpack_packer *packer, const struct member_record *member, bool has_clock, bool is_followed)
+enum { FIELD_CLOCK = 9, FIELD_WALL, FIELD_WEIGHTS, FIELD_LIFE, FIELD_DEMAND, FIELD_LIMITS };
+
+/* How many fields the record has: those that may be missing are written up to the last one that is not. */
+static uint32_t fields_of(const struct member_record *member, bool is_sender)
 {
-    if (has_clock) {
+    if (is_sender && member->limits.said)
+        return FIELD_LIMITS + 1;
+    if (is_sender && member->demand.said)
+        return FIELD_DEMAND + 1;
+    if (member->life.key != NULL)
+        return FIELD_LIFE + 1;
+    if (is_sender && member->weights.said)
+        return FIELD_WEIGHTS + 1;
+    return is_sender && member->clock_ns > 0 ? FIELD_WALL + 1 : FIELD_CLOCK;
+}
+
+/* One of the fields that may be missing. */
+static void pack_field(msgpack_packer *packer, const struct member_record *member, bool is_sender, uint32_t field)
+{
+    const bool has_clock = is_sender && member->clock_ns > 0;
+    if (field == FIELD_CLOCK && has_clock)
         msgpack_pack_uint64(packer, member->clock_ns);
+    else if (field == FIELD_WALL && has_clock)
         msgpack_pack_uint64(packer, member->wall_ms);
-    } else if (is_followed) {
+    else if (field == FIELD_WEIGHTS && is_sender && member->weights.said)
+        weights_record_pack(packer, &member->weights);
+    else if (field == FIELD_LIFE && member->life.key != NULL)
+        life_pack(packer, &member->life);
+    else if (field == FIELD_DEMAND && is_sender && member->demand.said)
+        demand_record_pack(packer, &member->demand);
+    else if (field == FIELD_LIMITS)
+        limits_record_pack(packer, &member->limits);
+    else
         msgpack_pack_nil(packer);
-        msgpack_pack_nil(packer);
-    }
 }
 
 static void pack_members(msgpack_packer *packer, const struct message *header)
@@ -46,11 +71,8 @@ static void pack_members(msgpack_packer *packer, const struct message *header)
         /* the envelope has the sender's name and incarnation */
         const bool is_sender = i == header->sender;
         const struct bytes none = {0};
-        const bool has_clock = is_sender && member->clock_ns > 0;
-        const bool has_weights = is_sender && member->weights.said;
-        const bool has_life = member->life.key != NULL;
-        const bool has_demand = is_sender && member->demand.said;
-        msgpack_pack_array(packer, has_demand ? 14 : has_life ? 13 : has_weights ? 12 : has_clock ? 11 : 9);
+        const uint32_t fields = fields_of(member, is_sender);
+        msgpack_pack_array(packer, fields);
         pack_text(packer, is_sender ? none : member->name);
         pack_text(packer, member->region);
         pack_text(packer, member->gossip_address);
@@ -66,17 +88,8 @@ static void pack_members(msgpack_packer *packer, const struct message *header)
                                         (member->heeds_uncharged ? MEMBER_HEEDS_UNCHARGED : 0u) |
                                         (member->uncharged ? MEMBER_UNCHARGED : 0u) | member->rights);
         msgpack_pack_uint64(packer, member->config);
-        pack_clock(packer, member, has_clock, has_weights || has_life || has_demand);
-        if (has_weights)
-            weights_record_pack(packer, &member->weights);
-        else if (has_life || has_demand)
-            msgpack_pack_nil(packer);
-        if (has_life)
-            life_pack(packer, &member->life);
-        else if (has_demand)
-            msgpack_pack_nil(packer);
-        if (has_demand)
-            demand_record_pack(packer, &member->demand);
+        for (uint32_t field = FIELD_CLOCK; field < fields; field++)
+            pack_field(packer, member, is_sender, field);
     }
 }
 

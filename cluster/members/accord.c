@@ -14,6 +14,7 @@
 #include "cluster/members/accord.h"
 
 #include "cluster/codec/effects.h"
+#include "cluster/members/limit_list.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 
@@ -24,14 +25,18 @@ struct vote {
     uint32_t count;
 };
 
-static uint64_t config_of(const struct node *node, const struct member *member)
+/* Whoever began with other limits, which the versions of limits know, has the newest version as this node has. */
+uint64_t accord_config_of(const struct node *node, const struct member *member)
 {
-    return member->self ? node->options.config_digest : member->config;
+    const uint64_t ours = node->options.config_digest;
+    if (member->self || member->config == ours)
+        return ours;
+    return member->config != 0 && ours != 0 && limit_list_knows(node, member->config) ? ours : member->config;
 }
 
 static bool votes(const struct node *node, const struct member *member)
 {
-    return (member->self || member_needed(member)) && config_of(node, member) != 0;
+    return (member->self || member_needed(member)) && accord_config_of(node, member) != 0;
 }
 
 static struct vote votes_for(const struct node *node, uint64_t config)
@@ -39,7 +44,7 @@ static struct vote votes_for(const struct node *node, uint64_t config)
     struct vote vote = {.config = config, .oldest = UINT64_MAX};
     for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
-        if (!votes(node, member) || config_of(node, member) != config)
+        if (!votes(node, member) || accord_config_of(node, member) != config)
             continue;
         vote.count++;
         if (member->incarnation < vote.oldest)
@@ -62,7 +67,7 @@ static bool note_differences(struct node *node, struct effects *effects)
     bool some = false;
     for (uint32_t i = 0; i < node->member_end; i++) {
         struct member *member = &node->member[i];
-        bool differs = ours != 0 && !member->self && votes(node, member) && member->config != ours;
+        bool differs = ours != 0 && !member->self && votes(node, member) && accord_config_of(node, member) != ours;
         if (differs && !member->config_differs)
             effects_notice(
                 effects, NOTICE_WARNING,
@@ -81,7 +86,7 @@ static struct vote winner_of(const struct node *node)
     for (uint32_t i = 0; i < node->member_end; i++) {
         if (!votes(node, &node->member[i]))
             continue;
-        struct vote vote = votes_for(node, config_of(node, &node->member[i]));
+        struct vote vote = votes_for(node, accord_config_of(node, &node->member[i]));
         if (beats(&vote, &best))
             best = vote;
     }

@@ -12,6 +12,7 @@
 #include "cluster/codec/message.h"
 #include "cluster/log/tell.h"
 #include "cluster/members/demand.h"
+#include "cluster/members/limit_list.h"
 #include "cluster/members/proofs.h"
 #include "cluster/members/rest.h"
 #include "cluster/members/statements.h"
@@ -101,6 +102,7 @@ static void put_member(const struct node *node, struct message *header, const st
         .clock_ns = member->self ? node->clocks.raw_ns : 0,
         .wall_ms = member->self ? node->clocks.wall_ms : 0,
         .weights = member->self ? weights_say(node) : (struct weights_record){0},
+        .limits = member->self ? limit_list_say(node) : (struct limits_record){0},
         .demand = member->self ? demand_say(node) : (struct demand_record){0},
         .rights = takeover_node_flags(node, (uint32_t)(member - node->member)),
         .life = proofs_life(node, (uint32_t)(member - node->member)),

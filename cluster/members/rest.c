@@ -14,6 +14,7 @@
  */
 #include "cluster/members/rest.h"
 
+#include "cluster/members/limit_list.h"
 #include "cluster/members/weights.h"
 #include "cluster/spend/outbox.h"
 #include "cluster/state/member.h"
@@ -51,7 +52,7 @@ bool is_at_rest(const struct node *node)
         if (origin->uid && (origin->log_count > 0 || origin_is_ghost(node, origin)))
             return false; /* a member may lack a batch of it, or has not said that it has ended */
     }
-    return weights_are_at_rest(node) && plane_is_at_rest(node);
+    return weights_are_at_rest(node) && limit_list_is_at_rest(node) && plane_is_at_rest(node);
 }
 
 bool tick_is_spared(const struct node *node, uint64_t said_ns)

@@ -7,11 +7,13 @@
 #include "cluster/plane/plane.h"
 
 #include "cluster/codec/effects.h"
+#include "cluster/members/limit_list.h"
 #include "cluster/members/rest.h"
 #include "cluster/plane/plane_canary.h"
 #include "cluster/plane/plane_change.h"
 #include "cluster/plane/plane_compile.h"
 #include "cluster/plane/plane_health.h"
+#include "cluster/plane/plane_limits.h"
 #include "cluster/plane/plane_message.h"
 #include "cluster/plane/plane_scan.h"
 #include "cluster/plane/plane_work.h"
@@ -48,16 +50,8 @@ static struct ruleset *create_rules(struct node *node, struct error *error)
     struct ruleset_named named[NAMED_LIMITS_MAX];
     const struct named_limits *limits = node->options.limits;
     const struct rule_caps *caps = &node->options.rules;
-    for (uint32_t i = 0; i < limits->count; i++) {
-        int index = node_intern_limit(node, &limits->limit[i].terms, error);
-        if (index < 0)
-            return NULL;
-        named[i] = (struct ruleset_named){.name = bytes_of(limits->limit[i].name),
-                                          .id = limits->limit[i].id,
-                                          .limit = (uint16_t)index,
-                                          .capacity = limits->limit[i].terms.capacity,
-                                          .patience_ms = limits->limit[i].patience_ms};
-    }
+    if (!plane_limits_intern(node, limits, named, error))
+        return NULL;
     struct ruleset *rules = ruleset_create(&(struct ruleset_options){
         .hash_key = &node->options.hash_key,
         .services_max = or_default(caps->services_max, PLANE_SERVICES_DEFAULT),
@@ -172,7 +166,16 @@ bool plane_event(struct node *node, const struct event *event, struct effects *e
         plane->started = true;
         return false;
     case EVENT_RESTORE:
-        restore(node, event, effects);
+        if (event->limits_text.size > 0)
+            limit_list_restore(node, event->limits_text, event->limits_number, effects);
+        else
+            restore(node, event, effects);
+        return false;
+    case EVENT_LIMITS:
+        plane_limits_change(node, event->limits, event->wall_ms, effects);
+        return true;
+    case EVENT_RETELL:
+        limit_list_retell(node);
         return false;
     case EVENT_RULES:
         plane_change(node, event->rules, effects);
@@ -187,7 +190,6 @@ bool plane_event(struct node *node, const struct event *event, struct effects *e
     case EVENT_FORGET:
     case EVENT_MUTE:
     case EVENT_STOP:
-    case EVENT_RETELL:
     case EVENT_WEIGHTS:
     case EVENT_WEIGHTS_KEPT:
     case EVENT_KEY:
@@ -209,6 +211,7 @@ void plane_step(struct node *node, struct effects *effects)
     if (!plane->started)
         return; /* versions from the store are compiled once, when all of them are here */
     bool tick = node->now_ns >= node->publishing.tick_ns;
+    plane_limits_step(node, effects);
     if (plane->restored)
         plane_compile_all(node, effects);
     plane_scan_step(node, effects);

@@ -11,6 +11,7 @@
 #include "cluster/codec/message.h"
 #include "cluster/node.h"
 #include "cluster/state/clock_state.h"
+#include "cluster/state/limit_list_state.h"
 #include "cluster/state/proof_state.h"
 #include "cluster/state/weights_state.h"
 
@@ -86,6 +87,7 @@ struct member {
     double demand_tokens_per_s, wanted_tokens_per_s; /* smoothed, over all keys */
     uint64_t answered_ask, answered_incarnation; /* the number of its last ask that was answered, and its maker */
     struct weights_word weights;
+    struct limit_list_word limits;
     struct peer_clock clock;
     struct peer_traffic traffic;
     struct member_proof proof;

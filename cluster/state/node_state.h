@@ -17,6 +17,7 @@
 #include "cluster/state/clock_state.h"
 #include "cluster/state/contest_state.h"
 #include "cluster/state/inbox_state.h"
+#include "cluster/state/limit_list_state.h"
 #include "cluster/state/log_state.h"
 #include "cluster/state/member.h"
 #include "cluster/state/members_state.h"
@@ -61,6 +62,7 @@ struct node {
     struct accord accord;
     struct sharing sharing;
     struct weights weights;
+    struct limit_lists limit_lists;
     struct takeover takeover;
     struct proofs proofs;
     struct stores stores;

@@ -172,7 +172,7 @@ struct commands {
      * to, which must outlive the commands.
      */
     struct node *node;
-    const struct named_limits *limits; /* for INFO */
+    const struct named_limits *limits; /* in force, for INFO: steps change them */
     struct hash_key hash_key;
     const char *name, *region;
     const char *version;                     /* of the program: "1.2.3" */

@@ -21,7 +21,8 @@ void call_reload(struct call *call)
         return;
     }
     const struct settings_changes *changes = &report.changes;
-    answer_map(answer, 4);
+    const bool limits_wait = report.limits_wait.text[0] != '\0';
+    answer_map(answer, limits_wait ? 5 : 4);
     answer_paths(answer, "changed", changes->taken, changes->taken_count);
     answer_paths(answer, "needs_restart", changes->restart, changes->restart_count);
     answer_text(answer, "certificate_ends");
@@ -30,4 +31,8 @@ void call_reload(struct call *call)
     else
         answer_null(answer);
     answer_paths(answer, "renewed", changes->renewed, changes->renewed_count);
+    if (limits_wait) {
+        answer_text(answer, "limits_wait");
+        answer_text(answer, report.limits_wait.text);
+    }
 }

@@ -98,6 +98,16 @@ static void print_clients(const struct report *report)
         print_threads(report, worker_threads);
 }
 
+/* Which reload the limits come from. */
+static void print_limits_version(const struct report *report)
+{
+    struct limits_report limits;
+    node_limits_report(report->call->commands->node, &limits);
+    field_number(report->call->answer.output, "limits_version", limits.stamp.number);
+    field_text(report->call->answer.output, "limits_author", limits.author);
+    field_number(report->call->answer.output, "limits_file_differs", limits.file_differs);
+}
+
 static void print_limits(const struct report *report)
 {
     struct call *call = report->call;
@@ -105,6 +115,7 @@ static void print_limits(const struct report *report)
     struct output *output = call->answer.output;
     field_number(output, "limits", limits->count);
     field_text(output, "default_limit", limits->limit[limits->by_default].name);
+    print_limits_version(report);
     for (uint16_t i = 0; i < limits->count; i++) {
         const struct named_limit *limit = &limits->limit[i];
         char rate[UNITS_TEXT_BYTES];

@@ -34,5 +34,10 @@ void http_reload(struct http_call *call)
     else
         put_text(&call->body, "null");
     put_paths(&call->body, ",\"renewed\":[", changes->renewed, changes->renewed_count);
-    put_text(&call->body, "]}\n");
+    put_text(&call->body, "]");
+    if (report.limits_wait.text[0]) {
+        put_text(&call->body, ",\"limits_wait\":");
+        put_string(&call->body, bytes_of(report.limits_wait.text));
+    }
+    put_text(&call->body, "}\n");
 }

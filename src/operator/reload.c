@@ -48,6 +48,7 @@ static void print_text(const struct headgate_reply *reply)
     const struct headgate_reply *changed = command_member(reply, "changed");
     const struct headgate_reply *renewed = command_member(reply, "renewed");
     const struct headgate_reply *needs_restart = command_member(reply, "needs_restart");
+    const char *limits_wait = command_member_text(reply, "limits_wait");
     const time_t ends = (time_t)command_member_integer(reply, "certificate_ends");
     char day[16];
     struct tm utc;
@@ -55,6 +56,8 @@ static void print_text(const struct headgate_reply *reply)
     print_paths("changed, and in force now: ", changed);
     print_paths("the same setting, but the file is new, and in use now: ", renewed);
     print_paths("changed, but not in force until the daemon is restarted: ", needs_restart);
+    if (limits_wait[0])
+        printf("the limits wait: %s\n", limits_wait);
     print_shared(needs_restart);
     if (count_of(changed) + count_of(renewed) + count_of(needs_restart) == 0)
         printf("nothing has changed, and nothing waits for a restart\n");

@@ -83,8 +83,7 @@ $one->write_config;
 is("$status$err", 0, 'reload is 0');
 is($out, "the daemon has read its config again\nchanged, and in force now: log_level\n" .
          "changed, but not in force until the daemon is restarted: interval\n" .
-         'daemons that differ in interval do not decide side by side: restart all daemons, one after the other; ' .
-         "limits of rules change at all daemons at once, without a restart\n" .
+         'daemons that differ in interval do not decide side by side: restart all daemons, one after the other' . "\n" .
          "all other settings are in force as before\n", 'and says what came of it');
 delete $one->{settings}{interval};
 $one->{settings}{log_level} = 'loud';

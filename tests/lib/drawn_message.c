@@ -88,6 +88,12 @@ static void draw_header(struct random *random, struct message *header)
                                                                         .given = draw_u64(random),
                                                                         .wanted = draw_u64(random),
                                                                         .proposes = random_below(random, 2) != 0};
+    if (random_below(random, 2) != 0)
+        header->members[header->sender].limits =
+            (struct limits_record){.said = true,
+                                   .seen = {draw_u64(random), draw_u64(random)},
+                                   .sum = draw_u64(random),
+                                   .text = draw_text(random, 0, NODE_ADDRESS_BYTES)};
     for (uint32_t i = 0; i < header->origin_count; i++) {
         uint32_t member = (uint32_t)random_below(random, header->member_count);
         uint64_t incarnation = header->members[member].incarnation;

@@ -12,7 +12,7 @@ static struct newer_record newer_group(uint32_t depth, uint32_t index)
 /* What stands in the body's fields, of messages about spends. */
 static struct newer_record newer_spends(const struct newer_path *path)
 {
-    static const struct newer_record fields[] = {[2] = {9, 14}, [3] = {3, 3}, [4] = {4, 5}};
+    static const struct newer_record fields[] = {[2] = {9, 15}, [3] = {3, 3}, [4] = {4, 5}};
     const uint32_t *at = path->at + 1;
     unsigned depth = path->depth - 1;
     const struct newer_record list = {0, 0}, three = {3, 3};
@@ -35,6 +35,8 @@ static struct newer_record newer_spends(const struct newer_path *path)
         return (struct newer_record){5, 7};
     if (at[0] == 2 && depth == 3 && at[2] == 13) /* what it was asked for */
         return (struct newer_record){3, 3};
+    if (at[0] == 2 && depth == 3 && at[2] == 14) /* what it knows of limits */
+        return (struct newer_record){4, 4};
     if (at[0] < 5)
         return depth == 2 ? fields[at[0]] : list;
     if (depth == 2)

@@ -201,6 +201,12 @@ const struct weights_result *node_weights_result(const struct node *node)
     return &none;
 }
 
+void node_limits_report(const struct node *node, struct limits_report *report)
+{
+    (void)node;
+    *report = (struct limits_report){.author = ""};
+}
+
 const char *weights_wait_name(enum weights_wait wait)
 {
     return wait == WEIGHTS_WAIT_NEWS ? "news" : "other";

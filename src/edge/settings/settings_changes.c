@@ -9,8 +9,8 @@
 #include <string.h>
 
 /* What a running daemon takes over, where may_take says nothing else. */
-static const char *const taken[] = {"clients.request_timeout", "clients.auth_timeout", "clients.idle_timeout",
-                                    "log_level"};
+static const char *const taken[] = {"limits", "clients.request_timeout", "clients.auth_timeout",
+                                    "clients.idle_timeout", "log_level"};
 
 /* ---- lists ---- */
 
@@ -32,18 +32,6 @@ static bool peers_differ(const struct node_options *now, const struct node_optio
         differ = strcmp(a->name, b->name) != 0 || strcmp(a->region, b->region) != 0 ||
                  strcmp(a->gossip_address, b->gossip_address) != 0 ||
                  strcmp(a->snapshot_address, b->snapshot_address) != 0;
-    }
-    return differ;
-}
-
-static bool limits_differ(const struct named_limits *now, const struct named_limits *next)
-{
-    bool differ = now->count != next->count || now->by_default != next->by_default;
-    for (uint32_t i = 0; i < now->count && !differ; i++) {
-        const struct limit_terms *a = &now->limit[i].terms, *b = &next->limit[i].terms;
-        differ = strcmp(now->limit[i].name, next->limit[i].name) != 0 || a->capacity != b->capacity ||
-                 a->rate != b->rate || a->period_ns != b->period_ns || a->overshoot != b->overshoot ||
-                 now->limit[i].patience_ms != next->limit[i].patience_ms;
     }
     return differ;
 }
@@ -75,7 +63,7 @@ static bool lists_differ(const char *path, const struct settings *now, const str
     if (strcmp(path, "peers") == 0)
         return peers_differ(&now->node, &next->node);
     if (strcmp(path, "limits") == 0)
-        return limits_differ(&now->limits, &next->limits);
+        return !named_limits_equal(&now->limits, &next->limits);
     assert(strcmp(path, "users") == 0); /* a new list of the config is compared here, too */
     return users_differ(&now->users, &next->users);
 }
@@ -171,6 +159,19 @@ void settings_compare(const struct settings *now, const struct settings *next, s
         settings_note_renewed(changes, "central");
 }
 
+void settings_keep_limits(const struct settings *now, struct settings *next, struct settings_changes *changes)
+{
+    next->limits = now->limits;
+    assert(changes->restart_count < SETTINGS_CHANGES_MAX);
+    for (uint32_t i = 0; i < changes->taken_count; i++) {
+        if (strcmp(changes->taken[i], "limits") != 0)
+            continue;
+        changes->restart[changes->restart_count++] = changes->taken[i];
+        memmove(&changes->taken[i], &changes->taken[i + 1],
+                (--changes->taken_count - i) * sizeof changes->taken[0]);
+    }
+}
+
 void settings_note_renewed(struct settings_changes *changes, const char *path)
 {
     for (uint32_t i = 0; i < changes->taken_count; i++)
@@ -196,6 +197,7 @@ void settings_take(struct settings *now, const struct settings *next)
     now->auth_timeout_ns = next->auth_timeout_ns;
     now->idle_timeout_ns = next->idle_timeout_ns;
     now->log_level = next->log_level;
+    now->limits = next->limits;
     if (may_take("secrets", now, next)) {
         memcpy(now->secret, next->secret, sizeof now->secret);
         memcpy(now->hash_seed, next->hash_seed, sizeof now->hash_seed);

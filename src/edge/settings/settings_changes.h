@@ -29,10 +29,13 @@ struct settings_changes {
 struct reload_report {
     struct settings_changes changes;
     uint64_t certificate_ends_s; /* since 1970; 0: no port speaks TLS */
+    struct error limits_wait;    /* why changed limits wait for a restart; an empty text: they do not */
 };
 
 /* `next` must have its secrets. What stands in files that the config only names is not compared, but for secrets. */
 void settings_compare(const struct settings *now, const struct settings *next, struct settings_changes *changes);
+/* The running daemon cannot take the limits of `next` over: `next` has those of `now`, and they wait for a restart. */
+void settings_keep_limits(const struct settings *now, struct settings *next, struct settings_changes *changes);
 /* Notes that the files of `path` have something new, unless a key that begins with `path` has changed itself. */
 void settings_note_renewed(struct settings_changes *changes, const char *path);
 /* Copies the values of `next` that a running daemon takes over. */

@@ -12,8 +12,7 @@
 #include <string.h>
 
 /* What an operator does about a change of such keys. */
-#define SETTINGS_SHARED_ADVICE                                                                                     \
-    "restart all daemons, one after the other; limits of rules change at all daemons at once, without a restart"
+#define SETTINGS_SHARED_ADVICE "restart all daemons, one after the other"
 
 static inline bool settings_is_shared(const char *path)
 {

@@ -117,11 +117,15 @@ static void test_rooms(void)
     next->grpc.memory_bytes = now->grpc.memory_bytes;
     next->limits.limit[0].terms.overshoot++;
     settings_compare(now, next, &found);
-    OK(found.restart_count == 2 && strcmp(found.restart[0], "limits") == 0, "limits are compared by their terms");
+    OK(found.taken_count == 1 && strcmp(found.taken[0], "limits") == 0, "limits are compared by their terms");
     next->limits.limit[0].terms.overshoot--;
     next->limits.limit[0].patience_ms++;
     settings_compare(now, next, &found);
-    OK(found.restart_count == 2 && strcmp(found.restart[0], "limits") == 0, "and by their patience");
+    OK(found.taken_count == 1 && strcmp(found.taken[0], "limits") == 0, "and by their patience");
+    settings_keep_limits(now, next, &found);
+    OK(found.taken_count == 0 && found.restart_count == 2 && strcmp(found.restart[1], "limits") == 0 &&
+           named_limits_equal(&now->limits, &next->limits),
+       "limits that the daemon cannot take wait for a restart");
     found.taken[found.taken_count++] = "peers_tls.ca";
     settings_note_renewed(&found, "tls.certificate");
     settings_note_renewed(&found, "peers_tls");
