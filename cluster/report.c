@@ -32,7 +32,7 @@ static uint64_t share_of(const struct node *node, uint32_t index)
 {
     const struct member *member = &node->member[index];
     if (member->self)
-        return node->by_limit.budget[0].share;
+        return node->sharing.share;
     if (member->state == PEER_LEFT || (member->state == PEER_JOINING && !member->reserved))
         return 0;
     return member_share(node, member);

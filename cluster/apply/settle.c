@@ -138,6 +138,41 @@ static uint64_t not_returned(const struct node *node, const struct entry *entry,
     return units > 0 ? (uint64_t)((units - 1) / limit->units_per_token + 1) : 0;
 }
 
+static uint64_t take_credit(struct spend *spend, uint64_t tokens)
+{
+    const uint64_t taken = number_least(spend->credit, tokens);
+    spend->credit -= taken;
+    return taken;
+}
+
+/*
+ * At home: takes up to `tokens` of what returns have paid off of this spend, and later batches tell, to be credited
+ * with it. A credit that came later would find room that refill has made good meanwhile in this view alone: the truth
+ * may have been full. Elsewhere the reserve has room for that.
+ */
+static uint64_t take_later_credit(struct node *node, struct entry *entry, const struct batch *batch,
+                                  uint64_t tokens)
+{
+    const uint64_t wanted = tokens;
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    if (limit->home == 0 || kind_lists(limit->kind) || node->by_limit.budget[entry->limit].share < SHARE_ONE)
+        return 0;
+    for (uint32_t i = 0; i < node->origin_end && tokens > 0; i++) {
+        const struct origin *own = &node->origin[i];
+        if (!own->uid || !own->mine)
+            continue;
+        for (struct list *at = own->log.next; at != &own->log && tokens > 0; at = at->next) {
+            struct batch *other = LIST_OWNER(at, struct batch, link);
+            const struct spend *found = other == batch ? NULL : batch_find(other, entry->limit, entry->id);
+            if (found)
+                tokens -= take_credit(&other->spend[found - other->spend], tokens);
+        }
+    }
+    if (tokens > 0 && is_in_open(node, entry))
+        tokens -= take_credit(open_spend(node, entry), tokens);
+    return wanted - tokens;
+}
+
 /* Charges to the entry's bucket a spend of a batch that all members have. */
 static void settle_spend(struct node *node, struct entry *entry, const struct batch *batch,
                          const struct spend *spend, uint64_t later)
@@ -146,8 +181,10 @@ static void settle_spend(struct node *node, struct entry *entry, const struct ba
     const struct budget *budget = &node->by_limit.budget[entry->limit];
     const uint64_t excess_tokens = spend->credit > spend->tokens ? spend->credit - spend->tokens : 0;
     const struct credit credit = credit_of(node, entry, excess_tokens, batch, RAISE_OWN_UNSETTLED);
+    const uint64_t uncredited = spend->tokens - number_least(spend->credit, spend->tokens);
+    const uint64_t later_credit = take_later_credit(node, entry, batch, uncredited);
     const struct settlement settlement = {.tokens = spend->tokens,
-                                          .credit = spend->credit - excess_tokens + credit.tokens,
+                                          .credit = spend->credit - excess_tokens + credit.tokens + later_credit,
                                           .later = later,
                                           .at_ns = batch->at_ns};
     note_peak(node, entry);
@@ -155,8 +192,8 @@ static void settle_spend(struct node *node, struct entry *entry, const struct ba
     bucket_settle(&entry->bucket, limit, budget, &settlement);
     give_spare_back(entry, limit, budget, spend, before, batch->at_ns);
     take_excess_off(&entry->bucket, limit, &credit);
-    if (spend->tokens > spend->credit)
-        aside_spare(node, entry, &before, node->me, spend->tokens - spend->credit, batch->at_ns);
+    if (uncredited > later_credit)
+        aside_spare(node, entry, &before, node->me, uncredited - later_credit, batch->at_ns);
     if (!kind_lists(limit->kind) && !kind_lists(node->limits.limit[spend->limit].kind))
         refundable_settle(&node->refundable, entry->id, spend->tokens - number_least(spend->granted, spend->tokens),
                           not_returned(node, entry, before, batch), batch_opened_ns(batch), node->now_ns);

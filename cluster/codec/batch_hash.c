@@ -43,8 +43,8 @@ static void put(struct piece *piece, uint64_t number)
 static struct group group_at(const struct batch *batch, const struct limit_set *limits, uint32_t from)
 {
     const struct limit_terms terms = limit_terms_of(&limits->limit[batch->spend[from].limit]);
-    return (struct group){.terms = {terms.kind, terms.flags, terms.capacity, terms.rate, terms.period_ns,
-                                    terms.overshoot},
+    return (struct group){.terms = {terms.kind, limit_terms_word(&terms), terms.capacity, terms.rate,
+                                    terms.period_ns, terms.overshoot},
                           .from = from,
                           .end = batch_next_limit(batch, from)};
 }

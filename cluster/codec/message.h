@@ -329,7 +329,7 @@ void message_end_with_page(struct message_writer *writer, const struct page_cont
 size_t message_size(const struct message_writer *writer);
 
 /* The most bytes of one number, and of a group without its numbers. */
-enum { NUMBER_ENCODED_MAX_BYTES = 16 + 9 + 9 + 5, GROUP_ENCODED_MAX_BYTES = 64 };
+enum { NUMBER_ENCODED_MAX_BYTES = 16 + 9 + 9 + 5, GROUP_ENCODED_MAX_BYTES = 72 };
 /* The most bytes of a batch with these counts. */
 size_t batch_encoded_max_bytes(uint32_t spend_count, uint32_t group_count, uint32_t depend_count);
 

@@ -216,11 +216,12 @@ enum { TERM_KIND, TERM_FLAGS, TERM_CAPACITY, TERM_RATE, TERM_PERIOD, TERM_OVERSH
 static bool check_terms(const msgpack_object *object)
 {
     msgpack_object_array a;
-    uint32_t kind, flags;
+    uint32_t kind;
     uint64_t number;
+    struct limit_terms terms;
     if (!read_record(object, TERM_FIELDS, TERM_FIELDS, &a) ||
-        !read_u32_below(&a.ptr[TERM_KIND], LIMIT_KINDS, &kind) ||
-        !read_u32_below(&a.ptr[TERM_FLAGS], LIMIT_FLAGS_END, &flags))
+        !read_u32_below(&a.ptr[TERM_KIND], LIMIT_KINDS, &kind) || !read_u64(&a.ptr[TERM_FLAGS], &number) ||
+        !limit_terms_set_word(&terms, number))
         return false;
     for (uint32_t i = TERM_CAPACITY; i < TERM_FIELDS; i++)
         if (!read_u64(&a.ptr[i], &number))
@@ -287,14 +288,15 @@ static uint64_t number_at(const msgpack_object *array, uint32_t index)
 
 static struct limit_terms terms_of(const msgpack_object *object)
 {
-    return (struct limit_terms){
+    struct limit_terms terms = {
         .kind = (uint8_t)number_at(object, TERM_KIND),
-        .flags = (uint8_t)number_at(object, TERM_FLAGS),
         .capacity = number_at(object, TERM_CAPACITY),
         .rate = number_at(object, TERM_RATE),
         .period_ns = number_at(object, TERM_PERIOD),
         .overshoot = number_at(object, TERM_OVERSHOOT),
     };
+    (void)limit_terms_set_word(&terms, number_at(object, TERM_FLAGS)); /* check_terms has looked */
+    return terms;
 }
 
 bool message_terms(const msgpack_object *object, struct limit_terms *terms)

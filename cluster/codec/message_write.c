@@ -152,7 +152,7 @@ static void pack_terms(msgpack_packer *packer, const struct limit_terms *terms)
 {
     msgpack_pack_array(packer, 6);
     msgpack_pack_uint64(packer, terms->kind);
-    msgpack_pack_uint64(packer, terms->flags);
+    msgpack_pack_uint64(packer, limit_terms_word(terms));
     msgpack_pack_uint64(packer, terms->capacity);
     msgpack_pack_uint64(packer, terms->rate);
     msgpack_pack_uint64(packer, terms->period_ns);

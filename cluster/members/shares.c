@@ -44,16 +44,17 @@ static void refresh_budgets(struct node *node)
         node->sharing.peer_count += member->self || member_needed(member);
         counted += member->used && !member->share_freed;
     }
-    bool alone = counted == 1;
-    uint64_t share =
-        node->life.state == PEER_ACTIVE && node->accord.decides ? member_share(node, &node->member[node->me]) : 0;
-    if (alone && node->life.state == PEER_ACTIVE && node->accord.decides)
-        share = SHARE_ONE;
+    const struct member *me = &node->member[node->me];
+    const bool alone = counted == 1, decides = node->life.state == PEER_ACTIVE && node->accord.decides;
+    const uint64_t share = !decides ? 0 : alone ? SHARE_ONE : member_share(node, me);
+    const uint64_t home_share = !decides ? 0 : alone ? SHARE_ONE : member_home_share(node, me);
     const struct takeover *takeover = &node->takeover;
-    if (node->sharing.share == share && node->sharing.alone == alone && node->sharing.peer_count == peers_before &&
-        node->sharing.stops == takeover->stops && node->sharing.owed_weight == takeover->owed_weight)
+    if (node->sharing.share == share && node->sharing.home_share == home_share && node->sharing.alone == alone &&
+        node->sharing.peer_count == peers_before && node->sharing.stops == takeover->stops &&
+        node->sharing.owed_weight == takeover->owed_weight)
         return;
     node->sharing.share = share;
+    node->sharing.home_share = home_share;
     node->sharing.stops = takeover->stops;
     node->sharing.owed_weight = takeover->owed_weight;
     node->sharing.alone = alone;

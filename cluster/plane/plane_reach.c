@@ -21,10 +21,12 @@ static bool admits(const struct node *node, uint16_t index)
 {
     const struct limit *limit = &node->limits.limit[index];
     const struct bucket full = {.settled = limit->capacity_units};
-    if (bucket_allows(&full, limit, &node->by_limit.budget[index], 1, 0))
+    const uint64_t share = limit->home == 0 ? node->sharing.share : node->by_limit.budget[index].share;
+    /* who is not at home asks there, or does not: that was said when the rule was set */
+    if (bucket_allows(&full, limit, &node->by_limit.budget[index], 1, 0) || (limit->home != 0 && share == 0))
         return true;
-    const uint64_t shares[] = {node->sharing.share, SHARE_ONE - node->sharing.share};
-    const struct reach_peers all = {2, shares, node->options.grants};
+    const uint64_t shares[] = {share, SHARE_ONE - share};
+    const struct reach_peers all = {2, shares, node->options.grants, NULL};
     const struct limit_terms terms = limit_terms_of(limit);
     return reach_count(&terms, 0, &all) == all.count;
 }

@@ -27,7 +27,9 @@ static bool is_sheet_in(const struct rulebook *book, const struct rule *rule, st
 static bool reaches(struct node *node, struct plane_work *work, const struct rule *rule)
 {
     uint64_t shares[NODE_PEERS_MAX];
-    const struct reach_peers peers = {shares_of_all(node, shares), shares, node->options.grants};
+    const char *regions[NODE_PEERS_MAX];
+    const uint32_t count = shares_of_all(node, shares, regions);
+    const struct reach_peers peers = {count, shares, node->options.grants, regions};
     struct rule joined;
     struct error sentence;
     switch (rule_reach(is_sheet_in(work->book, rule, &joined) ? &joined : rule, &peers, &sentence)) {
@@ -65,7 +67,32 @@ static bool is_for_daemons(const struct node *node, struct plane_work *work, con
     return true;
 }
 
+/*
+ * A daemon of an earlier release cannot read the rule, nor messages about its keys: it would be out of reach. Charges
+ * that wait and homes came with one release.
+ */
+static bool may_have_home(const struct node *node, struct plane_work *work, const struct rule *rule)
+{
+    struct error *error = &work->result.error;
+    if (rule->home.size == 0 || rule->mode == RULE_OFF)
+        return true;
+    if (node->options.takeover_after_ns > 0)
+        return error_set(
+            error, EX_DATAERR,
+            "rule %s/%s: home makes no sense while takeover_after is set, which gives the share of who is "
+            "gone to others: expected one of them",
+            rule->service.data, rule->id.data);
+    for (uint32_t i = 0; i < node->member_end; i++) {
+        const struct member *member = &node->member[i];
+        if (member->used && !member->self && !member->share_freed && member->number > 0 && !member->heeds_uncharged)
+            return error_set(error, EX_DATAERR,
+                             "rule %s/%s: %s does not know home: expected all daemons to be of this release",
+                             rule->service.data, rule->id.data, member->name);
+    }
+    return true;
+}
+
 bool plane_rule_is_right(struct node *node, struct plane_work *work, const struct rule *rule)
 {
-    return is_for_daemons(node, work, rule) && reaches(node, work, rule);
+    return is_for_daemons(node, work, rule) && may_have_home(node, work, rule) && reaches(node, work, rule);
 }

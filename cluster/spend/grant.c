@@ -81,13 +81,13 @@ bool grants_concern(const struct node *node, struct key_id id, uint64_t *tokens)
     return some;
 }
 
-/* What is asked of this node: the asker's wish, divided by shares, and rounded up. */
+/* What is asked of this node: the asker's wish, divided by shares, and rounded up; all of it, of who has the whole. */
 static int64_t wanted_units(const struct ask_record *ask, const struct limit *limit, uint64_t share)
 {
     uint64_t token = (uint64_t)limit->units_per_token;
     wide units =
         (wide)number_least(ask->tokens, limit->capacity) * token + ((wide)token * ask->parts >> SPARE_BITS);
-    wide part = units * share / ask->among + 1;
+    wide part = share == SHARE_ONE ? units : units * share / ask->among + 1;
     return part < (wide)limit->capacity_units ? (int64_t)part : limit->capacity_units;
 }
 
@@ -102,7 +102,6 @@ static int64_t spare_units(const struct node *node, const struct entry *entry, c
     uint64_t tokens;
     (void)grants_concern(node, entry->id, &tokens);
     int64_t granted = (int64_t)tokens * limit->units_per_token;
-    units -= rounding_units(limit);
     return bucket->unsettled > granted ? units - (bucket->unsettled - granted) : units;
 }
 
@@ -168,16 +167,20 @@ static int64_t make_grant(struct node *node, struct entry *entry, int64_t units,
 
 /*
  * Few units stay as they are, unless somebody is silent: parts of tokens are charged at once (uncharged.c). Of many,
- * whole tokens are granted, rounded up if there are as many to spare.
+ * whole tokens are granted, rounded up if there are as many to spare. Who has the whole share grants the last one, too.
  */
-static int64_t rounded_units(const struct node *node, int64_t units, int64_t spare, const struct limit *limit)
+static int64_t rounded_units(const struct node *node, int64_t units, int64_t spare, uint16_t index)
 {
+    const struct limit *limit = &node->limits.limit[index];
+    const bool whole = node->by_limit.budget[index].share == SHARE_ONE;
     int64_t token = limit->units_per_token;
+    if (!whole || (spare < WHOLE_TOKENS * token && (units < spare ? units : spare) % token != 0))
+        spare -= rounding_units(limit);
     int64_t most = (int64_t)number_least(limit->capacity, GRANT_TOKENS_MAX) * token;
     units = units < spare ? units : spare;
     units = units < most ? units : most;
     if (units < WHOLE_TOKENS * token)
-        return node->awake.somebody_silent ? units - units % token : units;
+        return node->awake.somebody_silent && !whole ? units - units % token : units;
     return (units / token + (units % token > 0 && units / token < spare / token)) * token;
 }
 
@@ -197,7 +200,8 @@ void grant_answer(struct node *node, uint32_t member, const struct ask_record *a
     const struct limit *limit = &node->limits.limit[index];
     const struct budget *budget = &node->by_limit.budget[index];
     int holder = origin_find(node, member, node->member[member].incarnation);
-    if (!node->rights.shared || !may_answer(node, member, ask, limit) || holder < 0)
+    if (!node->rights.shared || (limit->home != 0 && budget->share == 0) || !may_answer(node, member, ask, limit) ||
+        holder < 0)
         return;
     uint64_t expires_ns = kind_expires(limit->kind) ? node->now_ns + ask->live_ns : 0;
     struct entry *entry = table_obtain_nobodys(node->table, ask->id, index, expires_ns, node->now_ns);
@@ -211,17 +215,15 @@ void grant_answer(struct node *node, uint32_t member, const struct ask_record *a
     const struct key_window window = window_of(ask, node->now_ns);
     const struct bucket level = level_of(node, &entry->bucket, index, &window, node->now_ns);
     int64_t units =
-        rounded_units(node, wanted_units(ask, limit, budget->share), spare_units(node, entry, &level), limit);
+        rounded_units(node, wanted_units(ask, limit, budget->share), spare_units(node, entry, &level), index);
     if (units > 0 && make_grant(node, entry, units, (uint32_t)holder, ask->number) > 0)
         todo_add(&node->todo, DO_ANSWER); /* somebody waits for it */
 }
 
 int64_t grant_own(struct node *node, struct entry *entry, const struct bucket *level, int64_t units, uint64_t ask)
 {
-    const struct limit *limit = &node->limits.limit[entry->limit];
-    int64_t spare =
-        bucket_allowance(level, &node->by_limit.budget[entry->limit]) - level->unsettled - rounding_units(limit);
-    units = rounded_units(node, units, spare, limit);
+    int64_t spare = bucket_allowance(level, &node->by_limit.budget[entry->limit]) - level->unsettled;
+    units = rounded_units(node, units, spare, entry->limit);
     return units > 0 ? make_grant(node, entry, units, node->my_slot, ask) : 0;
 }
 

@@ -10,6 +10,7 @@
 #include "cluster/spend/voucher.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/refundable.h"
+#include "cluster/state/share.h"
 #include "limit/bucket_inline.h"
 #include "limit/kind.h"
 
@@ -145,7 +146,11 @@ static enum verdict_reason reason_of(const struct node *node, const struct key_v
                                      const struct charge *charge, uint64_t retry_ns, uint64_t now_ns)
 {
     const bool is_cut_off = node->awake.somebody_silent;
+    const bool is_home_gone =
+        view->limit->home != 0 && view->budget->share == 0 && home_share_heard(node, view->limit->home) == 0;
     const struct bucket level = key_view_level(view, charge, now_ns);
+    if (is_cut_off && is_home_gone && charge->cost <= view->limit->capacity)
+        return VERDICT_ISOLATION;
     if (charge->cost > view->limit->capacity ||
         (retry_ns == UINT64_MAX &&
          (!is_cut_off || retry_after_ns(view, charge, node->log.settle_ns, now_ns) == UINT64_MAX)))

@@ -8,11 +8,24 @@
 
 #include "cluster/spend/deferred.h"
 #include "cluster/state/node_state.h"
+#include "cluster/state/share.h"
 #include "limit/events.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <sysexits.h>
+
+/* False: rules would name two regions by one number as their home. */
+static bool homes_differ(const struct node_options *options, struct error *error)
+{
+    for (uint32_t i = 0; i < options->region_count; i++)
+        for (uint32_t k = 0; k < i; k++)
+            if (is_home(options->regions[i].region, limit_home_of(bytes_of(options->regions[k].region))))
+                return error_set(error, EX_CONFIG,
+                                 "regions '%s' and '%s' have the same hash: expected one of them to be renamed",
+                                 options->regions[k].region, options->regions[i].region);
+    return true;
+}
 
 bool limits_create(struct node *node, struct error *error)
 {
@@ -22,6 +35,8 @@ bool limits_create(struct node *node, struct error *error)
     if (room < options->limits->count || room > LIMITS_MAX)
         return error_set(error, EX_CONFIG, "limits_max is %u: expected %u to %d", room, options->limits->count,
                          LIMITS_MAX);
+    if (!homes_differ(options, error))
+        return false;
     node->by_limit.events = events_create(events);
     bool made = limit_set_init(&node->limits, room, node->by_limit.events);
     node->by_limit.budget = calloc(room, sizeof *node->by_limit.budget);
@@ -90,11 +105,12 @@ void limits_refresh_budget(struct node *node, uint32_t index)
     const struct limit *limit = &node->limits.limit[index];
     struct budget *budget = &node->by_limit.budget[index];
     const struct takeover *takeover = &node->takeover;
-    budget_init(budget, limit, node->sharing.share, node->sharing.alone);
+    const uint64_t share = own_share_of(node, limit);
+    budget_init(budget, limit, share, node->sharing.alone);
     if (takeover->owed_weight > 0)
         budget_lower(budget, limit, takeover->owed_weight);
     if (takeover->stops)
         budget_stop(budget, limit);
-    node->by_limit.soon_units[index] = takeover->stops ? -1 : soon_paid_units(node, limit, node->sharing.share);
+    node->by_limit.soon_units[index] = takeover->stops ? -1 : soon_paid_units(node, limit, share);
     deferred_note_limit(node, index);
 }

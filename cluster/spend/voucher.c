@@ -10,6 +10,7 @@
 #include "cluster/spend/thread.h"
 #include "cluster/spend/voucher_habit.h"
 #include "cluster/spend/voucher_places.h"
+#include "cluster/state/share.h"
 #include "limit/kind.h"
 
 enum {
@@ -79,11 +80,11 @@ static bool is_worth_asking(const struct node *node, const struct charge *charge
     bool is_burst = bucket_allowance(bucket, budget) / BURST_RATE >= decays / 2 &&
                     (waits || is_enough(limit, left) || is_rest(node, limit, voucher, left, now_ns));
     if (!(is_burst || is_beyond) ||
-        (node->awake.somebody_silent && !is_worth_asking_alone(node, limit, voucher, now_ns)))
+        (node->awake.somebody_silent && limit->home == 0 && !is_worth_asking_alone(node, limit, voucher, now_ns)))
         return false;
     if (is_beyond && held > 0)
         return left + held >= cost + decays;
-    return left >= cost && voucher_others_units(limit, bucket, voucher_asked_share(node, budget->share)) +
+    return left >= cost && voucher_others_units(limit, bucket, voucher_asked_share(node, limit, budget->share)) +
                                    own_units(bucket, budget) + held >=
                                cost + decays;
 }
@@ -211,6 +212,12 @@ void voucher_note_used(struct node *node, uint64_t tokens)
     thread->admitted_tokens += tokens;
 }
 
+/* True: one peer has the whole limit and is heard, so that no reserve and no rounded share is in the way. */
+static bool is_at_home(const struct node *node, const struct limit *limit)
+{
+    return limit->home != 0 && home_share_heard(node, limit->home) == SHARE_ONE;
+}
+
 /*
  * As if nobody spent meanwhile: until all peers together may spend so much, and one round trip more. A cell has
  * all of it again in its next window. `enough`: what must be left, from the reserve that a level has.
@@ -218,13 +225,15 @@ void voucher_note_used(struct node *node, uint64_t tokens)
 uint64_t voucher_wait_ns(const struct node *node, const struct charge *charge, const struct bucket *bucket)
 {
     const struct limit *limit = &node->limits.limit[charge->limit];
-    if (!node->rights.shared || !can_be_paid(node, charge) || node->awake.somebody_silent)
+    const bool at_home = is_at_home(node, limit);
+    if (!node->rights.shared || !can_be_paid(node, charge) || (node->awake.somebody_silent && !at_home) ||
+        voucher_heard(node, limit) == 0)
         return UINT64_MAX;
     int64_t wanted = (int64_t)charge->cost * limit->units_per_token +
                      voucher_refilled_units(limit, voucher_answer_ns(node)) +
-                     node->sharing.peer_count; /* shares are rounded */
+                     (at_home ? 0 : node->sharing.peer_count); /* shares are rounded */
     int64_t enough = (wanted + limit->capacity_units / 16 * 5) / 5 * 4 + 4;
-    enough = enough < 2 * wanted ? enough : 2 * wanted;
+    enough = at_home ? wanted : enough < 2 * wanted ? enough : 2 * wanted;
     int64_t missing = enough - (bucket->settled - bucket->unsettled);
     if (enough > limit->capacity_units || (missing > 0 && !kind_refills(limit->kind)))
         return UINT64_MAX;

@@ -171,7 +171,7 @@ static void watch(struct node *node, struct voucher *voucher, int64_t expected)
 /* Each divides an ask by the shares of all. So it is for more where some are not heard. */
 static int64_t asked_of_all(const struct node *node, const struct limit *limit, int64_t units)
 {
-    const wide of_all = (wide)(uint64_t)units * SHARE_ONE / node->rights.heard;
+    const wide of_all = (wide)(uint64_t)units * SHARE_ONE / voucher_heard(node, limit);
     return of_all < (wide)limit->capacity_units ? (int64_t)of_all : limit->capacity_units;
 }
 
@@ -209,7 +209,8 @@ static bool can_ask(const struct node *node, const struct voucher *voucher, cons
     bool alive = !kind_expires(node->limits.limit[voucher->limit].kind) || voucher->expires_ns > node->now_ns;
     alive &= voucher->window.window_ns == 0 || voucher->window.end_ns > node->now_ns;
     return entry && entry->limit == voucher->limit && alive && node->rights.shared && !node->sharing.alone &&
-           may_decide(node) && node->rights.heard > 0 && node->by_limit.budget[voucher->limit].share < SHARE_ONE;
+           may_decide(node) && voucher_heard(node, &node->limits.limit[voucher->limit]) > 0 &&
+           node->by_limit.budget[voucher->limit].share < SHARE_ONE;
 }
 
 /*
@@ -228,7 +229,7 @@ static bool ask_of(struct node *node, struct voucher *voucher, struct ask_record
         bucket_refill(&entry->bucket, limit, budget, node->now_ns);
         voucher_habit_note_over(node, voucher);
         level = level_of(node, &entry->bucket, voucher->limit, &voucher->window, node->now_ns);
-        others = voucher_others_units(limit, &level, voucher_asked_share(node, budget->share));
+        others = voucher_others_units(limit, &level, voucher_asked_share(node, limit, budget->share));
         wish = wish_of(node, voucher, &level, others);
     }
     if (wish.units <= 0 || others <= 0) {

@@ -9,6 +9,7 @@
 #include "cluster/spend/voucher.h"
 #include "cluster/spend/voucher_habit.h"
 #include "cluster/state/member.h"
+#include "cluster/state/share.h"
 #include "limit/kind.h"
 
 #include <string.h>
@@ -19,6 +20,7 @@ enum {
     WAIT_PART = 8,       /* of an interval: the answer waits for so long, about */
     GATHER_PART = 8,     /* of an interval */
     LONELY_ANSWERS = 20, /* while somebody is silent, a key is asked for once in so many answers' time, at most */
+    HOME_ANSWERS = 8,    /* so much of the refill is lost at most by asking at home: a part of so many */
     RESERVE_PART = 16,   /* of a full bucket, which nobody may spend */
     MUCH_PART = 4,       /* of a bucket's capacity: parts of a token that come to nothing would be much of less */
     MUCH_OF_CELL_PART = 16,
@@ -26,6 +28,8 @@ enum {
 
 /* more than what may be granted of a key, the overshoot included; sums of three fit 64 bits */
 #define UNITS_MAX (INT64_C(1) << 61)
+
+__extension__ typedef unsigned __int128 wide;
 
 void vouchers_lock(struct node *node)
 {
@@ -66,9 +70,22 @@ uint64_t voucher_answer_ns(const struct node *node)
     return (longest_ns > 0 ? longest_ns : node->options.interval_ns) + node->options.interval_ns / WAIT_PART;
 }
 
+/*
+ * Each ask costs what refills until it is answered. A region that always needs others asks at each refusal: all of them
+ * together would leave nothing of a limit that refills by tokens in a round trip.
+ */
+static uint64_t home_pause_ns(const struct node *node, const struct limit *limit, uint64_t answer_ns)
+{
+    const uint64_t others = node->sharing.peer_count > 1 ? node->sharing.peer_count - 1 : 1;
+    const uint64_t decays = (uint64_t)(voucher_refilled_units(limit, answer_ns) / limit->units_per_token);
+    return answer_ns * (1 + number_least(decays * others, HOME_ANSWERS * others));
+}
+
 uint64_t voucher_pause_ns(const struct node *node, const struct limit *limit)
 {
     const uint64_t answer_ns = voucher_answer_ns(node);
+    if (limit->home != 0)
+        return home_pause_ns(node, limit, answer_ns);
     if (!node->awake.somebody_silent || !kind_refills(limit->kind))
         return answer_ns;
     const int64_t most = limit->capacity_units - limit->capacity_units / RESERVE_PART + limit->overshoot_units;
@@ -76,10 +93,20 @@ uint64_t voucher_pause_ns(const struct node *node, const struct limit *limit)
     return number_least(LONELY_ANSWERS * answer_ns, full_ns > answer_ns ? full_ns : answer_ns);
 }
 
-uint64_t voucher_asked_share(const struct node *node, uint64_t share)
+uint64_t voucher_heard(const struct node *node, const struct limit *limit)
 {
-    __extension__ typedef unsigned __int128 wide;
-    return (uint64_t)((wide)(SHARE_ONE - share) * node->rights.heard / SHARE_ONE);
+    if (limit->home == 0)
+        return node->rights.heard;
+    const uint64_t others = SHARE_ONE - own_share_of(node, limit);
+    return others > 0 ? (uint64_t)((wide)home_share_heard(node, limit->home) * SHARE_ONE / others) : 0;
+}
+
+uint64_t voucher_asked_share(const struct node *node, const struct limit *limit, uint64_t share)
+{
+    if (limit->home != 0)
+        return home_share_heard(node, limit->home);
+    const uint64_t heard = (uint64_t)((wide)(SHARE_ONE - share) * node->rights.heard / SHARE_ONE);
+    return heard < SHARE_ONE ? heard : SHARE_ONE - 1; /* of several, who keep a reserve */
 }
 
 uint64_t voucher_gather_ns(const struct node *node)

@@ -46,8 +46,13 @@ int64_t voucher_units(const struct node *node, const struct voucher *voucher, ui
  * shares alone: of little, asked for often, all would have decayed when it is here.
  */
 uint64_t voucher_pause_ns(const struct node *node, const struct limit *limit);
-/* The shares of all who are heard, this node's `share` of a limit aside. */
-uint64_t voucher_asked_share(const struct node *node, uint64_t share);
+/* Of the shares that others have of the limit, the part whose members are heard, in 1/SHARE_ONE. */
+uint64_t voucher_heard(const struct node *node, const struct limit *limit);
+/*
+ * The shares of all who are heard, this node's `share` of a limit aside. The whole only if one of them has all of it,
+ * as at home.
+ */
+uint64_t voucher_asked_share(const struct node *node, const struct limit *limit, uint64_t share);
 /* What peers with that share may spend together of a refilled bucket, as seen here. */
 int64_t voucher_others_units(const struct limit *limit, const struct bucket *bucket, uint64_t share);
 

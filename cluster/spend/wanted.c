@@ -55,7 +55,7 @@ void wanted_note(struct node *node, const struct charge *charge, struct key_id i
     const struct limit *limit = &node->limits.limit[charge->limit];
     const uint64_t share = node->by_limit.budget[charge->limit].share;
     const double fills_ns = (double)fills_ns_of(limit, charge);
-    if (share >= SHARE_ONE)
+    if (share >= SHARE_ONE || limit->home != 0) /* weights of regions change nothing there */
         return;
     const double others = (double)(SHARE_ONE - share) / (double)SHARE_ONE;
     const double takes_ns = (double)charge->cost * fills_ns / ((double)limit->capacity * others);

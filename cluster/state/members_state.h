@@ -53,6 +53,7 @@ struct accord {
 /* This node's part of every limit: shares.c. */
 struct sharing {
     uint64_t share;
+    uint64_t home_share; /* of limits whose home is this node's region; of others with a home it has nothing */
     bool alone;          /* no other peer exists */
     uint32_t peer_count; /* members that have not left, this node included */
     /* of struct takeover, as budgets are */

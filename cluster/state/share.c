@@ -5,6 +5,7 @@
  */
 #include "cluster/state/share.h"
 
+#include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 
 #include <string.h>
@@ -18,13 +19,19 @@ static uint64_t region_weight(const struct node *node, const char *region, bool 
     return 0;
 }
 
-static uint64_t part_of_region(const struct node *node, const struct member *member, bool by_config)
+static uint64_t sharers_of(const struct node *node, const char *region)
 {
     uint64_t sharers = 0;
     for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *other = &node->member[i];
-        sharers += other->used && !other->share_freed && strcmp(other->region, member->region) == 0;
+        sharers += other->used && !other->share_freed && strcmp(other->region, region) == 0;
     }
+    return sharers;
+}
+
+static uint64_t part_of_region(const struct node *node, const struct member *member, bool by_config)
+{
+    const uint64_t sharers = sharers_of(node, member->region);
     return sharers == 0 ? 0 : region_weight(node, member->region, by_config) / sharers;
 }
 
@@ -38,12 +45,17 @@ uint64_t member_share_by_config(const struct node *node, const struct member *me
     return part_of_region(node, member, true);
 }
 
-uint32_t shares_of_all(const struct node *node, uint64_t shares[NODE_PEERS_MAX])
+uint32_t shares_of_all(const struct node *node, uint64_t shares[NODE_PEERS_MAX],
+                       const char *regions[NODE_PEERS_MAX])
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < node->member_end; i++)
-        if (node->member[i].used && !node->member[i].share_freed)
-            shares[count++] = member_share(node, &node->member[i]);
+    for (uint32_t i = 0; i < node->member_end; i++) {
+        const struct member *member = &node->member[i];
+        if (!member->used || member->share_freed)
+            continue;
+        regions[count] = member->region;
+        shares[count++] = member_share(node, member);
+    }
     return count;
 }
 
@@ -62,4 +74,40 @@ uint32_t shares_unlisted(const struct node *node, bool left)
                  (member->state == PEER_LEFT) == left;
     }
     return count;
+}
+
+/* ---- homes ---- */
+
+bool is_home(const char *region, uint32_t home)
+{
+    return limit_home_of(bytes_of(region)) == home;
+}
+
+uint64_t member_home_share(const struct node *node, const struct member *member)
+{
+    const uint64_t sharers = sharers_of(node, member->region);
+    return sharers == 0 ? 0 : SHARE_ONE / sharers;
+}
+
+/* Rights that end by themselves go to others by the config's weights, which say nothing of homes. */
+uint64_t own_share_of(const struct node *node, const struct limit *limit)
+{
+    if (limit->home == 0)
+        return node->sharing.share;
+    if (node->options.takeover_after_ns > 0 ||
+        (!node->sharing.alone && !is_home(node->options.region, limit->home)))
+        return 0;
+    return node->sharing.home_share;
+}
+
+uint64_t home_share_heard(const struct node *node, uint32_t home)
+{
+    uint64_t heard = 0;
+    for (uint32_t i = 0; i < node->member_end; i++) {
+        const struct member *member = &node->member[i];
+        if (member->used && !member->share_freed && !member->self && !member->silent &&
+            member->state == PEER_ACTIVE && is_home(member->region, home))
+            heard += member_home_share(node, member);
+    }
+    return heard;
 }

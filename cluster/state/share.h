@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct limit;
 struct member;
 struct node;
 
@@ -22,14 +23,29 @@ uint64_t member_share(const struct node *node, const struct member *member);
 /* The same by the weights of the config, whatever weights are in force. */
 uint64_t member_share_by_config(const struct node *node, const struct member *member);
 /*
- * The shares of all members that take one, this node included, as this node sees them. Returns
+ * The shares and regions of all members that take a share, this node included, as this node sees them. Returns
  * their number.
  */
-uint32_t shares_of_all(const struct node *node, uint64_t shares[NODE_PEERS_MAX]);
+uint32_t shares_of_all(const struct node *node, uint64_t shares[NODE_PEERS_MAX],
+                       const char *regions[NODE_PEERS_MAX]);
 /*
  * The number of members that take a share and that this node's config does not name: those that
  * have left, or the others.
  */
 uint32_t shares_unlisted(const struct node *node, bool left);
+
+/* Homes: limits of which one region has the whole share, whatever its weight (struct limit_terms). */
+
+/* True: the region is the home of limits with that home. */
+bool is_home(const char *region, uint32_t home);
+/* This member's part of limits whose home is its region; it must take a share. */
+uint64_t member_home_share(const struct node *node, const struct member *member);
+/* The part of the limit that this node has, as budgets have it. */
+uint64_t own_share_of(const struct node *node, const struct limit *limit);
+/*
+ * The part of a limit with a home that all others have who are heard, in 1/SHARE_ONE. The whole, if one of them has all
+ * of it: then it keeps no reserve.
+ */
+uint64_t home_share_heard(const struct node *node, uint32_t home);
 
 #endif

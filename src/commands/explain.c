@@ -80,6 +80,16 @@ static void print_version(struct output *output, const struct matched *matched)
                  matched->candidate ? " (canary)" : "", match_why_name((enum match_why)matched->why));
 }
 
+static void print_home(struct call *call, struct bytes home)
+{
+    struct output *output = call->answer.output;
+    if (home.size > 0)
+        output_print(output, "home              %.*s has the whole limit%s\n", (int)home.size, home.data,
+                     bytes_equal(home, bytes_of(call->commands->region))
+                         ? ""
+                         : ": this daemon asks there for what its clients want, a round trip before it is here");
+}
+
 static void print_charge(struct call *call, const struct charge *charge, const struct verdict *verdict)
 {
     struct output *output = call->answer.output;
@@ -150,6 +160,7 @@ static void print_explanation(struct call *call, const struct question *question
         print_rule(output, &question->query, &match->rule[i]);
         print_terms(output, node_limit(call->commands->node, match->charge[i].limit));
         print_version(output, &match->rule[i]);
+        print_home(call, match->rule[i].version->home);
         print_charge(call, &match->charge[i], &decision.verdict[i]);
         call->work += i > 0 ? CHARGE_WORK : 0;
         output_print(output, "%s", i + 1 < match->count + match->passed_count ? "\n" : "");

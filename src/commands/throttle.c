@@ -57,7 +57,7 @@ static struct limit_terms terms_of(const struct throttle *throttle)
 {
     uint64_t capacity = (uint64_t)throttle->capacity;
     uint64_t whole = capacity > LIMIT_CAPACITY_MAX / WHOLE_BURST ? LIMIT_CAPACITY_MAX : capacity * WHOLE_BURST;
-    return (struct limit_terms){LIMIT_BUCKET, 0, capacity, 1, throttle->emission_ns, whole};
+    return (struct limit_terms){LIMIT_BUCKET, 0, capacity, 1, throttle->emission_ns, whole, 0};
 }
 
 /*
@@ -73,8 +73,8 @@ static int intern(struct call *call, const struct throttle *throttle, const stru
     const struct limit_terms exact = terms_of(throttle);
     const struct limit_terms terms[] = {
         exact,
-        {LIMIT_BUCKET, 0, capacity, fits ? (uint64_t)asked->count : 1, fits ? period_ns : 1, exact.overshoot},
-        {LIMIT_BUCKET, 0, capacity, 1, throttle->emission_ns, capacity},
+        {LIMIT_BUCKET, 0, capacity, fits ? (uint64_t)asked->count : 1, fits ? period_ns : 1, exact.overshoot, 0},
+        {LIMIT_BUCKET, 0, capacity, 1, throttle->emission_ns, capacity, 0},
     };
     int index = node_find_limit(call->commands->node, &terms[0]);
     if (index >= 0)

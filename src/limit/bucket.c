@@ -43,8 +43,12 @@ void budget_init(struct budget *budget, const struct limit *limit, uint64_t shar
     budget->reserve_units = limit->capacity_units + (limit->capacity_units + 3) / 4;
     budget->slack_units = units_times(limit->overshoot_units, share);
     budget->alone = alone;
-    if ((limit->flags & LIMIT_SPLIT) != 0)
+    if ((limit->flags & LIMIT_SPLIT) != 0) {
         split(budget, limit, share);
+    } else if (share == SHARE_ONE) { /* nobody else spends: nothing is on its way, and no overshoot is needed */
+        budget->spendable = share / 2;
+        budget->reserve_units = 3 * limit->capacity_units;
+    }
 }
 
 void budget_lower(struct budget *budget, const struct limit *limit, uint64_t gone_share)

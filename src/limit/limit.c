@@ -20,8 +20,8 @@ static uint64_t greatest_divisor(uint64_t a, uint64_t b)
 /* Mixes like the finalizer of MurmurHash3. Terms come from operators: an unkeyed hash does. */
 uint32_t limit_terms_hash(const struct limit_terms *terms)
 {
-    const uint64_t words[] = {(uint64_t)terms->kind << 8 | terms->flags, terms->capacity, terms->rate,
-                              terms->period_ns, terms->overshoot};
+    const uint64_t words[] = {(uint64_t)terms->home << 16 | (uint64_t)terms->kind << 8 | terms->flags,
+                              terms->capacity, terms->rate, terms->period_ns, terms->overshoot};
     uint64_t hash = 0;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         hash = (hash ^ words[i]) * 0xff51afd7ed558ccdu;
@@ -29,6 +29,29 @@ uint32_t limit_terms_hash(const struct limit_terms *terms)
         hash ^= hash >> 33;
     }
     return (uint32_t)hash;
+}
+
+enum { HOME_SHIFT = 8 }; /* flags are below */
+
+uint64_t limit_terms_word(const struct limit_terms *terms)
+{
+    return (uint64_t)terms->home << HOME_SHIFT | terms->flags;
+}
+
+bool limit_terms_set_word(struct limit_terms *terms, uint64_t word)
+{
+    terms->flags = (uint8_t)word;
+    terms->home = (uint32_t)(word >> HOME_SHIFT);
+    return terms->flags < LIMIT_FLAGS_END && word >> HOME_SHIFT <= UINT32_MAX;
+}
+
+/* FNV-1a, as names of limits have it. */
+uint32_t limit_home_of(struct bytes region)
+{
+    uint32_t home = 2166136261u;
+    for (size_t i = 0; i < region.size; i++)
+        home = (home ^ (uint8_t)region.data[i]) * 16777619u;
+    return home != 0 ? home : 1;
 }
 
 /*
@@ -110,6 +133,7 @@ bool limit_init(struct limit *limit, const struct limit_terms *terms, struct err
         .period_ns = terms->period_ns,
         .overshoot = terms->overshoot,
         .hash = limit_terms_hash(terms),
+        .home = terms->home,
         .units_per_token = units,
         .tick_ns = 1,
         .capacity_units = (int64_t)terms->capacity * units,
@@ -132,11 +156,12 @@ struct limit_terms limit_terms_of(const struct limit *limit)
                                 .capacity = limit->capacity,
                                 .rate = limit->rate,
                                 .period_ns = limit->period_ns,
-                                .overshoot = limit->overshoot};
+                                .overshoot = limit->overshoot,
+                                .home = limit->home};
 }
 
 bool limit_terms_equal(const struct limit_terms *a, const struct limit_terms *b)
 {
     return a->kind == b->kind && a->flags == b->flags && a->capacity == b->capacity && a->rate == b->rate &&
-           a->period_ns == b->period_ns && a->overshoot == b->overshoot;
+           a->period_ns == b->period_ns && a->overshoot == b->overshoot && a->home == b->home;
 }

@@ -11,6 +11,7 @@
 #ifndef HEADGATE_LIMIT_LIMIT_H
 #define HEADGATE_LIMIT_LIMIT_H
 
+#include "base/bytes.h"
 #include "base/error.h"
 
 #include <assert.h>
@@ -41,11 +42,13 @@ struct limit_terms {
     uint64_t rate;      /* BUCKET: tokens per period, 1..LIMIT_CAPACITY_MAX; else 0 */
     uint64_t period_ns; /* 1..LIMIT_PERIOD_MAX_NS; LOG: how long a spend counts; CELL: 0 */
     uint64_t overshoot; /* tokens that the whole cluster may admit beyond the limit */
+    uint32_t home; /* limit_home_of() of the region that has the whole share; 0: all regions, by their weights */
 };
 
 struct limit {
     uint8_t kind, flags; /* as in struct limit_terms */
     uint32_t hash;       /* of the terms; limit_init derives it and all fields below the terms */
+    uint32_t home;       /* as in struct limit_terms */
     uint64_t capacity, rate, period_ns, overshoot;
     int64_t units_per_token; /* >= 1; CELL: 1 << LIMIT_CELL_BITS; LOG, and a CELL that is LIMIT_SPLIT: 1 */
     int64_t units_per_tick;  /* >= 1; CELL and LOG: 0 */
@@ -62,6 +65,16 @@ bool limit_init(struct limit *limit, const struct limit_terms *terms, struct err
 struct limit_terms limit_terms_of(const struct limit *limit);
 bool limit_terms_equal(const struct limit_terms *a, const struct limit_terms *b);
 uint32_t limit_terms_hash(const struct limit_terms *terms);
+
+/* The number by which terms name a region; never 0. Two regions of one cluster must not have the same (node_create). */
+uint32_t limit_home_of(struct bytes region);
+/*
+ * The flags and the home as one number, for messages and the store. Without a home it is the flags, as earlier releases
+ * know them, which refuse larger numbers.
+ */
+uint64_t limit_terms_word(const struct limit_terms *terms);
+/* False: no terms of this release have such a word; they are filled in all the same. */
+bool limit_terms_set_word(struct limit_terms *terms, uint64_t word);
 
 /* dividend / divisor, with reciprocal = UINT64_MAX / divisor: far cheaper than a division. */
 static inline uint64_t limit_quotient(uint64_t dividend, uint64_t divisor, uint64_t reciprocal)

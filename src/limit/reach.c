@@ -23,10 +23,11 @@ static bool admits(const struct limit *limit, uint64_t share, bool alone, uint64
 static bool admit_jointly(const struct limit *limit, const struct reach_peers *peers)
 {
     const struct bucket full = {.settled = limit->capacity_units};
-    const int64_t token = limit->units_per_token, rounded = token > 1 ? (token >> ROUNDED_BITS) + 2 : 0;
+    const int64_t token = limit->units_per_token;
     int64_t beyond = -token;
     for (uint32_t i = 0; i < peers->count; i++) {
         struct budget budget;
+        const int64_t rounded = token > 1 && peers->shares[i] < SHARE_ONE ? (token >> ROUNDED_BITS) + 2 : 0;
         budget_init(&budget, limit, peers->shares[i], false);
         const int64_t units = bucket_allowance(&full, &budget) - rounded;
         beyond += units > 0 ? units : 0;

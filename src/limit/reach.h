@@ -13,11 +13,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Shares of all peers of a cluster, in 1/SHARE_ONE. One peer is alone and has the whole, whatever its share. */
+enum { REACH_PEERS_MAX = 128 };
+
+/*
+ * Shares of all peers of a cluster, in 1/SHARE_ONE. One peer is alone and has the whole, whatever its share. One of
+ * several that has the whole is at home (struct limit_terms).
+ */
 struct reach_peers {
-    uint32_t count;
+    uint32_t count; /* at most REACH_PEERS_MAX */
     const uint64_t *shares;
-    bool grants; /* they grant each other rights */
+    bool grants;                /* they grant each other rights */
+    const char *const *regions; /* of each; NULL: they are not known */
 };
 
 /*

@@ -20,6 +20,12 @@ void table_remember_evicted(struct table *table, const struct entry *entry, cons
 {
     uint64_t home = home_of(table, entry->id);
     const struct limit *limit = &table->limits->limit[entry->limit];
+    struct bucket charged = *bucket;
+    if (table->budgets[entry->limit].share == 0 && table->share_min > 0 && charged.unsettled > 0) {
+        charged.settled -= charged.unsettled; /* no share pays it off: as if it had settled */
+        charged.unsettled = 0;
+        bucket = &charged;
+    }
     if (limit->kind == LIMIT_BUCKET)
         floor_deepen(aged_floor(table, home, now_ns), table->limits, entry->limit, bucket);
     else

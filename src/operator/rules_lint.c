@@ -4,6 +4,7 @@
  * Two things surprise: a limit so small that a daemon's part of it is less than a burst, and an overshoot so large that
  * the worst moment is far beyond the limit. The shares are even and daemons grant, since no daemon is asked.
  */
+#include "limit/kind.h"
 #include "limit/limit.h"
 #include "operator/json.h"
 #include "operator/rules.h"
@@ -18,6 +19,8 @@ enum {
     SAYS_BYTES = 512,
     SMALL_LIMIT = 100, /* up to here the overshoot that a rule has unless it says one is worth a word */
 };
+
+#define ROUND_TRIP_NS UINT64_C(100000000) /* between regions, about */
 
 struct lint {
     struct reach_peers peers;
@@ -101,6 +104,31 @@ static void lint_part(struct lint *lint, const struct rule *rule, const char *am
     say(lint, rule, amount, says);
 }
 
+/* A rule with a home has no parts of daemons; what it costs others to ask there may surprise. */
+static void lint_home(struct lint *lint, const struct rule *rule, const char *amount,
+                      const struct limit_terms *terms)
+{
+    char says[SAYS_BYTES];
+    struct limit limit;
+    struct error error;
+    if (rule->patience_ns == 0) {
+        (void)snprintf(says, sizeof says,
+                       "the first request in another region than %s is refused, since it has to ask there: with "
+                       "patience it waits for the answer",
+                       rule->home.data);
+        say(lint, rule, amount, says);
+    }
+    const bool is_bucket = kind_refills(terms->kind) && limit_init(&limit, terms, &error);
+    if (is_bucket && limit_refill_ns(&limit, limit.units_per_token) < ROUND_TRIP_NS) {
+        (void)
+            snprintf(says, sizeof says,
+                     "each time that another region asks %s, as much is lost as refills until the answer is there, "
+                     "and this refills fast: expected no home, or algorithm: fixed_window",
+                     rule->home.data);
+        say(lint, rule, amount, says);
+    }
+}
+
 static void lint_amount(struct lint *lint, const struct rule *rule, const char *field, const char *of,
                         const struct rule_amount *amount)
 {
@@ -110,6 +138,11 @@ static void lint_amount(struct lint *lint, const struct rule *rule, const char *
         return;
     (void)snprintf(what, sizeof what, "%s%.64s", field, of);
     rule_terms(rule, amount, RULE_SCALE_ONE, &terms);
+    if (rule->home.size > 0) {
+        if (lint->peers.grants && !kind_lists(terms.kind) && lint->peers.count > 1)
+            lint_home(lint, rule, what, &terms);
+        return;
+    }
     if (reach_count(&terms, 0, &lint->peers) < lint->peers.count)
         return; /* rule_reach has a sentence about it */
     lint_overshoot(lint, rule, what, &terms);
@@ -133,7 +166,7 @@ static void lint_rule(struct lint *lint, const struct rule_list *list, const str
         rule = &joined;
     if (rule->mode == RULE_OFF || rule->mode == RULE_SHADOW)
         return;
-    lint->peers.grants = rule->algorithm != RULE_SLIDING_WINDOW;
+    lint->peers.grants = rule->algorithm != RULE_SLIDING_WINDOW || rule->home.size > 0;
     if (rule_reach(rule, &lint->peers, &sentence) != RULE_REACHES)
         say(lint, rule, "", sentence.text);
     lint_amount(lint, rule, "", "", &rule->amount);

@@ -161,6 +161,7 @@ struct rule {
     enum isolation when_down; /* of RULE_CENTRAL */
     enum rule_mode mode;
     enum rule_inherit inherit;
+    struct bytes home;    /* the region that has the whole share; "": all have one, by their weights */
     uint64_t patience_ns; /* how long a request waits that only a share refuses; 0: it is refused at once */
     uint32_t priority_floor[RULE_PRIORITIES]; /* millionths of the limit, falling; 0 for critical */
     uint32_t adaptive_floor;      /* millionths of the amount, 1..1,000,000; 0: the rule is not adaptive */

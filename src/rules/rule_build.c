@@ -12,11 +12,11 @@
 #include <sysexits.h>
 
 const char *const rule_field_names[RULE_FIELDS] = {
-    "id",       "service",        "endpoint",  "by",        "counts",       "when",
-    "replaces", "algorithm",      "rate",      "burst",     "limit",        "window",
-    "zone",     "begins",         "overshoot", "sync",      "on_isolation", "when_down",
-    "mode",     "priority_floor", "tiers",     "overrides", "overrides_of", "overrides_file",
-    "allow",    "deny",           "adaptive",  "persist",   "inherit",      "patience",
+    "id",        "service",      "endpoint",       "by",        "counts", "when",           "replaces",
+    "algorithm", "rate",         "burst",          "limit",     "window", "zone",           "begins",
+    "overshoot", "sync",         "on_isolation",   "when_down", "mode",   "priority_floor", "tiers",
+    "overrides", "overrides_of", "overrides_file", "allow",     "deny",   "adaptive",       "persist",
+    "inherit",   "patience",     "home",
 };
 
 /* ---- the block ---- */
@@ -179,6 +179,26 @@ static bool read_sheet(struct rule_builder *builder)
     return check_sheet(builder);
 }
 
+/* That a region has that name, the daemons say: a rule knows nothing of them. */
+static bool read_home(struct rule_builder *builder)
+{
+    const struct yaml_node *node = builder->field[RULE_FIELD_HOME];
+    struct rule *rule = builder->rule;
+    struct bytes name = {"", 0};
+    rule->home = name;
+    if (!node)
+        return true;
+    if (rule->sync != RULE_GOSSIP)
+        return rule_fail(&builder->reader, node->line, "home makes no sense with sync: %s, %s",
+                         rule->sync == RULE_BUDGET ? "budget" : "central",
+                         rule->sync == RULE_BUDGET ? "whose shares never move"
+                                                   : "where the store has the whole limit");
+    if (!rule_read_name(&builder->reader, node, "home", RULE_NAME_MAX_BYTES, &name))
+        return false;
+    rule->home = rule_keep(builder, name);
+    return true;
+}
+
 static bool read_counts(struct rule_builder *builder)
 {
     const struct yaml_node *node = builder->field[RULE_FIELD_COUNTS];
@@ -229,7 +249,7 @@ static bool find_fields(struct rule_builder *builder)
                 "algorithm, rate, burst, limit, "
                 "window, zone, begins, overshoot, sync, on_isolation, when_down, mode, priority_floor, tiers, "
                 "overrides, "
-                "overrides_of, overrides_file, allow, deny, adaptive, persist, inherit, patience",
+                "overrides_of, overrides_file, allow, deny, adaptive, persist, inherit, patience, home",
                 node->key.data);
         builder->field[field] = node;
     }
@@ -270,8 +290,8 @@ static bool read_rule(struct rule_builder *builder)
     rule->id = rule_keep(builder, builder->reader.id);
     rule->service = rule_keep(builder, builder->reader.service);
     bool good = read_sheet(builder) && read_endpoint(builder) && read_by(builder) && rule_read_amounts(builder) &&
-                read_counts(builder) && rule_read_choices(builder) && rule_read_floors(builder) &&
-                rule_read_tiers(builder) && rule_read_overrides(builder) &&
+                read_counts(builder) && rule_read_choices(builder) && read_home(builder) &&
+                rule_read_floors(builder) && rule_read_tiers(builder) && rule_read_overrides(builder) &&
                 rule_read_listed(builder, RULE_FIELD_ALLOW, builder->allow, &rule->allow_count) &&
                 rule_read_listed(builder, RULE_FIELD_DENY, builder->deny, &rule->deny_count) &&
                 rule_read_when(builder) && rule_read_replaces(builder) && rule_read_adaptive(builder);

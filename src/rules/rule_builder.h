@@ -43,6 +43,7 @@ enum rule_field {
     RULE_FIELD_PERSIST,
     RULE_FIELD_INHERIT,
     RULE_FIELD_PATIENCE,
+    RULE_FIELD_HOME,
     RULE_FIELDS,
 };
 

@@ -179,6 +179,8 @@ static void behaviour(struct printer *printer, const struct rule *rule)
         line(printer, "when_down", rule_isolations.name[rule->when_down]);
     if (rule->patience_ns > 0)
         line(printer, "patience", rule_duration_text(rule->patience_ns, text, sizeof text));
+    if (rule->home.size > 0)
+        name(printer, "home", rule->home);
     if (rule->mode != RULE_ENFORCE)
         line(printer, "mode", rule_mode_name(rule->mode));
 }

@@ -6,6 +6,7 @@
 
 #include "rules/rule_value.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <sysexits.h>
@@ -19,6 +20,13 @@ void reach_sentence(const struct limit_terms *terms, uint32_t floor_millionths, 
     const uint64_t capacity = reach_capacity(terms, floor_millionths, peers);
     const char *limit = terms->kind == LIMIT_BUCKET ? "capacity or burst" : "limit";
     char where[64], instead[96];
+    if (terms->home != 0 && can > 0 && overshoot == 0 && capacity == 0) {
+        (void)snprintf(out, room,
+                       "a request is admitted at %u of %u daemons only, at home, since no others can ask for such "
+                       "tokens: expected fixed_window, quota or a bucket, or no home",
+                       can, peers->count);
+        return;
+    }
     if (can == 0)
         (void)snprintf(where, sizeof where, "at none of %u daemons", peers->count);
     else
@@ -82,11 +90,39 @@ static void ask_amount(struct inquiry *inquiry, const char *field, const char *o
         ask(inquiry, what, amount, rule_scale(rule->adaptive_floor, 1), RULE_PRIORITY_CRITICAL);
 }
 
+static bool is_at_home(const struct rule *rule, const struct reach_peers *peers, uint32_t peer)
+{
+    return peers->regions ? bytes_equal(bytes_of(peers->regions[peer]), rule->home) : peer == 0;
+}
+
+/* False: the home is no peer's region. */
+static bool share_at_home(const struct rule *rule, const struct reach_peers *peers, uint64_t *shares)
+{
+    uint32_t at_home = 0;
+    for (uint32_t i = 0; i < peers->count; i++)
+        at_home += is_at_home(rule, peers, i);
+    for (uint32_t i = 0; i < peers->count; i++)
+        shares[i] = is_at_home(rule, peers, i) ? SHARE_ONE / at_home : 0;
+    return at_home > 0;
+}
+
 enum rule_reach rule_reach(const struct rule *rule, const struct reach_peers *peers, struct error *sentence)
 {
-    struct inquiry inquiry = {.rule = rule, .peers = peers, .reach = RULE_REACHES, .sentence = sentence};
+    uint64_t shares[REACH_PEERS_MAX];
+    struct reach_peers these = *peers;
+    assert(peers->count <= REACH_PEERS_MAX);
+    struct inquiry inquiry = {.rule = rule, .peers = &these, .reach = RULE_REACHES, .sentence = sentence};
     if (rule->mode == RULE_OFF || rule->sync == RULE_CENTRAL || peers->count == 0)
         return RULE_REACHES;
+    if (rule->home.size > 0) {
+        if (!share_at_home(rule, peers, shares)) {
+            (void)error_set(sentence, EX_DATAERR,
+                            "rule %s/%s: home is '%s', where no daemon is: expected the region of a daemon",
+                            rule->service.data, rule->id.data, rule->home.data);
+            return RULE_NOWHERE;
+        }
+        these.shares = shares;
+    }
     ask_amount(&inquiry, rule_is_bucket(rule->algorithm) ? "rate" : "limit", "", &rule->amount);
     for (size_t i = 0; i < rule->tier_count; i++)
         ask_amount(&inquiry, "tiers.", rule->tiers[i].name.data, &rule->tiers[i].amount);

@@ -140,6 +140,7 @@ struct ruled_version {
     struct bytes endpoint; /* the pattern */
     struct bytes by;       /* "api_key,user" */
     struct bytes counts;   /* the named cost; "": requests */
+    struct bytes home;     /* the region that has the whole share; "": all have one */
     enum rule_algorithm algorithm;
     enum rule_mode mode;
     bool adaptive;

@@ -106,11 +106,16 @@ static bool compile_amounts(struct ruleset *ruleset, struct service *service, st
 {
     if (!lay_out(service, variant, rule, error))
         return false;
+    const struct bytes home = arena_copy(&service->arena, rule->home);
+    if (!home.data)
+        return error_set(error, 71, "not enough memory");
+    variant->version.home = home;
     variant->basis = (struct rule){.algorithm = rule->algorithm,
                                    .overshoot_relative = rule->overshoot_relative,
                                    .overshoot = rule->overshoot,
                                    .sync = rule->sync,
-                                   .persist = rule->persist};
+                                   .persist = rule->persist,
+                                   .home = home};
     for (uint32_t i = 0; i < amount_count(variant); i++) {
         const struct rule_amount *from = &variant->amounts[i];
         amount_at(variant, i)->limit = from->unlimited ? LIMIT_NONE : LIMIT_ZERO;

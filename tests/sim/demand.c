@@ -1,6 +1,7 @@
 /*
  * Demand that goes where rights are not: bursts in one region, in all regions at once and one after the other, steady
- * loads, and limits so small that no share has a token. Each is run without grants and with them, on the same arrivals.
+ * loads, and limits so small that no share has a token. Each is run without grants, with them, and with a home as
+ * well, on the same arrivals.
  *
  * Whoever is refused does not come again, but where a row says so: rights that were granted to a region whose clients
  * are gone are of no use there. Held to: what is declared is never exceeded, and with grants never less is admitted,
@@ -14,10 +15,12 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define SECOND UINT64_C(1000000000)
 
 enum { NODES = 3, LIMITS = 4, SHORT_S = 100 };
+enum { WITHOUT, GRANTS, HOME, HOWS }; /* HOME: with grants, and node 0 has the whole limit */
 
 /* Of what one bucket admits: by so much may a mean of few runs differ. */
 static const double tolerance = 0.02;
@@ -199,10 +202,10 @@ static unsigned load_seconds(const struct load_list *list)
 }
 
 static void measure(struct sim *sim, struct load_list *list, unsigned limit, unsigned load, unsigned seeds,
-                    struct outcome outcomes[2], double *ideal)
+                    struct outcome outcomes[HOWS], double *ideal)
 {
     *ideal = 0;
-    outcomes[0] = outcomes[1] = (struct outcome){0};
+    memset(outcomes, 0, HOWS * sizeof *outcomes);
     for (unsigned seed = 1; seed <= seeds; seed++) {
         struct random random;
         random_seed(&random, seed);
@@ -210,9 +213,11 @@ static void measure(struct sim *sim, struct load_list *list, unsigned limit, uns
         loads[load].draw(&(struct drawing){list, &random, &limits[limit]});
         load_list_sort(list);
         *ideal += one_key_ideal(list, &limits[limit].terms) / seeds;
-        for (unsigned with = 0; with < 2; with++) {
-            one_key_plan(sim, NODES, &limits[limit].terms, load_seconds(list), seed);
-            sim->plan.grants = with == 1;
+        for (unsigned with = 0; with < HOWS; with++) {
+            struct limit_terms terms = limits[limit].terms;
+            terms.home = with == HOME ? limit_home_of(bytes_of(world_region_name(0))) : 0;
+            one_key_plan(sim, NODES, &terms, load_seconds(list), seed);
+            sim->plan.grants = with >= GRANTS;
             outcomes[with].overshoot = fmax(outcomes[with].overshoot, one_key_run(sim, list));
             outcomes[with].admitted += (double)sim->truth[0].admitted_tokens / seeds;
             outcomes[with].rights.asks += sim->rights.all.asks;
@@ -228,21 +233,22 @@ static unsigned run_limit(struct sim *sim, struct load_list *list, unsigned limi
 {
     unsigned broken = 0;
     for (unsigned load = 0; load < LOADS; load++) {
-        struct outcome outcomes[2];
+        struct outcome outcomes[HOWS];
         if (tap && loads[load].fills && limits[limit].fills_s > SHORT_S)
             continue; /* ten hours */
         double ideal;
         measure(sim, list, limit, load, seeds, outcomes, &ideal);
-        const struct rights_figures *rights = &outcomes[1].rights;
-        const bool exceeded = outcomes[0].overshoot > 0 || outcomes[1].overshoot > 0;
-        const bool worse =
-            outcomes[1].admitted < outcomes[0].admitted - (tolerance + loads[load].first_ask_costs) * ideal;
+        const struct rights_figures *rights = &outcomes[GRANTS].rights;
+        const bool exceeded =
+            outcomes[WITHOUT].overshoot > 0 || outcomes[GRANTS].overshoot > 0 || outcomes[HOME].overshoot > 0;
+        const bool worse = outcomes[GRANTS].admitted <
+                           outcomes[WITHOUT].admitted - (tolerance + loads[load].first_ask_costs) * ideal;
         broken += exceeded || worse;
         printf("# %-10s %-29s %8.1f of one bucket: %.3f without, %.3f with grants (%" PRIu64 " asks, %" PRIu64
-               " granted, %" PRIu64 " used, %" PRIu64 " given back)%s%s\n",
-               limits[limit].name, loads[load].name, ideal, outcomes[0].admitted / ideal,
-               outcomes[1].admitted / ideal, rights->asks, rights->granted, rights->used, rights->returned,
-               exceeded ? "   <-- EXCEEDED" : "", worse ? "   <-- WORSE" : "");
+               " granted, %" PRIu64 " used, %" PRIu64 " given back), %.3f with a home%s%s\n",
+               limits[limit].name, loads[load].name, ideal, outcomes[WITHOUT].admitted / ideal,
+               outcomes[GRANTS].admitted / ideal, rights->asks, rights->granted, rights->used, rights->returned,
+               outcomes[HOME].admitted / ideal, exceeded ? "   <-- EXCEEDED" : "", worse ? "   <-- WORSE" : "");
         (void)fflush(stdout);
     }
     return broken;

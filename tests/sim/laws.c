@@ -9,7 +9,7 @@
  *                A node that is not even waited for: see unawaited.c.
  *   reach        the same for what all nodes would admit if everyone asked now: a law that would break with
  *                the next burst is broken.
- *   shares       the sum of all shares is at most the whole, whatever the views.
+ *   shares       the sum of all shares is at most the whole, whatever the views; of each limit: homes.c.
  *   limits       logs, tables, messages and steps stay within their options.
  *   merge        what two views of a key come to is the same in whatever order, and however often, they are merged.
  */
@@ -248,6 +248,7 @@ void laws_knowledge_lost(struct sim *sim)
         truth_now(sim, k);
         truth_refund(&sim->truth[k], sim_limit(sim, k), sim_limit(sim, k)->capacity_units - sim->truth[k].high);
     }
+    rights_home_forgets(sim);
 }
 
 /* A node that begins to admit without having asked anyone what was spent. */
@@ -278,6 +279,7 @@ void laws_after_step(struct sim *sim, unsigned i)
     unawaited_after_step(sim);
     if (sim->steps % 4 == 0)
         check_shares(sim);
+    homes_after_step(sim);
     if (sim->steps % 16 == 0)
         check_limits(sim, i);
     if (!laws_are_off(sim))

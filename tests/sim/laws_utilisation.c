@@ -18,7 +18,7 @@ void laws_begin(struct sim *sim)
     for (unsigned k = 0; k < sim->plan.keys && measures; k++) {
         const struct limit *limit = sim_limit(sim, k);
         double refill_ns = (double)limit->capacity * (double)limit->period_ns / (double)limit->rate;
-        sim->measured[k] = count < MEASURED_KEYS_MAX && sim->arrivals == NULL &&
+        sim->measured[k] = count < MEASURED_KEYS_MAX && sim->arrivals == NULL && limit->home == 0 &&
                            limit->capacity >= 40 * sim->plan.nodes && refill_ns > 8 * (double)settle_time_ns(sim) &&
                            refill_ns < 60 * (double)sim->plan.interval_ns;
         count += sim->measured[k];

@@ -55,7 +55,7 @@ static int usage(const char *program)
         "usage: %s --seed N [--verbose] [--trace] [--hash]\n"
         "       %s (--seeds COUNT | --seconds S) [--from N] [--jobs J] [--known FILE] [--keep-going] [--tap]\n"
         "          [--only LETTERS of bfslc, or -] [--early] [--grants [--mild]] [--edits | --disks | --odd | "
-        "--newer | --fast | --takeover | --lonely | --weights | --liars | "
+        "--newer | --fast | --takeover | --lonely | --weights | --homes | --liars | "
         "--windows]\n"
         "       %s (--scenarios | --demand | --by-demand | --follow | --contention | --healing | --gone | "
         "--clocks) SEEDS "
@@ -88,6 +88,7 @@ static bool flag(struct arguments *arguments, const char *word)
         {"--takeover", &arguments->seeds.takeover},
         {"--lonely", &arguments->seeds.lonely},
         {"--weights", &arguments->seeds.weights},
+        {"--homes", &arguments->seeds.homes},
         {"--liars", &arguments->seeds.liars},
         {"--windows", &arguments->seeds.windows},
         {"--woven", &arguments->woven},

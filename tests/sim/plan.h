@@ -86,6 +86,7 @@ struct plan {
         tell_pace;
     uint32_t untold_max;
     uint64_t takeover_after_ns; /* 0: no rights end */
+    bool homes;                 /* limits have a home: see homes.c */
     bool weights;               /* operators change weights of regions: see weights.c */
     uint64_t weights_gap_ns;
     uint64_t weights_by_demand_ns; /* weights follow demand, see weights_auto.c; 0: they do not */

@@ -7,7 +7,8 @@
  * A voucher decays by the clock of its holder, or by one that does not stand still. When another clock leaps ahead, so
  * does the truth, which the fastest clock refills. What the truth loses at the capacity by that, the holder does not
  * know: at most what is in vouchers then. As much may be missing of that key, until its truth has been full when no
- * voucher was out; until a clock leaps, and beside that, nothing may.
+ * voucher was out; until a clock leaps, and beside that, nothing may. The same holds where a home goes on alone: it has
+ * forgotten what it granted, and is full.
  */
 #include "tests/sim/sim.h"
 
@@ -60,35 +61,76 @@ static uint64_t held(struct sim *sim, unsigned i, struct key_id id, uint16_t lim
 }
 
 /* `tokens`: those in vouchers of the key that nodes hold. What is on its way, or was lost, may be of any key. */
-static void leap(const struct sim *sim, struct truth *truth, const struct limit *limit, uint64_t ns,
-                 uint64_t tokens)
+static int64_t units_out(const struct sim *sim, const struct limit *limit, uint64_t tokens)
 {
     tokens += sim->rights.all.granted - sim->rights.all.received;
     tokens = tokens < granted_lately(sim) ? tokens : granted_lately(sim);
     tokens = tokens < limit->capacity ? tokens : limit->capacity;
-    truth_leap(truth, limit, ns, (int64_t)tokens * limit->units_per_token);
+    return (int64_t)tokens * limit->units_per_token;
+}
+
+static uint64_t held_by_all(struct sim *sim, unsigned k)
+{
+    uint64_t tokens = 0;
+    for (unsigned i = 0; i < sim->plan.nodes; i++)
+        tokens += held(sim, i, sim->plan.key[k].id, sim->plan.key[k].limit);
+    return tokens;
+}
+
+static uint64_t held_of_rule(struct sim *sim, unsigned r, unsigned s)
+{
+    const struct ask_part part = {.rule = r, .subject = s};
+    uint64_t tokens = 0;
+    for (unsigned i = 0; i < sim->plan.nodes; i++)
+        tokens +=
+            sim->node[i].node != NULL ? held(sim, i, ask_charge_of(sim, i, &part).id, sim->asks.limit[i][r]) : 0;
+    return tokens;
+}
+
+/*
+ * Of a limit with a home, all that is out: the home's view is the truth without a reserve. Once it has leapt, the truth
+ * loses at the capacity what the home gains, until nothing is out.
+ */
+static void doubt(struct truth *truth, const struct limit *limit, int64_t units)
+{
+    truth->doubtful += units;
+    truth->doubtful = truth->doubtful < limit->capacity_units ? truth->doubtful : limit->capacity_units;
+}
+
+static void leap(struct truth *truth, const struct limit *limit, uint64_t ns, int64_t units)
+{
+    if (limit->home != 0)
+        doubt(truth, limit, units);
+    else
+        truth_leap(truth, limit, ns, units);
 }
 
 void rights_clock_leaps(struct sim *sim, uint64_t ns)
 {
     for (unsigned k = 0; k < sim->plan.keys; k++) {
-        uint64_t tokens = 0;
-        for (unsigned i = 0; i < sim->plan.nodes; i++)
-            tokens += held(sim, i, sim->plan.key[k].id, sim->plan.key[k].limit);
+        const int64_t units = units_out(sim, sim_limit(sim, k), held_by_all(sim, k));
         truth_now(sim, k);
-        leap(sim, &sim->truth[k], sim_limit(sim, k), ns, tokens);
+        leap(&sim->truth[k], sim_limit(sim, k), ns, units);
     }
     for (unsigned r = 0; r < sim->plan.asks.rules; r++)
         for (unsigned s = 0; s < ASK_SUBJECTS_MAX && ask_rule(sim, r)->terms.kind == LIMIT_BUCKET; s++) {
-            const struct ask_part part = {.rule = r, .subject = s};
-            uint64_t tokens = 0;
-            for (unsigned i = 0; i < sim->plan.nodes; i++)
-                tokens += sim->node[i].node != NULL
-                              ? held(sim, i, ask_charge_of(sim, i, &part).id, sim->asks.limit[i][r])
-                              : 0;
+            const struct limit *limit = &ask_rule(sim, r)->limit;
+            const int64_t units = units_out(sim, limit, held_of_rule(sim, r, s));
             ask_truth_now(sim, r, s);
-            leap(sim, &sim->asks.truth[r][s].bucket.now, &ask_rule(sim, r)->limit, ns, tokens);
+            leap(&sim->asks.truth[r][s].bucket.now, limit, ns, units);
         }
+}
+
+void rights_home_forgets(struct sim *sim)
+{
+    for (unsigned k = 0; k < sim->plan.keys; k++)
+        if (sim_limit(sim, k)->home != 0)
+            doubt(&sim->truth[k], sim_limit(sim, k), units_out(sim, sim_limit(sim, k), held_by_all(sim, k)));
+    for (unsigned r = 0; r < sim->plan.asks.rules; r++) {
+        const struct limit *limit = &ask_rule(sim, r)->limit;
+        for (unsigned s = 0; s < ASK_SUBJECTS_MAX && limit->home != 0 && limit->kind == LIMIT_BUCKET; s++)
+            doubt(&sim->asks.truth[r][s].bucket.now, limit, units_out(sim, limit, held_of_rule(sim, r, s)));
+    }
 }
 
 int64_t rights_slack_units(const struct sim *sim, struct truth *truth, const struct limit *limit)

@@ -62,6 +62,8 @@ static bool run_seed(const struct seeds_options *options, uint64_t seed)
         lonely_draw(&sim->plan);
     if (options->weights)
         weights_draw(&sim->plan);
+    if (options->homes)
+        homes_draw(&sim->plan);
     if (options->liars)
         liars_draw(&sim->plan);
     if (options->windows)
@@ -84,6 +86,7 @@ static void print_failure(const struct seeds_options *options, uint64_t seed, co
            : options->takeover ? " --takeover"
            : options->lonely   ? " --lonely"
            : options->weights  ? " --weights"
+           : options->homes    ? " --homes"
            : options->liars    ? " --liars"
            : options->windows  ? " --windows"
                                : "",
@@ -199,7 +202,7 @@ static void print_sum(const struct seeds_options *options, const struct job *job
            " steps, %" PRIu64 " messages, %" PRIu64 " admissions in %.1f s\n",
            options->tap ? "# " : "", sum.runs, options->from, sum.failures, sum.simulated_seconds, sum.steps,
            sum.messages, sum.admissions, took);
-    if (options->grants || options->windows)
+    if (options->grants || options->windows || options->homes)
         printf("# rights: %" PRIu64 " asks, %" PRIu64 " tokens granted, %" PRIu64 " used, %" PRIu64 " given back\n",
                sum.rights.asks, sum.rights.granted, sum.rights.used, sum.rights.returned);
 }

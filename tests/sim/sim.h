@@ -287,6 +287,8 @@ int64_t rights_units(struct sim *sim, unsigned i, struct key_id id, uint16_t lim
 int64_t rights_slack_units(const struct sim *sim, struct truth *truth, const struct limit *limit);
 /* The fast clock is about to leap by so much. */
 void rights_clock_leaps(struct sim *sim, uint64_t ns);
+/* Some home has forgotten what it granted: others may still use as much. */
+void rights_home_forgets(struct sim *sim);
 /* True time: a machine that sleeps, whose clock stands still, knows afterwards for how long. */
 uint64_t rights_sleepless_ns(void);
 void rights_node_starts(struct sim *sim, unsigned i);
@@ -373,6 +375,12 @@ void liars_restore(struct sim *sim, unsigned i);
 void liars_deliver(struct sim *sim, const struct happening *happening, bool before);
 /* Nobody is ended by the word of another. */
 void liars_after_step(struct sim *sim, unsigned i);
+
+/* ---- homes.c: limits of which one region has the whole share ---- */
+void homes_draw(struct plan *plan);
+void homes_after_step(struct sim *sim);
+/* What all nodes together have of the limit. */
+double homes_sum_of_shares(struct sim *sim, struct key_id id, uint16_t limit);
 
 /* ---- newer.c: nodes of a later release ---- */
 /*

@@ -135,9 +135,11 @@ static uint64_t seal_version(const struct rule_record *version)
 static uint64_t seal_counter(const struct store_counter *counter)
 {
     uint64_t all[] = {
-        counter->id.high,        counter->id.low,        counter->terms.kind,      counter->terms.flags,
-        counter->terms.capacity, counter->terms.rate,    counter->terms.period_ns, counter->terms.overshoot,
-        counter->number,         counter->until_wall_ns,
+        counter->id.high,         counter->id.low,
+        counter->terms.kind,      limit_terms_word(&counter->terms),
+        counter->terms.capacity,  counter->terms.rate,
+        counter->terms.period_ns, counter->terms.overshoot,
+        counter->number,          counter->until_wall_ns,
     };
     return seal_numbers(all, sizeof all / sizeof all[0]);
 }
@@ -186,7 +188,6 @@ bool store_rows_take_counter(struct sqlite3_stmt *row, struct store_counter *cou
 {
     *counter = (struct store_counter){
         .terms.kind = (uint8_t)number_of(row, 1),
-        .terms.flags = (uint8_t)number_of(row, 2),
         .terms.capacity = number_of(row, 3),
         .terms.rate = number_of(row, 4),
         .terms.period_ns = number_of(row, 5),
@@ -194,6 +195,7 @@ bool store_rows_take_counter(struct sqlite3_stmt *row, struct store_counter *cou
         .number = number_of(row, 7),
         .until_wall_ns = number_of(row, 8),
     };
+    (void)limit_terms_set_word(&counter->terms, number_of(row, 2)); /* whoever takes the counter judges its terms */
     return take_id(row, 0, &counter->id.high, &counter->id.low) && number_of(row, 9) == seal_counter(counter);
 }
 
@@ -269,7 +271,7 @@ enum store_file_status store_file_put_counter(struct store_file *file, const str
     put_big(id, counter->id.high, counter->id.low);
     (void)sqlite3_bind_blob(put, 1, id, sizeof id, SQLITE_STATIC);
     bind_number(put, 2, counter->terms.kind);
-    bind_number(put, 3, counter->terms.flags);
+    bind_number(put, 3, limit_terms_word(&counter->terms));
     bind_number(put, 4, counter->terms.capacity);
     bind_number(put, 5, counter->terms.rate);
     bind_number(put, 6, counter->terms.period_ns);

@@ -43,7 +43,7 @@ static void round_trip(void)
     struct rule_record none = version_of("", "", 0, "");
     none.author = (struct bytes){NULL, 0};
     struct store_counter counter = {.id = {UINT64_MAX, 1},
-                                    .terms = {2, 255, UINT64_MAX, 1, 2, 3},
+                                    .terms = {2, 255, UINT64_MAX, 1, 2, 3, UINT32_MAX},
                                     .number = UINT64_MAX,
                                     .until_wall_ns = UINT64_MAX};
     struct store *store = open_one();

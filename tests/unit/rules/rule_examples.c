@@ -32,10 +32,12 @@ static void right(struct bytes text, const char *name)
     if (!OK(good && list.count > 0, "%s has %zu rules", name, list.count))
         printf("# %s\n", error.text);
     const uint64_t third = SHARE_ONE * 33 / 100, shares[] = {third, third, third};
-    const struct reach_peers peers = {3, shares, false};
+    struct reach_peers peers = {3, shares, false, NULL};
     enum rule_reach reach = RULE_REACHES;
-    for (size_t i = 0; i < list.count && reach == RULE_REACHES; i++)
+    for (size_t i = 0; i < list.count && reach == RULE_REACHES; i++) {
+        peers.grants = list.rule[i]->home.size > 0;
         reach = rule_reach(list.rule[i], &peers, &error);
+    }
     if (!OK(reach == RULE_REACHES, "... of three daemons each admits something"))
         printf("# %s\n", error.text);
     size_t size = rules_print((const struct rule *const *)list.rule, list.count, printed, sizeof printed);

@@ -10,8 +10,9 @@
 /* Three even regions, as config/us-east.yaml has them; one that is small; one node alone. */
 static const uint64_t even[] = {SHARE_ONE * 34 / 100, SHARE_ONE * 33 / 100, SHARE_ONE * 33 / 100};
 static const uint64_t uneven[] = {SHARE_ONE * 90 / 100, SHARE_ONE * 10 / 100};
-static const struct reach_peers three = {3, even, false}, two = {2, uneven, false}, one = {1, even, true};
-static const struct reach_peers granting = {3, even, true}, two_granting = {2, uneven, true};
+static const struct reach_peers three = {3, even, false, NULL}, two = {2, uneven, false, NULL},
+                                one = {1, even, true, NULL};
+static const struct reach_peers granting = {3, even, true, NULL}, two_granting = {2, uneven, true, NULL};
 
 static const char *said_of(const char *yaml, const struct reach_peers *peers)
 {
@@ -122,8 +123,35 @@ static void elsewhere(void)
         "overshoot: 9, or a capacity or burst of 9",
         "a small region has nothing: a warning");
     OK_STRING(said_of("{id: a, rate: 1/h, overshoot: 0}", &one), "", "a node alone has all of it");
-    OK_STRING(said_of("{id: a, rate: 1/h, overshoot: 0}", &(struct reach_peers){0, even, false}), "",
+    OK_STRING(said_of("{id: a, rate: 1/h, overshoot: 0}", &(struct reach_peers){0, even, false, NULL}), "",
               "nobody misses nothing");
+}
+
+static void at_home(void)
+{
+    static const char *const names[] = {"us-east", "eu-west", "ap-south"}, *const twins[] = {"a", "a", "b"};
+    const struct reach_peers known = {3, even, true, names}, several = {3, even, true, twins};
+    OK_STRING(said_of("{id: a, algorithm: fixed_window, limit: 1, window: 1m, overshoot: 0, home: us-east}",
+                      &known),
+              "", "a window of 1 with a home");
+    OK_STRING(said_of("{id: a, algorithm: quota, limit: 1, window: day, overshoot: 0, home: us-east}", &granting),
+              "", "a home of unknown regions");
+    OK_STRING(
+        said_of("{id: a, rate: 1/m, overshoot: 0, home: us-east}", &known),
+        "warned: rule default/a: under rate (1/m) a request of cost 1 is ever admitted at 1 of 3 daemons only" SINCE
+        "a capacity or burst of 2",
+        "a bucket of 1 is admitted at home alone");
+    OK_STRING(
+        said_of("{id: a, algorithm: concurrency, limit: 1, window: 1m, overshoot: 0, home: us-east}", &known),
+        "warned: rule default/a: under limit (1) a request is admitted at 1 of 3 daemons only, at home, since no "
+        "others can ask for such tokens: expected fixed_window, quota or a bucket, or no home",
+        "and so are leases");
+    OK_STRING(said_of("{id: a, rate: 1/m, home: mars}", &known),
+              "refused: rule default/a: home is 'mars', where no daemon is: expected the region of a daemon",
+              "a home where nobody is");
+    OK(strncmp(said_of("{id: a, algorithm: fixed_window, limit: 1, window: 1m, overshoot: 0, home: a}", &several),
+               "refused: ", 9) == 0,
+       "two daemons share what their home has, and keep a reserve");
 }
 
 /* What is advised is enough, and the least that is. */
@@ -157,6 +185,7 @@ int main(void)
     on_three_regions();
     where_peers_grant();
     elsewhere();
+    at_home();
     advice_is_exact();
     return tap_done();
 }

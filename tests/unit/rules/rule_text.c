@@ -197,7 +197,7 @@ static const struct {
      "counts, when, replaces, algorithm, rate, burst, limit, window, "
      "zone, begins, overshoot, sync, on_isolation, when_down, mode, priority_floor, tiers, "
      "overrides, overrides_of, overrides_file, allow, deny, adaptive, persist, "
-     "inherit, patience"},
+     "inherit, patience, home"},
     {"id: a\nalgorithm: fixed_window\nlimit: 5\nwindow: 1m\nbegins: first_request",
      "r.yaml:5: rule a: begins is 'first_request': expected clock, or sync: central beside it, since regions "
      "cannot "
@@ -206,6 +206,8 @@ static const struct {
      "r.yaml:5: rule a: begins is 'first': expected clock or first_request"},
     {"id: a\nalgorithm: quota\nlimit: 5\nwindow: day\nbegins: clock",
      "r.yaml:5: rule a: begins makes no sense with quota: expected fixed_window"},
+    {"id: a\nrate: 1/s\nsync: budget\nhome: us-east",
+     "r.yaml:4: rule a: home makes no sense with sync: budget, whose shares never move"},
     {"id: a\nrate: 1/s\npatience: 6s", "r.yaml:3: rule a: patience is '6s': expected a duration from 1ms to 5s"},
     {"id: a\nrate: 1/s\nsync: budget\npatience: 1s",
      "r.yaml:4: rule a: patience makes no sense with sync: budget, whose shares never move"},
@@ -422,6 +424,7 @@ static void draw_rule(struct random *random, char *text, size_t room)
         "mode: off\n",
         "inherit: reset\n",
         "patience: 50ms\n",
+        "home: us-east\n",
         "persist: true\n",
         "persist: false\n",
         "priority_floor: {low: 33.3333%, high: 1%}\n",

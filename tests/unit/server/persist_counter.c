@@ -10,7 +10,7 @@ static struct counter counter_of(enum limit_kind kind, uint64_t number, uint64_t
 {
     return (struct counter){
         .id = {1, 2},
-        .terms = {(uint8_t)kind, LIMIT_PERSISTENT, 100, 0, 10 * SECOND_NS, 5},
+        .terms = {(uint8_t)kind, LIMIT_PERSISTENT, 100, 0, 10 * SECOND_NS, 5, 0},
         .number = number,
         .expires_ns = expires_ns,
     };

@@ -1,0 +1,68 @@
+#!/usr/bin/perl
+# Rules with a home: three real daemons in three regions, of which one has the whole of a limit. A limit of 1, a cost of
+# the whole limit and a burst of all of it are admitted in any region a round trip later, and never more than the limit.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Headgate;
+use List::Util qw(sum0);
+use Test::More;
+
+my $capacity = 100;
+my $cluster = Headgate::cluster();
+$cluster->start;
+ok($cluster->wait_met(10), 'three daemons see each other') or diag map { $_->log } $cluster->daemons;
+my ($east, $west, $south) = $cluster->daemons;
+
+sub check { my ($daemon, @words) = @_; return $daemon->client->command('CHECK', @words, 'SERVICE', 'shop')->[0] }
+
+# What each of many clients is told that ask for the same words at the same time.
+sub burst {
+    my ($daemon, @words) = @_;
+    my @clients = map { $daemon->client } 1 .. $capacity;
+    $_->send_raw(Headgate::Client::encode('CHECK', @words, 'SERVICE', 'shop')) for @clients;
+    return sum0 map { $_->reply->[0] } @clients;
+}
+
+my $rest = 'algorithm: quota, window: year, overshoot: 0, patience: 5s';
+my $client = $west->client;
+like($client->command(qw(RULE SET), "{id: lost, service: shop, by: user, limit: 1, $rest, home: mars}"),
+     qr/home is 'mars', where no daemon is/, 'a home must be a region with daemons');
+is($client->command(qw(RULE SET), "{id: one, service: shop, by: user, limit: 1, $rest, home: us-east}"), 'OK',
+   'a rule with a home is set');
+is($client->command(qw(RULE SET), "{id: many, service: shop, by: ip, limit: $capacity, $rest, home: us-east}"), 'OK',
+   'and one with a larger limit');
+like($client->command(qw(RULE GET shop one)), qr/^home: us-east$/m, 'the text has the home');
+sub knows { my ($daemon) = @_; return ($daemon->client->command(qw(RULE GET shop many)) // '') =~ m{^home:}m }
+ok(Headgate::wait_until(10, sub { knows($east) && knows($south) }),
+   'all daemons have it');
+
+# ---- one token ----
+
+is(check($south, 'user=far'), 1, 'a limit of 1 admits one elsewhere');
+is(check($_, 'user=far', 'PATIENCE', 300), 0, 'and no other one in ' . $_->{name}) for $east, $west, $south;
+is(check($east, 'user=near', 'PATIENCE', 0), 1, 'at home it waits for nobody');
+is(check($_, 'user=near', 'PATIENCE', 300), 0, 'and leaves nothing in ' . $_->{name}) for $east, $west, $south;
+
+# ---- all at once ----
+
+is(check($west, 'ip=192.0.2.1', 'COST', $capacity), 1, 'a cost of the whole limit is admitted elsewhere');
+is(check($_, 'ip=192.0.2.1', 'PATIENCE', 300), 0, 'and nothing beside it in ' . $_->{name}) for $east, $west, $south;
+is(burst($south, 'ip=192.0.2.2'), $capacity, 'a burst of the whole limit is admitted elsewhere');
+is(sum0(map { burst($_, 'ip=192.0.2.2', 'PATIENCE', 100) } $east, $west, $south), 0, 'and nothing beside it anywhere');
+like($south->client->command(qw(EXPLAIN user=new SERVICE shop)), qr/^home  +us-east has the whole limit: /m,
+     'EXPLAIN names the home');
+
+# ---- without the home ----
+
+$east->kill9;
+sub late { return $south->client->command(qw(EXPLAIN user=late SERVICE shop)) }
+ok(Headgate::wait_until(30, sub { late() =~ m{^one more now +refused \(isolation\)}m }),
+   'a daemon notices that the home is gone') or diag late();
+is(check($south, 'user=late', 'PATIENCE', 300), 0, 'nothing is admitted without it');
+$east->start;
+ok(Headgate::wait_until(30, sub { check($south, 'user=late') == 1 }), 'and again when it is back');
+is(check($_, 'user=late', 'PATIENCE', 300), 0, 'once') for $east, $west, $south;
+
+done_testing;

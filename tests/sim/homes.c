@@ -1,0 +1,80 @@
+/*
+ * Worlds in which limits have a home: one region has the whole share, and all others ask for what they need
+ * (cluster/state/share.h). In a third of them operators change weights of regions as well, which must change nothing
+ * there. What must hold besides overshoot and reach:
+ *
+ *   shares of a limit   what all nodes together have of each limit is never more than the whole: after each step.
+ */
+#include "tests/sim/sim.h"
+
+#include <inttypes.h>
+
+static uint32_t draw_home(const struct plan *plan, struct random *random)
+{
+    const unsigned region = plan->node[random_below(random, plan->nodes)].region;
+    return limit_home_of(bytes_of(world_region_name(region)));
+}
+
+static void draw_limits(struct plan *plan, struct random *random)
+{
+    for (uint16_t i = 0; i < plan->limits.count; i++) {
+        struct limit_terms *terms = &plan->limits.named.limit[i].terms;
+        if (i > 0 && draw_one_in(random, 4))
+            continue;
+        terms->home = draw_home(plan, random);
+        plan->limits.limit[i] = limit_made(terms);
+    }
+}
+
+static void draw_rules(struct plan *plan, struct random *random)
+{
+    for (unsigned r = 0; r < plan->asks.rules; r++) {
+        struct plan_rule *rule = &plan->asks.rule[r];
+        if ((rule->terms.flags & LIMIT_SPLIT) != 0 || draw_one_in(random, 3))
+            continue;
+        rule->terms.home = draw_home(plan, random);
+        rule->limit.home = rule->terms.home;
+        rule->limit.hash = limit_terms_hash(&rule->terms);
+    }
+}
+
+void homes_draw(struct plan *plan)
+{
+    struct random random;
+    random_seed(&random, plan->seed * 17 + 3);
+    if (draw_one_in(&random, 3))
+        weights_draw(plan);
+    rights_draw(plan, true);
+    plan->homes = true;
+    plan->takeover_after_ns = 0;
+    draw_limits(plan, &random);
+    draw_rules(plan, &random);
+}
+
+double homes_sum_of_shares(struct sim *sim, struct key_id id, uint16_t limit)
+{
+    double sum = 0;
+    for (unsigned i = 0; i < sim->plan.nodes; i++) {
+        struct explanation explanation;
+        if (sim->node[i].life != LIFE_UP || sim->node[i].unawaited)
+            continue;
+        node_explain(sim->node[i].node, id, limit, world_local_ns(sim, i), &explanation);
+        sum += explanation.share;
+    }
+    return sum;
+}
+
+/* Limits of the config alone: a node may not know that of a rule. */
+void homes_after_step(struct sim *sim)
+{
+    if (!sim->plan.homes)
+        return;
+    for (unsigned k = 0; k < sim->plan.keys; k++) {
+        const uint16_t limit = sim->plan.key[k].limit;
+        if (k >= sim->plan.limits.count && limit != 0)
+            continue;
+        const double sum = homes_sum_of_shares(sim, sim->plan.key[k].id, limit);
+        if (sum > 1)
+            sim_fail(sim, "shares: those of limit %u add up to %.6f", limit, sum);
+    }
+}

@@ -1,0 +1,118 @@
+/*
+ * Shares of limits with a home: ann's region has the whole of them, and bob and cat ask there. Three nodes 40 ms apart,
+ * of even weights; no overshoot.
+ */
+#include "tests/lib/rights_world.h"
+
+static struct limit_terms at_home(struct limit_terms terms)
+{
+    terms.home = limit_home_of(bytes_of("ann's"));
+    return terms;
+}
+
+static void one_token(const struct limit_terms *one)
+{
+    OK_U64(rights_take(BOB, "first", one, 1), 0, "a limit of 1 has nothing elsewhere at once");
+    world_run(TURN_MS);
+    OK_U64(rights_take(BOB, "first", one, 1), 1, "and its token a round trip later");
+    OK_U64(rights_take(ANN, "first", one, 1), 0, "which is not at home any more");
+    OK_U64(rights_take(ANN, "second", one, 1), 1, "at home it is there at once");
+    world_run(TURN_MS);
+    OK_U64(rights_take_all("second", one, 4), 0, "and nowhere else");
+}
+
+static void whole_cost(const struct limit_terms *window, const struct limit_terms *hourly)
+{
+    struct verdict verdict = rights_take_at_once(CAT, "whole", window, 100);
+    OK(!verdict.allowed && verdict.reason == VERDICT_SHARE, "a cost of the whole limit is refused for the share");
+    OK(verdict.retry_after_ns >= 2 * WAY_MS * MS && verdict.retry_after_ns <= 2 * TURN_MS * MS, "for a round trip");
+    world_run(TURN_MS);
+    OK(rights_take_at_once(CAT, "whole", window, 100).allowed, "and is admitted then");
+    OK_U64(rights_take_all("whole", window, 3), 0, "nothing is left for anybody");
+    OK(rights_take_at_once(ANN, "all", window, 100).allowed, "at home it is admitted at once");
+    (void)rights_take_at_once(BOB, "bucket", hourly, 99);
+    world_run(TURN_MS);
+    OK(rights_take_at_once(BOB, "bucket", hourly, 99).allowed, "of a bucket all but what refills meanwhile");
+    OK(rights_take_at_once(BOB, "beyond", hourly, 100).retry_after_ns == UINT64_MAX,
+       "a bucket never has all of it there");
+}
+
+static void burst(const struct limit_terms *window)
+{
+    OK_U64(rights_take(ANN, "burst", window, 100), 100, "at home a burst of all is admitted at once");
+    world_run(TURN_MS);
+    OK_U64(rights_take_all("burst", window, 2), 0, "and no more in all regions");
+    unsigned got = rights_take(CAT, "far", window, 100);
+    world_run(TURN_MS);
+    got += rights_take(CAT, "far", window, 100);
+    OK_U64(got, 100, "elsewhere all of it a round trip later, if clients come again");
+}
+
+static void logs(const struct limit_terms *log)
+{
+    OK_U64(rights_take(ANN, "log", log, 5), 5, "a log has all of it at home");
+    struct verdict verdict = rights_take_at_once(BOB, "elsewhere", log, 1);
+    OK(!verdict.allowed && verdict.retry_after_ns == UINT64_MAX, "and never anything elsewhere");
+}
+
+static void shares(const struct limit_terms *one)
+{
+    OK(rights_explain(ANN, "share", one).share == 1 && rights_explain(BOB, "share", one).share == 0 &&
+           rights_explain(CAT, "share", one).share == 0,
+       "one has all, and others nothing");
+}
+
+static void separate(unsigned host, enum link_mood mood)
+{
+    for (unsigned other = ANN; other <= CAT; other++)
+        if (other != host)
+            world.link[host][other].mood = world.link[other][host].mood = mood;
+}
+
+/* Whoever is cut off from home has nothing; and nobody has more than the limit then. */
+static void cut(const struct limit_terms *window)
+{
+    separate(ANN, LINK_CUT);
+    world_run(20000);
+    (void)rights_take(BOB, "cut", window, 100);
+    world_run(TURN_MS);
+    const struct verdict verdict = rights_take_at_once(BOB, "cut", window, 1);
+    OK(!verdict.allowed && verdict.reason == VERDICT_ISOLATION, "nothing is admitted while home is out of reach");
+    OK_U64(rights_take(ANN, "cut", window, 200), 100, "but at home");
+    separate(ANN, LINK_FINE);
+    world_run(5000);
+    OK_U64(rights_take_all("cut", window, 3), 0, "which all know afterwards");
+}
+
+/* While a third one is silent, home goes on to grant. */
+static void third_is_silent(const struct limit_terms *window)
+{
+    separate(CAT, LINK_CUT);
+    world_run(20000);
+    (void)rights_take_at_once(BOB, "silent", window, 100);
+    world_run(TURN_MS);
+    OK(rights_take_at_once(BOB, "silent", window, 100).allowed, "what a third one does is of no matter");
+    separate(CAT, LINK_FINE);
+    world_run(5000);
+}
+
+int main(void)
+{
+    const struct limit_terms one = at_home((struct limit_terms){.kind = LIMIT_CELL, .capacity = 1}),
+                             window = at_home((struct limit_terms){.kind = LIMIT_CELL, .capacity = 100}),
+                             hourly = at_home(
+                                 (struct limit_terms){.capacity = 100, .rate = 100, .period_ns = 3600000 * MS}),
+                             log = at_home(
+                                 (struct limit_terms){.kind = LIMIT_LOG, .capacity = 5, .period_ns = 3600000 * MS});
+    rights_world_init(3);
+    rights_world_start();
+    shares(&one);
+    one_token(&one);
+    whole_cost(&window, &hourly);
+    burst(&window);
+    logs(&log);
+    third_is_silent(&window);
+    cut(&window);
+    world_close();
+    return tap_done();
+}
