@@ -75,6 +75,16 @@ static uint64_t own_tokens(struct node *node, const struct entry *entry)
 }
 
 /*
+ * All that is taken of the key. A part of a token that refill has left counts as one. Of a cell it does not: it is what
+ * nobody could use of a voucher, and others took the rest of it.
+ */
+static uint64_t taken_tokens(const struct limit *limit, const struct bucket *bucket)
+{
+    const int64_t units = limit->capacity_units - bucket->settled + bucket->unsettled;
+    return whole_tokens(limit, kind_expires(limit->kind) ? units - units % limit->units_per_token : units);
+}
+
+/*
  * The tokens of the key that this node spent and did not give back, without those that reservations
  * hold. A node that is alone counts all taken tokens as its own: any other spender is gone. A LOG
  * notes by itself which spends are own.
@@ -86,9 +96,7 @@ static uint64_t refundable_here(struct node *node, const struct entry *entry)
     if (kind_lists(limit->kind))
         return UINT64_MAX;
     uint64_t held = reserved_tokens(node, entry->id);
-    uint64_t tokens = node->sharing.alone
-                          ? whole_tokens(limit, limit->capacity_units - bucket->settled + bucket->unsettled)
-                          : own_tokens(node, entry);
+    uint64_t tokens = node->sharing.alone ? taken_tokens(limit, bucket) : own_tokens(node, entry);
     return tokens > held ? tokens - held : 0;
 }
 

@@ -139,7 +139,7 @@ static void lint_amount(struct lint *lint, const struct rule *rule, const char *
     (void)snprintf(what, sizeof what, "%s%.64s", field, of);
     rule_terms(rule, amount, RULE_SCALE_ONE, &terms);
     if (rule->home.size > 0) {
-        if (lint->peers.grants && !kind_lists(terms.kind) && lint->peers.count > 1)
+        if (!kind_lists(terms.kind) && lint->peers.count > 1)
             lint_home(lint, rule, what, &terms);
         return;
     }
@@ -166,7 +166,6 @@ static void lint_rule(struct lint *lint, const struct rule_list *list, const str
         rule = &joined;
     if (rule->mode == RULE_OFF || rule->mode == RULE_SHADOW)
         return;
-    lint->peers.grants = rule->algorithm != RULE_SLIDING_WINDOW || rule->home.size > 0;
     if (rule_reach(rule, &lint->peers, &sentence) != RULE_REACHES)
         say(lint, rule, "", sentence.text);
     lint_amount(lint, rule, "", "", &rule->amount);
@@ -178,7 +177,7 @@ static void lint_rule(struct lint *lint, const struct rule_list *list, const str
 
 int rules_lint(struct rules_invocation *invocation)
 {
-    struct lint lint = {.peers = {.count = invocation->daemons, .shares = lint.shares}};
+    struct lint lint = {.peers = {.count = invocation->daemons, .shares = lint.shares, .grants = true}};
     struct rule_list list = {0};
     struct json json;
     const int status = rules_read_files(invocation, &list);

@@ -17,20 +17,20 @@ char *digits_write_long(char *at, uint64_t number);
 /* Writes at most DIGITS_BYTES and returns the end. */
 static inline char *digits_write(char *at, uint64_t number)
 {
-    const uint32_t small = (uint32_t)number, tens = small / 10;
+    const uint32_t low = (uint32_t)number, tens = low / 10;
     if (number < 10) {
-        *at = (char)('0' + small);
+        *at = (char)('0' + low);
         return at + 1;
     }
     if (number >= 1000)
         return digits_write_long(at, number);
-    if (small >= 100) {
-        *at++ = (char)('0' + small / 100);
+    if (low >= 100) {
+        *at++ = (char)('0' + low / 100);
         *at++ = (char)('0' + tens % 10);
     } else {
         *at++ = (char)('0' + tens);
     }
-    *at = (char)('0' + small - 10 * tens);
+    *at = (char)('0' + low - 10 * tens);
     return at + 1;
 }
 
