@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "cluster/node_options.h"
+#include "cluster/node_version.h"
 #include "limit/named_limit.h"
 
 #include <stdbool.h>
@@ -22,11 +23,6 @@ struct node;
 
 enum { LIMITS_TEXT_MAX_BYTES = 16384 }; /* of a version, as messages and the store have it */
 
-struct limits_stamp {
-    uint64_t number; /* larger than any that its maker knew; 0: the config's own list */
-    uint64_t maker;  /* a hash of the maker's name and incarnation: orders versions that were made side by side */
-};
-
 /* What became of the last EVENT_LIMITS. */
 struct limits_result {
     uint64_t asked; /* how many there have been */
@@ -36,10 +32,10 @@ struct limits_result {
 };
 
 struct limits_report {
-    struct limits_stamp stamp; /* of the list in force */
-    const char *author;        /* the daemon whose config it comes from; "": version 0 */
-    uint64_t wall_ms;          /* when it was made, by the author's wall clock; 0: unknown */
-    bool file_differs;         /* the config's file had another list when it was last read */
+    struct version_stamp stamp; /* of the list in force */
+    const char *author;         /* the daemon whose config it comes from; "": version 0 */
+    uint64_t wall_ms;           /* when it was made, by the author's wall clock; 0: unknown */
+    bool file_differs;          /* the config's file had another list when it was last read */
 };
 
 const struct limits_result *node_limits_result(const struct node *node);

@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "cluster/node_options.h"
+#include "cluster/node_version.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,18 +35,13 @@ enum {
     WEIGHTS_TEXT_MAX_BYTES = 49152, /* of all that a node knows of versions, as the store keeps it */
 };
 
-struct weights_stamp {
-    uint64_t number; /* larger than any that its maker knew; 0: the config's weights */
-    uint64_t maker;  /* a hash of the maker's name and incarnation: orders versions that were made side by side */
-};
-
 struct weights_part {
     char region[NODE_NAME_BYTES];
     uint64_t billionths; /* of the whole */
 };
 
 struct weights_version {
-    struct weights_stamp stamp;
+    struct version_stamp stamp;
     uint64_t wall_ms;             /* when it was made, by its maker's wall clock; 0: unknown */
     char author[NODE_NAME_BYTES]; /* who made it: a word, for people */
     uint32_t count;

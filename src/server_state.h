@@ -58,7 +58,7 @@ struct server {
     uv_idle_t awake;
     uv_signal_t signals[SERVER_SIGNALS];
     uint64_t weights_told;           /* the version of weights that the log was told to be above the config */
-    struct limits_stamp limits_told; /* the version of limits that the log was told of */
+    struct version_stamp limits_told; /* the version of limits that the log was told of */
     uint64_t next_wake_ns, last_step_ns;
     uint64_t wake_ns; /* the time that the timer is set to */
     /* how much time steps and messages may take from requests */

@@ -71,14 +71,14 @@ struct weights_record {
     bool said;  /* false: it is of a release that does not know them, or says nothing of them */
     bool keeps; /* versions outlive a restart there */
     bool heard; /* it has heard `newest` */
-    struct weights_stamp base, newest; /* number 0: the config's weights; none */
+    struct version_stamp base, newest; /* number 0: the config's weights; none */
     struct bytes text;                 /* weights_text.h; "": nobody needs it */
 };
 
 /* What a member knows of limits that change: see members/limit_list.h. */
 struct limits_record {
     bool said;                /* false: it is of a release that does not know them */
-    struct limits_stamp seen; /* number 0: the config's list */
+    struct version_stamp seen; /* number 0: the config's list */
     uint64_t sum;             /* a hash of the text of that version there */
     struct bytes text;        /* limit_list_text.h; "": nobody needs it */
 };

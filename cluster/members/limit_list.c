@@ -8,19 +8,12 @@
 #include "cluster/codec/effects.h"
 #include "cluster/codec/message.h"
 #include "cluster/members/limit_list_text.h"
+#include "cluster/members/version.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
-
-static int compare(const struct limits_stamp *a, const struct limits_stamp *b)
-{
-    if (a->number != b->number)
-        return a->number < b->number ? -1 : 1;
-    return (a->maker > b->maker) - (a->maker < b->maker);
-}
 
 static uint64_t sum_of(const char *text, size_t size)
 {
@@ -103,7 +96,7 @@ static void refresh(struct node *node)
     struct limit_lists *lists = &node->limit_lists;
     keep_own(lists);
     lists->said_size = limit_list_print(&lists->known, false, lists->said);
-    if (compare(&lists->known.stamp, &lists->seen) >= 0) {
+    if (version_compare(&lists->known.stamp, &lists->seen) >= 0) {
         lists->seen = lists->known.stamp;
         lists->sum = sum_of(lists->said, lists->said_size);
     }
@@ -125,10 +118,7 @@ void limit_list_make(struct node *node, const struct named_limits *limits, uint6
 {
     struct limit_lists *lists = &node->limit_lists;
     struct limit_list *known = &lists->known;
-    char text[NODE_NAME_BYTES + 24];
-    const int size = snprintf(text, sizeof text, "%s %" PRIu64, node->options.name, node->life.incarnation);
-    known->stamp =
-        (struct limits_stamp){lists->highest + 1, hash_64(&node->options.hash_key, text, (size_t)size) >> 1};
+    known->stamp = (struct version_stamp){lists->highest + 1, version_maker(node)};
     known->wall_ms = wall_ms;
     memcpy(known->author, node->options.name, sizeof known->author);
     known->limits = *limits;
@@ -143,7 +133,7 @@ static bool take(struct node *node, const struct limit_list *other)
     struct limit_lists *lists = &node->limit_lists;
     struct limit_list *known = &lists->known;
     const uint64_t before = sum_of(lists->said, lists->said_size);
-    if (compare(&other->stamp, &known->stamp) > 0) {
+    if (version_compare(&other->stamp, &known->stamp) > 0) {
         known->stamp = other->stamp;
         known->wall_ms = other->wall_ms;
         memcpy(known->author, other->author, sizeof known->author);
@@ -173,7 +163,7 @@ bool limit_list_is_beyond(const struct member *member)
 
 static bool lacks(const struct limit_lists *lists, const struct member *member)
 {
-    const int order = compare(&member->limits.seen, &lists->known.stamp);
+    const int order = version_compare(&member->limits.seen, &lists->known.stamp);
     if (!member_needed(member) || !is_said(member))
         return false;
     return order < 0 || (order == 0 && member->limits.sum != sum_of(lists->said, lists->said_size));
@@ -203,15 +193,15 @@ static void hear_text(struct node *node, const struct limits_record *record, str
         return;
     }
     if (lists_config(other, lists->own)) {
-        const struct limits_stamp before = lists->known.stamp;
+        const struct version_stamp before = lists->known.stamp;
         lists->foreign_told = false;
         (void)take(node, other);
-        if (compare(&lists->known.stamp, &before) != 0)
+        if (version_compare(&lists->known.stamp, &before) != 0)
             effects_notice(effects, NOTICE_INFO, "limits %" PRIu64 " of %s take the place of limits %" PRIu64,
                            lists->known.stamp.number, lists->known.author, before.number);
         return;
     }
-    if (compare(&other->stamp, &lists->seen) >= 0) {
+    if (version_compare(&other->stamp, &lists->seen) >= 0) {
         lists->seen = other->stamp;
         lists->sum = sum_of(record->text.data, record->text.size);
         lists->highest = other->stamp.number > lists->highest ? other->stamp.number : lists->highest;
@@ -255,7 +245,7 @@ bool limit_list_is_known(const struct node *node)
     for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
         if (member_needed(member) && is_said(member) && !member->silent &&
-            compare(&member->limits.seen, &node->limit_lists.seen) > 0)
+            version_compare(&member->limits.seen, &node->limit_lists.seen) > 0)
             return false;
     }
     return true;

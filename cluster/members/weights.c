@@ -9,6 +9,7 @@
 #include "cluster/codec/message.h"
 #include "cluster/log/spent.h"
 #include "cluster/log/tell.h"
+#include "cluster/members/version.h"
 #include "cluster/members/weights_set.h"
 #include "cluster/members/weights_text.h"
 #include "cluster/state/member.h"
@@ -19,16 +20,9 @@
 
 /* ---- versions ---- */
 
-int weights_compare(const struct weights_stamp *a, const struct weights_stamp *b)
-{
-    if (a->number != b->number)
-        return a->number < b->number ? -1 : 1;
-    return (a->maker > b->maker) - (a->maker < b->maker);
-}
-
 static bool is_newer(const struct weights_version *version, const struct weights_version *than)
 {
-    return weights_compare(&version->stamp, &than->stamp) > 0;
+    return version_compare(&version->stamp, &than->stamp) > 0;
 }
 
 uint64_t weights_billionths(uint64_t share)
@@ -91,7 +85,7 @@ static void refresh(struct node *node)
 static void remember(struct weights_known *known, const struct weights_version *version)
 {
     for (uint32_t i = 0; i < known->past_count; i++)
-        if (weights_compare(&known->past[i].stamp, &version->stamp) == 0)
+        if (version_compare(&known->past[i].stamp, &version->stamp) == 0)
             return;
     if (version->stamp.number == 0 || (known->past_count == WEIGHTS_PAST_MAX && is_newer(&known->past[0], version)))
         return;
@@ -139,7 +133,7 @@ static void take_base(struct weights_known *known, const struct weights_version 
 
 static void take_newer(struct weights_known *known, const struct weights_version *version)
 {
-    if (!is_newer(version, &known->base) || weights_compare(&version->stamp, &known->newest.stamp) == 0)
+    if (!is_newer(version, &known->base) || version_compare(&version->stamp, &known->newest.stamp) == 0)
         return;
     remember(known, version);
     if (!is_newer(version, &known->newest)) {
@@ -214,7 +208,7 @@ bool weights_wait_for(const struct node *node, const struct member *member)
     if (!counts(member))
         return false;
     return !is_said(member) || !word->heard ||
-           weights_compare(&word->newest, &node->weights.known.newest.stamp) != 0;
+           version_compare(&word->newest, &node->weights.known.newest.stamp) != 0;
 }
 
 void weights_hear(struct node *node, const struct message *message, uint32_t sender)
@@ -249,7 +243,7 @@ static bool all_have_the_base(const struct node *node)
     for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
         if (member_needed(member) &&
-            (!is_said(member) || weights_compare(&member->weights.base, &known->base.stamp) != 0))
+            (!is_said(member) || version_compare(&member->weights.base, &known->base.stamp) != 0))
             return false;
     }
     return true;
@@ -284,7 +278,7 @@ bool weights_are_known(const struct node *node)
     for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
         if (member_needed(member) && is_said(member) && !member->silent &&
-            weights_compare(&member->weights.base, &weights->known.base.stamp) > 0)
+            version_compare(&member->weights.base, &weights->known.base.stamp) > 0)
             return false;
     }
     return !node->options.keeps_weights || is_kept(weights);

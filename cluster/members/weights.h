@@ -18,7 +18,6 @@ struct member;
 struct message;
 struct node;
 struct weights_record;
-struct weights_stamp;
 
 /* The config's weights are in force. */
 void weights_init(struct node *node);
@@ -53,8 +52,6 @@ bool weights_are_kept_by(const struct member *member);
  * is what its text says.
  */
 uint64_t weights_billionths(uint64_t share);
-/* -1, 0, 1: older, the same, newer. */
-int weights_compare(const struct weights_stamp *a, const struct weights_stamp *b);
 uint64_t weights_of_region(const struct weights_version *version, const char *region);
 
 #endif

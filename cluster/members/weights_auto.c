@@ -5,6 +5,7 @@
 #include "cluster/members/weights_auto.h"
 
 #include "cluster/codec/effects.h"
+#include "cluster/members/version.h"
 #include "cluster/members/weights.h"
 #include "cluster/members/weights_set.h"
 #include "cluster/state/member.h"
@@ -218,7 +219,7 @@ void weights_auto_tick(struct node *node, struct effects *effects)
     const bool was_calm = now->calm;
     if (!weights_auto_proposes(node))
         return;
-    if (weights_compare(&now->base, &node->weights.known.base.stamp) != 0)
+    if (version_compare(&now->base, &node->weights.known.base.stamp) != 0)
         *now = (struct weights_measure){.base = node->weights.known.base.stamp};
     now->calm = is_calm(node);
     if (!now->calm || !was_calm) /* what is heard after a silence was asked for in all of it */

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "cluster/codec/effects.h"
+#include "cluster/members/version.h"
 #include "cluster/members/weights.h"
 #include "cluster/members/weights_auto.h"
 #include "cluster/state/member.h"
@@ -126,13 +127,6 @@ static bool is_as_before(const struct node *node, const struct weights_version *
     return true;
 }
 
-static uint64_t maker_of(const struct node *node)
-{
-    char text[NODE_NAME_BYTES + 24];
-    const int size = snprintf(text, sizeof text, "%s %" PRIu64, node->options.name, node->life.incarnation);
-    return hash_64(&node->options.hash_key, text, (size_t)size) >> 1;
-}
-
 /* False: it is refused, or nothing would change. */
 bool weights_make(struct node *node, const struct weights_change *change, uint64_t wall_ms,
                   struct weights_result *result)
@@ -148,7 +142,7 @@ bool weights_make(struct node *node, const struct weights_change *change, uint64
         result->refused = !error_set(&result->error, EX_DATAERR, "no version can follow %" PRIu64, result->number);
         return false;
     }
-    version.stamp = (struct weights_stamp){++result->number, maker_of(node)};
+    version.stamp = (struct version_stamp){++result->number, version_maker(node)};
     copy_author(version.author, change->author.size > 0 ? change->author : bytes_of(node->options.name));
     weights_take(node, &version);
     return true;

@@ -6,46 +6,27 @@
 #include "cluster/members/weights_text.h"
 
 #include "cluster/codec/pack.h"
+#include "cluster/members/version.h"
 
-#include <assert.h>
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 /* ---- writing ---- */
 
-struct printer {
-    char *text;
-    size_t size;
-};
-
-static void put(struct printer *printer, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void put(struct printer *printer, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    int size = vsnprintf(printer->text + printer->size, WEIGHTS_TEXT_MAX_BYTES - printer->size, format, arguments);
-    va_end(arguments);
-    assert(size >= 0 && (size_t)size < WEIGHTS_TEXT_MAX_BYTES - printer->size);
-    printer->size += (size_t)size;
-}
-
-static void put_version(struct printer *printer, const char *word, const struct weights_version *version)
+static void put_version(struct version_text *printer, const char *word, const struct weights_version *version)
 {
     if (version->stamp.number == 0)
         return;
-    put(printer, "%s %" PRIu64 " %" PRIu64 " %" PRIu64 " %s", word, version->stamp.number, version->stamp.maker,
-        version->wall_ms, version->author[0] ? version->author : "-");
+    version_put(printer, "%s %" PRIu64 " %" PRIu64 " %" PRIu64 " %s", word, version->stamp.number,
+                version->stamp.maker, version->wall_ms, version->author[0] ? version->author : "-");
     for (uint32_t i = 0; i < version->count; i++)
-        put(printer, " %s=%" PRIu64, version->part[i].region, version->part[i].billionths);
-    put(printer, "\n");
+        version_put(printer, " %s=%" PRIu64, version->part[i].region, version->part[i].billionths);
+    version_put(printer, "\n");
 }
 
 size_t weights_print(const struct weights_known *known, bool past, char text[WEIGHTS_TEXT_MAX_BYTES])
 {
-    struct printer printer = {.text = text};
+    struct version_text printer = {.text = text, .room = WEIGHTS_TEXT_MAX_BYTES};
     text[0] = '\0';
     put_version(&printer, "base", &known->base);
     put_version(&printer, "newest", &known->newest);
@@ -56,28 +37,6 @@ size_t weights_print(const struct weights_known *known, bool past, char text[WEI
 }
 
 /* ---- reading ---- */
-
-/* Takes the bytes up to `end` off the text, and `end` as well. */
-static struct bytes take_until(struct bytes *text, char end)
-{
-    const char *at = text->size > 0 ? memchr(text->data, end, text->size) : NULL;
-    const struct bytes taken = {text->data, at ? (size_t)(at - text->data) : text->size};
-    const size_t used = taken.size + (at != NULL);
-    *text = (struct bytes){text->data + used, text->size - used};
-    return taken;
-}
-
-static bool read_number(struct bytes word, uint64_t *number)
-{
-    *number = 0;
-    for (size_t i = 0; i < word.size; i++) {
-        const unsigned digit = (unsigned)(word.data[i] - '0');
-        if (digit > 9 || *number > (UINT64_MAX - digit) / 10)
-            return false;
-        *number = *number * 10 + digit;
-    }
-    return word.size > 0;
-}
 
 static bool copy_label(struct bytes word, char room[NODE_NAME_BYTES])
 {
@@ -96,7 +55,7 @@ static bool read_part(struct bytes word, struct weights_version *version, uint64
         size--;
     if (version->count == NODE_REGIONS_MAX || size == 0 ||
         !copy_label((struct bytes){word.data, size - 1}, part->region) ||
-        !read_number((struct bytes){word.data + size, word.size - size}, &part->billionths) ||
+        !version_read_number((struct bytes){word.data + size, word.size - size}, &part->billionths) ||
         part->billionths > WEIGHT_ONE_BILLIONTHS - *sum)
         return false;
     for (uint32_t i = 0; i < version->count; i++)
@@ -111,14 +70,14 @@ static bool read_version(struct bytes line, struct weights_version *version)
 {
     uint64_t sum = 0;
     memset(version, 0, sizeof *version);
-    if (!read_number(take_until(&line, ' '), &version->stamp.number) ||
-        !read_number(take_until(&line, ' '), &version->stamp.maker) ||
-        !read_number(take_until(&line, ' '), &version->wall_ms) ||
-        !copy_label(take_until(&line, ' '), version->author) || version->stamp.number == 0 ||
+    if (!version_read_number(version_take(&line, ' '), &version->stamp.number) ||
+        !version_read_number(version_take(&line, ' '), &version->stamp.maker) ||
+        !version_read_number(version_take(&line, ' '), &version->wall_ms) ||
+        !copy_label(version_take(&line, ' '), version->author) || version->stamp.number == 0 ||
         version->stamp.number > WEIGHTS_NUMBER_MAX)
         return false;
     while (line.size > 0)
-        if (!read_part(take_until(&line, ' '), version, &sum))
+        if (!read_part(version_take(&line, ' '), version, &sum))
             return false;
     return true;
 }
@@ -140,8 +99,8 @@ bool weights_read(struct bytes text, struct weights_known *known)
 {
     known->base.stamp.number = known->newest.stamp.number = known->floor.stamp.number = known->past_count = 0;
     while (text.size > 0) {
-        struct bytes line = take_until(&text, '\n');
-        struct weights_version *version = place_of(take_until(&line, ' '), known);
+        struct bytes line = version_take(&text, '\n');
+        struct weights_version *version = place_of(version_take(&line, ' '), known);
         if (version && !read_version(line, version))
             return false;
     }

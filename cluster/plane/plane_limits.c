@@ -7,6 +7,7 @@
 #include "cluster/codec/effects.h"
 #include "cluster/members/limit_list.h"
 #include "cluster/members/limit_list_text.h"
+#include "cluster/members/version.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 
@@ -83,8 +84,7 @@ void plane_limits_step(struct node *node, struct effects *effects)
 {
     struct limit_lists *lists = &node->limit_lists;
     struct error error;
-    if (lists->known.stamp.number != lists->in_force_stamp.number ||
-        lists->known.stamp.maker != lists->in_force_stamp.maker) {
+    if (version_compare(&lists->known.stamp, &lists->in_force_stamp) != 0) {
         if (put_in_force(node, &lists->known.limits, &error)) {
             lists->in_force_stamp = lists->known.stamp;
             todo_add(&node->todo, DO_ANSWER);

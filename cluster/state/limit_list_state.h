@@ -19,7 +19,7 @@ struct limit_list_config {
 
 /* A version of the limits, and the lists of configs that it stands for. */
 struct limit_list {
-    struct limits_stamp stamp; /* number 0: the config's own, and nothing else is known */
+    struct version_stamp stamp; /* number 0: the config's own, and nothing else is known */
     uint64_t wall_ms;
     char author[NODE_NAME_BYTES];
     struct named_limits limits;
@@ -31,14 +31,14 @@ struct limit_list {
 /* The newest word of a member about limits: what it has, or could not take. */
 struct limit_list_word {
     uint64_t incarnation, message; /* which start said it, and in which message; 0: none did */
-    struct limits_stamp seen;
+    struct version_stamp seen;
     uint64_t sum;
 };
 
 struct limit_lists {
     struct limit_list known;
     struct limit_list scratch;
-    struct limits_stamp seen; /* the newest version that was heard of, with the sum of its text */
+    struct version_stamp seen; /* the newest version that was heard of, with the sum of its text */
     uint64_t sum;
     uint64_t highest;  /* of all numbers that were ever seen */
     uint64_t own;      /* the digest of the config's list at the start: it is in config_digest */
@@ -49,7 +49,7 @@ struct limit_lists {
     size_t said_size;
     char said[LIMITS_TEXT_MAX_BYTES];
     char saved[LIMITS_TEXT_MAX_BYTES];
-    struct limits_stamp in_force_stamp; /* of what follows */
+    struct version_stamp in_force_stamp; /* of what follows */
     struct named_limits in_force;
     bool unfit_told; /* the known version is not in force, as there is no room for its terms */
     struct limits_result result;

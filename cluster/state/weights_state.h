@@ -23,13 +23,13 @@ struct weights_known {
 struct weights_word {
     uint64_t incarnation, message; /* which start said it, and in which message; 0: none did */
     bool keeps;                    /* it keeps versions over a restart */
-    struct weights_stamp base, newest;
+    struct version_stamp base, newest;
     bool heard; /* `newest` is on its disk, its weight is lowered, and what it spent before has settled */
 };
 
 /* What regions were asked for since the base came: see members/weights_auto.h. */
 struct weights_measure {
-    struct weights_stamp base;
+    struct version_stamp base;
     bool calm;            /* all were heard at the last tick, and nothing waited */
     uint64_t measured_ns; /* of such time */
     double asked[NODE_REGIONS_MAX];

@@ -133,7 +133,7 @@ struct sim {
         uint64_t by_demand; /* versions that nodes made so */
         struct auto_versions {
             unsigned count;
-            struct weights_stamp stamp[SIM_VERSIONS_MAX]; /* that were seen, the last ones */
+            struct version_stamp stamp[SIM_VERSIONS_MAX]; /* that were seen, the last ones */
             uint64_t made_ns[SIM_NODES_MAX];              /* when that node made one, on its clock; 0: never */
         } seen;
         struct weights_disk {

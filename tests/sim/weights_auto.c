@@ -45,7 +45,7 @@ static bool somebody_is_silent(struct sim *sim, unsigned i)
 }
 
 /* A version is first seen at its maker. */
-static bool is_new(struct sim *sim, const struct weights_stamp *stamp)
+static bool is_new(struct sim *sim, const struct version_stamp *stamp)
 {
     struct auto_versions *seen = &sim->weights.seen;
     for (unsigned v = 0; v < seen->count && v < SIM_VERSIONS_MAX; v++)
