@@ -87,18 +87,22 @@ void limit_list_init(struct node *node)
     struct limit_lists *lists = &node->limit_lists;
     lists->in_force = lists->known.limits = *node->options.limits;
     lists->own = named_limits_digest(node->options.limits, &node->options.hash_key);
-    lists->file = limit_list_hash(node->options.limits);
+    lists->file = lists->in_force_hash = limit_list_hash(node->options.limits);
 }
 
-/* The version has changed, or the lists of configs have. */
+/* Notes what is to be said and stored, if the version has changed or the lists of configs have. */
 static void refresh(struct node *node)
 {
     struct limit_lists *lists = &node->limit_lists;
+    const uint64_t before = lists->said_sum;
     keep_own(lists);
     lists->said_size = limit_list_print(&lists->known, false, lists->said);
+    lists->said_sum = sum_of(lists->said, lists->said_size);
+    if (lists->said_sum == before)
+        return;
     if (version_compare(&lists->known.stamp, &lists->seen) >= 0) {
         lists->seen = lists->known.stamp;
-        lists->sum = sum_of(lists->said, lists->said_size);
+        lists->sum = lists->said_sum;
     }
     if (lists->highest < lists->seen.number)
         lists->highest = lists->seen.number;
@@ -127,12 +131,10 @@ void limit_list_make(struct node *node, const struct named_limits *limits, uint6
     refresh(node);
 }
 
-/* True: it was not known before. */
-static bool take(struct node *node, const struct limit_list *other)
+static void take(struct node *node, const struct limit_list *other)
 {
     struct limit_lists *lists = &node->limit_lists;
     struct limit_list *known = &lists->known;
-    const uint64_t before = sum_of(lists->said, lists->said_size);
     if (version_compare(&other->stamp, &known->stamp) > 0) {
         known->stamp = other->stamp;
         known->wall_ms = other->wall_ms;
@@ -141,12 +143,7 @@ static bool take(struct node *node, const struct limit_list *other)
         lists->unfit_told = false;
     }
     add_configs(known, other);
-    keep_own(lists);
-    lists->said_size = limit_list_print(known, false, lists->said);
-    if (sum_of(lists->said, lists->said_size) == before)
-        return false;
     refresh(node);
-    return true;
 }
 
 /* ---- what members say ---- */
@@ -166,7 +163,7 @@ static bool lacks(const struct limit_lists *lists, const struct member *member)
     const int order = version_compare(&member->limits.seen, &lists->known.stamp);
     if (!member_needed(member) || !is_said(member))
         return false;
-    return order < 0 || (order == 0 && member->limits.sum != sum_of(lists->said, lists->said_size));
+    return order < 0 || (order == 0 && member->limits.sum != lists->said_sum);
 }
 
 /* The version stays where it is: this node decides by its config, if the accord lets it. */
@@ -195,7 +192,7 @@ static void hear_text(struct node *node, const struct limits_record *record, str
     if (lists_config(other, lists->own)) {
         const struct version_stamp before = lists->known.stamp;
         lists->foreign_told = false;
-        (void)take(node, other);
+        take(node, other);
         if (version_compare(&lists->known.stamp, &before) != 0)
             effects_notice(effects, NOTICE_INFO, "limits %" PRIu64 " of %s take the place of limits %" PRIu64,
                            lists->known.stamp.number, lists->known.author, before.number);
@@ -260,6 +257,7 @@ void limit_list_restore(struct node *node, struct bytes text, uint64_t number, s
     lists->saved_number = number;
     lists->known = (struct limit_list){.limits = *node->options.limits};
     lists->said_size = 0;
+    lists->said_sum = 0;
     if (!limit_list_read(text, kept)) {
         effects_notice(effects, NOTICE_WARNING, "the store has limits that cannot be read: they are left out");
         return;
@@ -273,7 +271,7 @@ void limit_list_restore(struct node *node, struct bytes text, uint64_t number, s
                        kept->stamp.number);
         return;
     }
-    (void)take(node, kept);
+    take(node, kept);
     lists->unsaved |= kept->file != lists->file;
 }
 

@@ -38,6 +38,7 @@ static bool put_in_force(struct node *node, const struct named_limits *limits, s
     if (!ruleset_set_named(node_rules(node), named, limits->count, limits->by_default))
         return error_set(error, EX_OSERR, "not enough memory for the limits");
     node->limit_lists.in_force = *limits;
+    node->limit_lists.in_force_hash = limit_list_hash(limits);
     return true;
 }
 
@@ -116,5 +117,5 @@ void node_limits_report(const struct node *node, struct limits_report *report)
     *report = (struct limits_report){.stamp = lists->in_force_stamp,
                                      .author = known->author,
                                      .wall_ms = known->wall_ms,
-                                     .file_differs = limit_list_hash(&lists->in_force) != lists->file};
+                                     .file_differs = lists->in_force_hash != lists->file};
 }

@@ -47,11 +47,13 @@ struct limit_lists {
     bool unsaved;
     uint64_t saved_number;
     size_t said_size;
+    uint64_t said_sum; /* of `said`; 0: nothing is said */
     char said[LIMITS_TEXT_MAX_BYTES];
     char saved[LIMITS_TEXT_MAX_BYTES];
     struct version_stamp in_force_stamp; /* of what follows */
     struct named_limits in_force;
-    bool unfit_told; /* the known version is not in force, as there is no room for its terms */
+    uint64_t in_force_hash; /* as `file` has it */
+    bool unfit_told;        /* the known version is not in force, as there is no room for its terms */
     struct limits_result result;
 };
 

@@ -45,7 +45,7 @@ void budget_init(struct budget *budget, const struct limit *limit, uint64_t shar
     budget->alone = alone;
     if ((limit->flags & LIMIT_SPLIT) != 0) {
         split(budget, limit, share);
-    } else if (share == SHARE_ONE) { /* nobody else spends: nothing is on its way, and no overshoot is needed */
+    } else if (share == SHARE_ONE) { /* nobody else spends: nothing is on its way, and no reserve is needed */
         budget->spendable = share / 2;
         budget->reserve_units = 3 * limit->capacity_units;
     }
