@@ -1,32 +1,8 @@
 /* A key that follows another one, which has signed that: who knows the former one takes it, and nothing else. */
 #include "cluster/codec/life.h"
-#include "tests/lib/cluster_harness.h"
-#include "tests/lib/fake_signing.h"
+#include "tests/lib/signing_world.h"
 
-static uint8_t keys[WORLD_HOSTS_MAX][NODE_KEY_BYTES], next_key[NODE_KEY_BYTES];
-
-static void signing_world(unsigned count, enum node_keys how)
-{
-    world_init(count);
-    world_name_all();
-    for (unsigned i = 0; i < count; i++) {
-        fake_signing(&world.host[i].options.signing, (uint8_t)(i + 1), keys[i]);
-        world.host[i].options.signing.keys = how;
-    }
-    world_start_all();
-    world_run(1000);
-    skip_text();
-}
-
-static struct peer_report report_of(unsigned host, unsigned peer)
-{
-    struct peer_report reports[NODE_PEERS_MAX];
-    const size_t count = node_peers(world.host[host].node, world.now_ns, reports, NODE_PEERS_MAX);
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(reports[i].name, host_names[peer]) == 0)
-            return reports[i];
-    return (struct peer_report){0};
-}
+static uint8_t next_key[NODE_KEY_BYTES];
 
 /* What is in bob's file from then on. */
 static void write_next_key(bool is_sound)
@@ -35,11 +11,11 @@ static void write_next_key(bool is_sound)
     struct node_handover *handover = &signing->handover;
     char text[LIFE_TEXT_MAX_BYTES];
     const enum node_keys how = signing->keys;
-    memcpy(handover->former, keys[BOB], NODE_KEY_BYTES);
+    memcpy(handover->former, signing_key[BOB], NODE_KEY_BYTES);
     fake_signing(signing, 9, next_key);
     signing->keys = how;
-    fake_proof(is_sound ? keys[BOB] : next_key, handover_text(bytes_of("bob"), handover->former, next_key, text),
-               handover->proof);
+    fake_proof(is_sound ? signing_key[BOB] : next_key,
+               handover_text(bytes_of("bob"), handover->former, next_key, text), handover->proof);
     handover->is_there = true;
 }
 
@@ -59,7 +35,7 @@ static uint64_t wrong_ones(void)
 
 static void told(enum node_keys how)
 {
-    signing_world(3, how);
+    signing_world_start(3, how);
     rotate(true);
     world_run(500);
     EXPECT("who knows the former key takes the one that follows",
@@ -69,15 +45,16 @@ static void told(enum node_keys how)
            "0909090909090909090909090909090909090909090909090909090909090909\n"
            "cat: bob has another key, as its former one has signed: "
            "0909090909090909090909090909090909090909090909090909090909090909\n");
-    OK(report_of(ANN, BOB).key[0] == 9 && report_of(CAT, BOB).key[0] == 9, "and shows it");
-    OK(!report_of(BOB, ANN).lacks_our_key && !report_of(BOB, CAT).lacks_our_key, "and bob knows that they do");
+    OK(signing_report(ANN, "bob").key[0] == 9 && signing_report(CAT, "bob").key[0] == 9, "and shows it");
+    OK(!signing_report(BOB, "ann").lacks_our_key && !signing_report(BOB, "cat").lacks_our_key,
+       "and bob knows that they do");
     OK_U64(wrong_ones(), 0, "nothing is wrong with that");
     world_close();
 }
 
 static void on_their_way(void)
 {
-    signing_world(3, KEYS_PINNED);
+    signing_world_start(3, KEYS_PINNED);
     world_link(BOB, ANN, LINK_CUT);
     world_run(2000);
     world_link(BOB, ANN, LINK_HELD);
@@ -85,50 +62,52 @@ static void on_their_way(void)
     rotate(true);
     world_run(500);
     skip_text();
-    OK(report_of(ANN, BOB).key[0] == 9, "others pass it on");
+    OK(signing_report(ANN, "bob").key[0] == 9, "others pass it on");
     world_link(BOB, ANN, LINK_FINE);
     world_release(BOB, ANN, false);
     world_run(1000);
     EXPECT("what the former key has signed comes late, and nobody is blamed", "");
-    OK(report_of(ANN, BOB).key[0] == 9 && report_of(ANN, BOB).key_state != KEY_DIFFERS && wrong_ones() == 0,
+    OK(signing_report(ANN, "bob").key[0] == 9 && signing_report(ANN, "bob").key_state != KEY_DIFFERS &&
+           wrong_ones() == 0,
        "nor does it change anything");
     world_close();
 }
 
 static void with_the_next_start(enum node_keys how)
 {
-    signing_world(3, how);
+    signing_world_start(3, how);
     world_crash(CAT);
     world_crash(BOB);
     world_run(1500);
     write_next_key(true);
     world_start(BOB);
     world_run(4000);
-    OK(report_of(ANN, BOB).key[0] == 9 && report_of(ANN, BOB).state == PEER_ACTIVE,
+    OK(signing_report(ANN, "bob").key[0] == 9 && signing_report(ANN, "bob").state == PEER_ACTIVE,
        "a crash between the file and the first word loses nothing");
-    OK(!report_of(BOB, ANN).lacks_our_key, "ann has it");
+    OK(!signing_report(BOB, "ann").lacks_our_key, "ann has it");
     world_start(CAT);
     world_run(1000);
-    OK(report_of(CAT, BOB).key[0] == 9 && !report_of(BOB, CAT).lacks_our_key, "and who starts later as well");
+    OK(signing_report(CAT, "bob").key[0] == 9 && !signing_report(BOB, "cat").lacks_our_key,
+       "and who starts later as well");
     world_crash(BOB);
     world.host[BOB].options.signing.handover.is_there = false;
-    fake_signing(&world.host[BOB].options.signing, 2, keys[BOB]);
+    fake_signing(&world.host[BOB].options.signing, 2, signing_key[BOB]);
     world_start(BOB);
     world_run(1000);
-    OK(report_of(ANN, BOB).key_state == KEY_DIFFERS && report_of(ANN, BOB).key[0] == 9,
+    OK(signing_report(ANN, "bob").key_state == KEY_DIFFERS && signing_report(ANN, "bob").key[0] == 9,
        "whoever has the former key has nothing any more");
     world_close();
 }
 
 static void false_ones(void)
 {
-    signing_world(3, KEYS_PINNED);
+    signing_world_start(3, KEYS_PINNED);
     rotate(false);
     world_run(500);
-    OK(report_of(ANN, BOB).key[0] == 2 && report_of(CAT, BOB).key[0] == 2,
+    OK(signing_report(ANN, "bob").key[0] == 2 && signing_report(CAT, "bob").key[0] == 2,
        "what the former key has not signed is none");
     OK(wrong_ones() > 0, "and is counted");
-    OK(report_of(BOB, ANN).lacks_our_key, "bob sees that nobody has it");
+    OK(signing_report(BOB, "ann").lacks_our_key, "bob sees that nobody has it");
     world_close();
 }
 

@@ -1,42 +1,10 @@
 /* A word about a member whose key is known counts only with that member's signature. */
 #include "tests/lib/cluster_forger.h"
-#include "tests/lib/fake_signing.h"
-
-static uint8_t keys[WORLD_HOSTS_MAX][NODE_KEY_BYTES];
-
-static void sign_all(enum node_keys how)
-{
-    for (unsigned i = 0; i < world.count; i++) {
-        fake_signing(&world.host[i].options.signing, (uint8_t)(i + 1), keys[i]);
-        world.host[i].options.signing.keys = how;
-    }
-}
-
-static void signing_world(unsigned count, enum node_keys how)
-{
-    world_init(count);
-    world_name_all();
-    sign_all(how);
-    world_start_all();
-    world_run(1000);
-    skip_text();
-}
-
-static struct peer_report report_of(unsigned host, unsigned peer)
-{
-    struct peer_report reports[NODE_PEERS_MAX];
-    const size_t count = node_peers(world.host[host].node, world.now_ns, reports, NODE_PEERS_MAX);
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(reports[i].name, host_names[peer]) == 0)
-            return reports[i];
-    return (struct peer_report){0};
-}
+#include "tests/lib/signing_world.h"
 
 static void learning(void)
 {
-    world_init(3);
-    world_name_all();
-    sign_all(KEYS_LEARNT);
+    signing_world_init(3, KEYS_LEARNT);
     world_start(ANN);
     world_start(BOB);
     world_run(300);
@@ -45,7 +13,8 @@ static void learning(void)
            "bob: ann has the key 0101010101010101010101010101010101010101010101010101010101010101\n"
            "ann: bob (region bob's) is heard for the first time\n"
            "ann: bob has the key 0202020202020202020202020202020202020202020202020202020202020202\n");
-    OK(report_of(ANN, BOB).key_state == KEY_NEW && report_of(ANN, CAT).key_state == KEY_NONE, "and shown");
+    OK(signing_report(ANN, "bob").key_state == KEY_NEW && signing_report(ANN, "cat").key_state == KEY_NONE,
+       "and shown");
     OK_U64(world_stats(ANN).members_unsigned, 1, "cat was not heard: her key is unknown");
     const uint64_t checked = world_stats(ANN).proofs_checked;
     world_run(3000);
@@ -55,7 +24,7 @@ static void learning(void)
 
 static void false_words(void)
 {
-    signing_world(3, KEYS_LEARNT);
+    signing_world_start(3, KEYS_LEARNT);
     forge(ANN, &(struct forged){"cat", "cat's", 1000, 1, PEER_ACTIVE}, 1);
     forge(ANN, &(struct forged){"cat", "cat's", 1, 1, PEER_LEFT}, 1);
     forge(CAT, &(struct forged){"cat", "cat's", 1000, 1, PEER_ACTIVE}, 1);
@@ -76,7 +45,7 @@ static void false_words(void)
 
 static void leaving_and_starting(void)
 {
-    signing_world(3, KEYS_PINNED);
+    signing_world_start(3, KEYS_PINNED);
     world_link(CAT, ANN, LINK_CUT);
     world_stop(CAT);
     world_run(500);
@@ -87,26 +56,26 @@ static void leaving_and_starting(void)
     world_start(CAT);
     world_run(5000);
     skip_text();
-    OK_U64(report_of(ANN, CAT).incarnation, report_of(BOB, CAT).incarnation, "and so is a start");
+    OK_U64(signing_report(ANN, "cat").incarnation, signing_report(BOB, "cat").incarnation, "and so is a start");
     world_close();
 }
 
 static void another_key(enum node_keys how, const char *what, const char *expected)
 {
-    signing_world(2, how);
+    signing_world_start(2, how);
     world_crash(BOB);
     world_run(100);
-    fake_signing(&world.host[BOB].options.signing, 9, keys[BOB]);
+    fake_signing(&world.host[BOB].options.signing, 9, signing_key[BOB]);
     skip_text();
     world_start(BOB);
     world_run(500);
     EXPECT(what, expected);
     if (how == KEYS_PINNED) {
-        OK(report_of(ANN, BOB).key_state == KEY_DIFFERS && report_of(ANN, BOB).offered_key[0] == 9,
+        OK(signing_report(ANN, "bob").key_state == KEY_DIFFERS && signing_report(ANN, "bob").offered_key[0] == 9,
            "ann shows what bob offers");
-        step(ANN, (struct event){.kind = EVENT_KEY, .name = "bob", .key = keys[BOB]}, ANN);
+        step(ANN, (struct event){.kind = EVENT_KEY, .name = "bob", .key = signing_key[BOB]}, ANN);
         world_run(1000);
-        OK(report_of(ANN, BOB).key_state == KEY_PINNED && report_of(ANN, BOB).state == PEER_ACTIVE,
+        OK(signing_report(ANN, "bob").key_state == KEY_PINNED && signing_report(ANN, "bob").state == PEER_ACTIVE,
            "an operator accepts it, and bob is heard");
     }
     world_close();
@@ -117,7 +86,7 @@ static void pins(void)
     static char text[4096];
     size_t size = 0;
     uint64_t number = 0;
-    signing_world(2, KEYS_PINNED);
+    signing_world_start(2, KEYS_PINNED);
     step(ANN, (struct event){.kind = EVENT_RETELL}, ANN);
     size = world.effects.keys_text.size;
     number = world.effects.keys_number;
@@ -126,8 +95,8 @@ static void pins(void)
     world_close();
     world_init(2);
     world_name_all();
-    sign_all(KEYS_PINNED);
-    fake_signing(&world.host[BOB].options.signing, 9, keys[BOB]);
+    signing_all(KEYS_PINNED);
+    fake_signing(&world.host[BOB].options.signing, 9, signing_key[BOB]);
     struct error error;
     world.host[ANN].options.incarnation = 5;
     struct node *node = node_create(&world.host[ANN].options, &error);

@@ -21,11 +21,8 @@ static void impostor_begin_with_cat(enum message_kind kind, uint64_t bob_made, u
     impostor.rows[0].applied[2] = bob_made;
 }
 
-/*
- * Ann has asked bob for a snapshot. When he gives it, all have what cat spent in her first life, and he has retired
- * that: his digest does not name it, and ann still has it in her log.
- */
-static void retired_there(void)
+/* Ann asks bob for a snapshot, and has heard of what cat spent in her first life. */
+static void ask_for_a_snapshot(void)
 {
     world_init(3);
     world_name_all();
@@ -36,6 +33,15 @@ static void retired_there(void)
     world_run(100);
     impostor_begin_with_cat(MESSAGE_GOSSIP, 9, 1);
     impostor_say(impostor_batch(1, 1, key_of("alice", 0), 0, 40));
+}
+
+/*
+ * Ann has asked bob for a snapshot. When he gives it, all have what cat spent in her first life, and he has retired
+ * that: his digest does not name it, and ann still has it in her log.
+ */
+static void retired_there(void)
+{
+    ask_for_a_snapshot();
     skip_text();
     world_show_one(ANN, "alice");
     const struct spend used = {.id = key_of("alice", 0), .tokens = 40 * 3600000 * MS, .limit = 0};
@@ -65,15 +71,7 @@ static void impostor_begin_as_cat(uint64_t applied)
 /* Bob says that all have what cat spent in her first life. Ann has half of it, he as well, and cat has all. */
 static void retired_by_one_word(void)
 {
-    world_init(3);
-    world_name_all();
-    world_start(ANN);
-    world_run(2500);
-    impostor_begin(MESSAGE_GOSSIP, 9, 0);
-    impostor_say(impostor_batch(5, 9, key_of("bert", 0), 0, 1)); /* ann lacks what is before it */
-    world_run(100);
-    impostor_begin_with_cat(MESSAGE_GOSSIP, 9, 1);
-    impostor_say(impostor_batch(1, 1, key_of("alice", 0), 0, 40));
+    ask_for_a_snapshot();
     impostor_begin_as_cat(2);
     impostor_say(NULL);
     const struct spend used = {.id = key_of("alice", 0), .tokens = 40 * 3600000 * MS, .limit = 0};

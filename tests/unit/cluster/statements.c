@@ -2,23 +2,10 @@
 #include "cluster/codec/batch_hash.h"
 #include "cluster/codec/statement.h"
 #include "tests/lib/cluster_forger.h"
-#include "tests/lib/fake_signing.h"
 #include "tests/lib/limits.h"
+#include "tests/lib/signing_world.h"
 
 #include <stdlib.h>
-
-static uint8_t keys[WORLD_HOSTS_MAX][NODE_KEY_BYTES];
-
-static void signing_world(unsigned count)
-{
-    world_init(count);
-    world_name_all();
-    for (unsigned i = 0; i < count; i++)
-        fake_signing(&world.host[i].options.signing, (uint8_t)(i + 1), keys[i]);
-    world_start_all();
-    world_run(1000);
-    skip_text();
-}
 
 static bool reads(const char *data, size_t size)
 {
@@ -126,7 +113,7 @@ static void hashes(void)
 
 static void nobody_needs_them(void)
 {
-    signing_world(3);
+    signing_world_start(3, KEYS_LEARNT);
     const uint64_t made = world_stats(BOB).statements_made;
     world_spend(BOB, "alice", 10);
     world_run(5000);
@@ -136,7 +123,7 @@ static void nobody_needs_them(void)
 
 static void a_cut_link(void)
 {
-    signing_world(3);
+    signing_world_start(3, KEYS_LEARNT);
     world_link(BOB, CAT, LINK_CUT);
     world_link(CAT, BOB, LINK_CUT);
     world_run(2000);
@@ -164,7 +151,7 @@ static void a_cut_link(void)
 /* What the start before spent unheard is told anew under other numbers, and so has another hash. */
 static void told_anew(void)
 {
-    signing_world(3);
+    signing_world_start(3, KEYS_LEARNT);
     world_spend(BOB, "alice", 3);
     world_run(500);
     world_link(BOB, CAT, LINK_CUT);
@@ -208,7 +195,7 @@ static void many_members(void)
     static char names[MORE][NODE_NAME_BYTES];
     struct forged more[MORE];
     uint64_t longest_ns = 0;
-    signing_world(4);
+    signing_world_start(4, KEYS_LEARNT);
     for (unsigned i = 0; i < 4; i++) {
         world_crash(i);
         world.host[i].incarnation++;
@@ -245,7 +232,7 @@ static void many_members(void)
 /* Eve says that cat is alive: a newer message of hers is known. */
 static void made_up(void)
 {
-    signing_world(3);
+    signing_world_start(3, KEYS_LEARNT);
     world_crash(CAT);
     world_run(1000);
     for (unsigned i = 0; i < 20; i++) {

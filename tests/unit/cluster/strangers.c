@@ -1,28 +1,12 @@
 /* Where keys are required: nobody is believed about a member without a key, and who signs nothing is not heard. */
 #include "tests/lib/cluster_forger.h"
-#include "tests/lib/fake_signing.h"
-
-static uint8_t keys[WORLD_HOSTS_MAX][NODE_KEY_BYTES];
+#include "tests/lib/signing_world.h"
 
 static void strict_world(unsigned count)
 {
-    world_init(count);
-    world_name_all();
-    for (unsigned i = 0; i < count; i++) {
-        fake_signing(&world.host[i].options.signing, (uint8_t)(i + 1), keys[i]);
-        world.host[i].options.signing.keys = KEYS_REQUIRED;
+    signing_world_init(count, KEYS_REQUIRED);
+    for (unsigned i = 0; i < count; i++)
         world.host[i].options.forget = FORGET_BY_MAJORITY;
-    }
-}
-
-static struct peer_report report_of(unsigned host, const char *name)
-{
-    struct peer_report reports[NODE_PEERS_MAX];
-    const size_t count = node_peers(world.host[host].node, world.now_ns, reports, NODE_PEERS_MAX);
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(reports[i].name, name) == 0)
-            return reports[i];
-    return (struct peer_report){0};
 }
 
 static void unsigned_ones(void)
@@ -47,15 +31,16 @@ static void unsigned_ones(void)
            "cat: bob (region bob's) is heard for the first time\n"
            "cat: bob is active\n"
            "cat: took a snapshot from ann\n");
-    OK(report_of(ANN, "cat").key_state == KEY_MISSING && report_of(ANN, "cat").incarnation == 0, "nor known");
+    OK(signing_report(ANN, "cat").key_state == KEY_MISSING && signing_report(ANN, "cat").incarnation == 0,
+       "nor known");
     OK(world_stats(ANN).messages_unsigned > 0 && world_stats(ANN).members_refused == 1, "and counted");
     forge(ANN, &(struct forged){"cat", "cat's", 5, 1, PEER_LEFT}, 1);
-    OK_U64(report_of(ANN, "eve").share, 0, "whoever has the secret and no key is not even listed");
+    OK_U64(signing_report(ANN, "eve").share, 0, "whoever has the secret and no key is not even listed");
     world_crash(CAT);
-    fake_signing(&world.host[CAT].options.signing, 3, keys[CAT]);
+    fake_signing(&world.host[CAT].options.signing, 3, signing_key[CAT]);
     world_start(CAT);
     world_run(1500);
-    OK(report_of(ANN, "cat").key_state == KEY_NEW && report_of(ANN, "cat").state == PEER_ACTIVE &&
+    OK(signing_report(ANN, "cat").key_state == KEY_NEW && signing_report(ANN, "cat").state == PEER_ACTIVE &&
            world_stats(ANN).members_refused == 0,
        "with a key it is heard");
     world_close();
@@ -81,20 +66,21 @@ static void start_after_cat(bool dan_is_heard)
 static void who_has_left(void)
 {
     start_after_cat(true);
-    OK(report_of(ANN, "cat").state == PEER_LEFT, "that a stranger has left counts if all say so");
-    OK(report_of(ANN, "cat").key_state == KEY_NONE, "whose key is not learnt of others");
-    OK(report_of(ANN, "ann").state == PEER_ACTIVE, "and who came after it is active");
+    OK(signing_report(ANN, "cat").state == PEER_LEFT, "that a stranger has left counts if all say so");
+    OK(signing_report(ANN, "cat").key_state == KEY_NONE, "whose key is not learnt of others");
+    OK(signing_report(ANN, "ann").state == PEER_ACTIVE, "and who came after it is active");
     world_start(CAT);
     world_run(3000);
-    OK(report_of(ANN, "cat").state == PEER_ACTIVE && report_of(ANN, "cat").key_state == KEY_NEW,
+    OK(signing_report(ANN, "cat").state == PEER_ACTIVE && signing_report(ANN, "cat").key_state == KEY_NEW,
        "it is dialled when it comes again, and says itself who it is");
     world_close();
     start_after_cat(false);
-    OK(report_of(ANN, "cat").state != PEER_LEFT && report_of(ANN, "cat").incarnation == 0,
+    OK(signing_report(ANN, "cat").state != PEER_LEFT && signing_report(ANN, "cat").incarnation == 0,
        "one word of two is not enough");
-    step(ANN, (struct event){.kind = EVENT_KEY, .name = "cat", .key = keys[CAT]}, ANN);
+    step(ANN, (struct event){.kind = EVENT_KEY, .name = "cat", .key = signing_key[CAT]}, ANN);
     world_run(1000);
-    OK(report_of(ANN, "cat").state == PEER_LEFT, "with the key that an operator knows, cat's own signature is");
+    OK(signing_report(ANN, "cat").state == PEER_LEFT,
+       "with the key that an operator knows, cat's own signature is");
     world_close();
 }
 
@@ -104,14 +90,14 @@ static void behind_a_cut_link(void)
     world_link(CAT, ANN, LINK_CUT);
     world_start_all();
     world_run(3000);
-    OK_U64(report_of(ANN, "cat").incarnation, 0, "what others say of a stranger does not count");
-    OK(report_of(BOB, "ann").state == PEER_ACTIVE, "nor does it keep anybody from starting");
+    OK_U64(signing_report(ANN, "cat").incarnation, 0, "what others say of a stranger does not count");
+    OK(signing_report(BOB, "ann").state == PEER_ACTIVE, "nor does it keep anybody from starting");
     world_link(CAT, ANN, LINK_FINE);
     world_run(2000);
-    OK(report_of(ANN, "cat").state == PEER_ACTIVE, "until it is heard itself");
+    OK(signing_report(ANN, "cat").state == PEER_ACTIVE, "until it is heard itself");
     world_link(CAT, ANN, LINK_CUT);
     world_run(3000);
-    OK(report_of(ANN, "cat").state == PEER_ACTIVE, "from then on others pass on what it signs");
+    OK(signing_report(ANN, "cat").state == PEER_ACTIVE, "from then on others pass on what it signs");
     world_close();
 }
 
