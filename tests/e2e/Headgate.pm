@@ -20,6 +20,7 @@ use File::Basename qw(dirname);
 use File::Temp qw(tempdir);
 use IO::Socket::INET;
 use IO::Socket::UNIX;
+use JSON::PP ();
 use POSIX qw(:sys_wait_h);
 use Time::HiRes qw(time sleep);
 
@@ -358,6 +359,20 @@ sub stop { my ($self, $seconds) = @_; return $self->signal('TERM')->wait_end($se
 sub kill9 { my ($self) = @_; return $self->signal('KILL')->wait_end(10) }
 
 sub client { my ($self) = @_; return Headgate::Client::connect("127.0.0.1:$self->{ports}{clients}") }
+
+# Runs headgate, which asks this daemon. Returns its status, what it said, and its complaints.
+sub headgate {
+    my ($self, @words) = @_;
+    return Headgate::run(20, Headgate::headgate(), '--at', "127.0.0.1:$self->{ports}{clients}", @words);
+}
+
+# What this daemon knows of the daemon of that name, as `headgate nodes` tells it.
+sub node_of {
+    my ($self, $name) = @_;
+    my (undef, $out) = $self->headgate('--json', 'nodes');
+    my ($node) = grep { $_->{node} eq $name } @{JSON::PP::decode_json($out)};
+    return $node;
+}
 
 # A client of the daemon: RESP2 and RESP3, with a deadline on everything.
 package Headgate::Client;

@@ -6,7 +6,6 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use Headgate;
-use JSON::PP;
 use Test::More;
 
 my @names = ('us-east', 'eu-west', 'ap-south');
@@ -16,20 +15,11 @@ my $cluster = Headgate::cluster(regions => \@names, interval => '20ms', silent_a
                                 leave_timeout => '200ms', signatures => 'pinned', forget => 'majority',
                                 nodes => {map { $_ => {state_dir => state_of($_)} } @names});
 
-sub headgate {
-    my ($name, @words) = @_;
-    my $port = $cluster->daemon($name)->{ports}{clients};
-    return Headgate::run(20, Headgate::headgate(), '--at', "127.0.0.1:$port", @words);
-}
+sub headgate { my ($name, @words) = @_; return $cluster->daemon($name)->headgate(@words) }
 sub shown { my ($name) = @_; my (undef, $out) = headgate($name, 'key', 'show'); chomp $out; return $out }
 
 # What that daemon knows of the other one.
-sub node_of {
-    my ($at, $of) = @_;
-    my (undef, $out) = headgate($at, '--json', 'nodes');
-    my ($node) = grep { $_->{node} eq $of } @{decode_json($out)};
-    return $node;
-}
+sub node_of { my ($at, $of) = @_; return $cluster->daemon($at)->node_of($of) }
 sub becomes {
     my ($at, $of, $state, $what) = @_;
     ok(Headgate::wait_until(20, sub { node_of($at, $of)->{key_state} eq $state }), $what)

@@ -6,7 +6,6 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use Headgate;
-use JSON::PP;
 use Test::More;
 
 my @names = ('us-east', 'eu-west', 'ap-south');
@@ -26,19 +25,9 @@ my $cluster = Headgate::cluster(regions => \@names, interval => '20ms', silent_a
                                 } @names});
 my ($us, $eu, $ap) = map { $cluster->daemon($_) } @names;
 sub stat_of { my ($daemon, $stat) = @_; return $daemon->client->fields('INFO', 'stats')->{$stat} }
-sub headgate {
-    my ($daemon, @words) = @_;
-    return Headgate::run(20, Headgate::headgate(), '--at', "127.0.0.1:$daemon->{ports}{clients}", @words);
-}
-sub node_of {
-    my ($at, $of) = @_;
-    my (undef, $out) = headgate($at, '--json', 'nodes');
-    my ($node) = grep { $_->{node} eq $of->{name} } @{decode_json($out)};
-    return $node;
-}
 sub becomes {
     my ($at, $of, $key, $state, $what) = @_;
-    ok(Headgate::wait_until(20, sub { my $node = node_of($at, $of); $node->{$key} eq $state }), $what)
+    ok(Headgate::wait_until(20, sub { my $node = $at->node_of($of->{name}); $node->{$key} eq $state }), $what)
         or diag $at->log;
     return;
 }
@@ -64,9 +53,9 @@ $ap->stop;
 signs($ap, 'off');
 $ap->start;
 becomes($us, $ap, 'key_state', 'differs', 'whose key is known and who signs nothing is not heard');
-is((headgate($_, 'key', 'accept', 'ap-south', 'none'))[0], 0, "$_->{name} forgets its key") for $us, $eu;
+is(($_->headgate('key', 'accept', 'ap-south', 'none'))[0], 0, "$_->{name} forgets its key") for $us, $eu;
 becomes($us, $ap, 'key_state', 'missing', 'and then as one that has none');
-like((headgate($us, 'nodes'))[1], qr/^ap-south .* MISSING$/m, 'headgate nodes shows it');
+like(($us->headgate('nodes'))[1], qr/^ap-south .* MISSING$/m, 'headgate nodes shows it');
 cmp_ok(stat_of($us, 'messages_unsigned'), '>', 0, 'its messages are dropped');
 is(stat_of($us, 'members_refused'), 1, 'and it is counted');
 like($us->log, qr/ap-south signs nothing, and is not heard \(signatures: required\)/, 'and named in the log');
@@ -81,7 +70,7 @@ $ap->start;
 becomes($us, $ap, 'key_state', 'new', 'a new key is learnt where none is known');
 ok($cluster->wait_met(20), 'and all meet') or diag $ap->log;
 becomes($ap, $_, 'key_state', 'new', "it learns that of $_->{name}") for $us, $eu;
-is(node_of($ap, $ap)->{state}, 'active', 'and is active');
+is($ap->node_of($ap->{name})->{state}, 'active', 'and is active');
 $cluster->stop;
 
 # ---- what it needs ----

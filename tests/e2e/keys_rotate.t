@@ -5,7 +5,6 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use Headgate;
-use JSON::PP;
 use Test::More;
 
 my @names = ('us-east', 'eu-west', 'ap-south');
@@ -15,24 +14,14 @@ my $cluster = Headgate::cluster(regions => \@names, interval => '20ms', silent_a
                                 leave_timeout => '200ms', signatures => 'pinned',
                                 nodes => {map { $_ => {state_dir => state_of($_)} } @names});
 my ($us, $eu, $ap) = map { $cluster->daemon($_) } @names;
-sub headgate {
-    my ($daemon, @words) = @_;
-    return Headgate::run(20, Headgate::headgate(), '--at', "127.0.0.1:$daemon->{ports}{clients}", @words);
-}
-sub shown { my (undef, $out) = headgate($_[0], 'key', 'show'); chomp $out; return $out }
-sub node_of {
-    my ($at, $of) = @_;
-    my (undef, $out) = headgate($at, '--json', 'nodes');
-    my ($node) = grep { $_->{node} eq $of->{name} } @{decode_json($out)};
-    return $node;
-}
+sub shown { my (undef, $out) = $_[0]->headgate('key', 'show'); chomp $out; return $out }
 sub knows {
     my ($at, $of, $key, $what) = @_;
-    ok(Headgate::wait_until(20, sub { (node_of($at, $of)->{key} // '') eq $key }), $what) or diag $at->log;
+    ok(Headgate::wait_until(20, sub { ($at->node_of($of->{name})->{key} // '') eq $key }), $what) or diag $at->log;
     return;
 }
 sub stat_of { my ($daemon, $stat) = @_; return $daemon->client->fields('INFO', 'stats')->{$stat} }
-sub rotated { my ($status, $out) = headgate($_[0], 'key', 'rotate'); chomp $out; return $status == 0 ? $out : '' }
+sub rotated { my ($status, $out) = $_[0]->headgate('key', 'rotate'); chomp $out; return $status == 0 ? $out : '' }
 
 # ---- all are there ----
 
@@ -46,7 +35,7 @@ isnt($second, $first, 'which is another one');
 is(shown($us), $second, 'and is shown from then on');
 knows($_, $us, $second, "$_->{name} takes it") for $eu, $ap;
 like($eu->log, qr/us-east has another key, as its former one has signed: $second/, 'and says so');
-is(node_of($eu, $us)->{state}, 'active', 'nobody was silent for that');
+is($eu->node_of($us->{name})->{state}, 'active', 'nobody was silent for that');
 is(stat_of($eu, 'proofs_wrong') + stat_of($eu, 'members_refused'), 0, 'and nothing is wrong');
 my $file = Headgate::read_file(state_of('us-east') . '/headgate.key');
 like($file, qr/^former: $first$/m, 'the file has the fingerprint of the former key');
@@ -55,12 +44,16 @@ ok(!-e state_of('us-east') . '/headgate.key.new', 'nothing is left beside it');
 
 # ---- a crash, and who was away ----
 
+# What ap-south sends after the next message, it has sent since it knows the key.
+my $received = sub { $us->node_of($ap->{name})->{received_messages} };
+my $before = $received->();
+ok(Headgate::wait_until(20, sub { $received->() > $before + 1 }), 'us-east hears that ap-south knows its key');
 $ap->kill9;
-ok(Headgate::wait_until(20, sub { node_of($us, $ap)->{state} eq 'silent' }), 'one is away');
+ok(Headgate::wait_until(20, sub { $us->node_of($ap->{name})->{state} eq 'silent' }), 'one is away');
 my $third = rotated($us);
 isnt($third, '', 'the key may be rotated all the same');
 knows($eu, $us, $third, 'who is there takes it');
-my ($status, undef, $err) = headgate($us, 'key', 'rotate');
+my ($status, undef, $err) = $us->headgate('key', 'rotate');
 isnt($status, 0, 'but not once more');
 like($err, qr/'ap-south' may not know the present key yet/, 'since who is away could not follow');
 is(shown($us), $third, 'and nothing has changed');
@@ -79,7 +72,7 @@ $us->stop;
 Headgate::write_file(state_of('us-east') . '/headgate.key', $file);
 chmod 0600, state_of('us-east') . '/headgate.key';
 $us->start;
-ok(Headgate::wait_until(20, sub { node_of($eu, $us)->{key_state} eq 'differs' }), 'a former key has no name any more')
+ok(Headgate::wait_until(20, sub { $eu->node_of($us->{name})->{key_state} eq 'differs' }), 'a former key has no name any more')
     or diag $eu->log;
 $cluster->stop;
 done_testing;
