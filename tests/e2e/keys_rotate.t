@@ -72,7 +72,8 @@ $us->stop;
 Headgate::write_file(state_of('us-east') . '/headgate.key', $file);
 chmod 0600, state_of('us-east') . '/headgate.key';
 $us->start;
-ok(Headgate::wait_until(20, sub { $eu->node_of($us->{name})->{key_state} eq 'differs' }), 'a former key has no name any more')
+ok(Headgate::wait_until(20, sub { $eu->node_of($us->{name})->{key_state} eq 'differs' }),
+   'a former key has no name any more')
     or diag $eu->log;
 $cluster->stop;
 done_testing;
