@@ -8,9 +8,8 @@
 #include "cluster/spend/voucher_places.h"
 
 enum {
-    PARTS = 4,
-    NEWEST_PARTS = 3,        /* of a limit's habit */
-    NEWEST_PARTS_OF_ALL = 1, /* of the habit that limits begin with */
+    NEWEST_QUARTERS = 3,
+    OF_ALL_PART = 4, /* the newest ask of any limit is so much of the habit that limits begin with */
     MOST_PART = 4, /* when all but such a part has come, all come back, and the ask need not be over to be noted */
 };
 
@@ -19,25 +18,16 @@ __extension__ typedef __int128 wide;
 static uint32_t present_part(const struct rights *rights, uint16_t limit)
 {
     const struct habit *habit = &rights->habit[limit % RIGHTS_HABITS];
-    if (habit->known)
-        return habit->present;
-    return rights->of_all.known ? rights->of_all.present : HABIT_ONE;
-}
-
-/* The newest sample counts for so many of four parts, and the first one of all for the whole: nothing else is known. */
-static uint16_t averaged(uint32_t former, uint32_t sample, uint32_t newest_parts)
-{
-    return (uint16_t)((former * (PARTS - newest_parts) + sample * newest_parts) / PARTS);
+    return habit->known ? habit->present : rights->present_of_all;
 }
 
 static void note(struct rights *rights, uint16_t limit, struct voucher_ask *ask)
 {
     if (ask->expected > 0) {
         const uint32_t sample = (uint32_t)((wide)ask->came * HABIT_ONE / ask->expected);
-        const uint32_t former = rights->of_all.known ? present_part(rights, limit) : sample;
-        rights->habit[limit % RIGHTS_HABITS] = (struct habit){true, averaged(former, sample, NEWEST_PARTS)};
-        const uint32_t of_all = rights->of_all.known ? rights->of_all.present : sample;
-        rights->of_all = (struct habit){true, averaged(of_all, sample, NEWEST_PARTS_OF_ALL)};
+        const uint32_t present = present_part(rights, limit) * (4 - NEWEST_QUARTERS) + sample * NEWEST_QUARTERS;
+        rights->habit[limit % RIGHTS_HABITS] = (struct habit){.known = true, .present = (uint16_t)(present / 4)};
+        rights->present_of_all = (uint16_t)((rights->present_of_all * (OF_ALL_PART - 1) + sample) / OF_ALL_PART);
     }
     ask->expected = ask->came = 0;
 }

@@ -4,7 +4,7 @@
  *
  * The one idea: each ask notes how many tokens clients are expected to come back for. Whether it asks for them or not,
  * it counts who comes, and the limit remembers the part, of the last asks above all. A limit begins with the habits of
- * this node's other limits, and the first one of all with clients who all come back. Limits may share a place: what is
+ * this node's other limits, and the first one with clients that do not come back. Limits may share a place: what is
  * remembered decides how much is asked for, never what is admitted.
  */
 #ifndef HEADGATE_CLUSTER_SPEND_VOUCHER_HABIT_H

@@ -96,7 +96,7 @@ struct rights {
     struct grant grant[GRANTS_MAX];
     struct granted_key granted[GRANTED_KEYS_MAX];
     struct habit habit[RIGHTS_HABITS];
-    struct habit of_all; /* with which limits begin */
+    uint16_t present_of_all; /* of HABIT_ONE: the part with which limits begin */
 };
 
 #endif
