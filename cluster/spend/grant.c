@@ -28,6 +28,9 @@ enum {
     LEAP_INTERVALS = 2,
 };
 
+/* of one key, where one more is made */
+#define GRANTED_TOKENS_MAX (UINT32_MAX - GRANT_TOKENS_MAX)
+
 __extension__ typedef unsigned __int128 wide;
 
 /* ---- what may be granted ---- */
@@ -59,26 +62,70 @@ static struct grant *fold_grants(struct node *node, struct key_id id)
     return NULL;
 }
 
-static struct grant *free_grant(struct node *node, struct key_id id)
+/*
+ * A told grant whose place another one takes: while somebody is silent, the grants of all keys would need one. From now
+ * on the log says what is granted, which takes longer.
+ */
+static struct grant *drop_grant(struct node *node)
 {
     for (uint32_t i = 0; i < GRANTS_MAX; i++)
-        if (node->rights.grant[i].tokens == 0)
+        if (node->rights.grant[i].maker_uid == node->origin[node->my_slot].uid) {
+            node->rights.dropped_ns = node->now_ns;
             return &node->rights.grant[i];
-    return fold_grants(node, id);
+        }
+    return NULL;
+}
+
+/* Under whatever limits the batch has the key. */
+static uint64_t granted_in(const struct batch *batch, struct key_id id)
+{
+    uint64_t tokens = 0;
+    for (uint32_t i = 0; i < batch->spend_count; i = batch_next_limit(batch, i)) {
+        const struct spend *spend = batch_find(batch, batch->spend[i].limit, id);
+        tokens += spend ? spend->granted : 0;
+    }
+    return tokens;
+}
+
+/* What the logs of this node say: grants that are told and have not settled. */
+static uint64_t granted_in_logs(const struct node *node, struct key_id id)
+{
+    uint64_t tokens = 0;
+    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
+        const struct origin *own = &node->origin[slot];
+        if (!own->uid || !own->mine)
+            continue;
+        for (struct list *at = own->log.next; at != &own->log; at = at->next)
+            tokens += granted_in(LIST_OWNER(at, const struct batch, link), id);
+    }
+    return tokens;
 }
 
 bool grants_concern(const struct node *node, struct key_id id, uint64_t *tokens)
 {
-    bool some = false;
-    *tokens = 0;
+    const bool in_logs = node->rights.dropped_ns > 0;
+    *tokens = in_logs ? granted_in_logs(node, id) : 0;
+    bool some = *tokens > 0;
     for (uint32_t i = 0; i < node->rights.grants_end; i++) {
         const struct grant *grant = &node->rights.grant[i];
         if (grant->tokens == 0 || !key_id_equal(grant->id, id))
             continue;
         some = true;
-        *tokens += grant->settled ? 0 : grant->tokens;
+        *tokens += grant->settled || (in_logs && grant->maker_uid != 0) ? 0 : grant->tokens;
     }
     return some;
+}
+
+static struct grant *free_grant(struct node *node, struct key_id id)
+{
+    uint64_t granted = 0;
+    if (node->rights.dropped_ns > 0 && grants_concern(node, id, &granted) && granted > GRANTED_TOKENS_MAX)
+        return NULL;
+    for (uint32_t i = 0; i < GRANTS_MAX; i++)
+        if (node->rights.grant[i].tokens == 0)
+            return &node->rights.grant[i];
+    struct grant *grant = fold_grants(node, id);
+    return grant ? grant : drop_grant(node);
 }
 
 /* What is asked of this node: the asker's wish, divided by shares, and rounded up; all of it, of who has the whole. */
@@ -293,6 +340,19 @@ static bool is_forgotten(const struct node *node, const struct grant *grant)
     return !entry || entry->bucket.unsettled == 0;
 }
 
+static bool dropped_have_settled(const struct node *node)
+{
+    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
+        const struct origin *own = &node->origin[slot];
+        if (!own->uid || !own->mine || list_empty(&own->log))
+            continue;
+        const struct batch *oldest = LIST_OWNER(own->log.next, const struct batch, link);
+        if (slot != node->my_slot || batch_opened_ns(oldest) <= node->rights.dropped_ns)
+            return false;
+    }
+    return true;
+}
+
 void grants_sweep(struct node *node)
 {
     uint32_t end = 0;
@@ -304,6 +364,8 @@ void grants_sweep(struct node *node)
         end = grant->tokens > 0 ? i + 1 : end;
     }
     node->rights.grants_end = end;
+    if (node->rights.dropped_ns > 0 && dropped_have_settled(node))
+        node->rights.dropped_ns = 0;
 }
 
 /* ---- which keys have had grants ---- */

@@ -24,6 +24,7 @@ enum {
     RESERVE_PART = 16,   /* of a full bucket, which nobody may spend */
     MUCH_PART = 4,       /* of a bucket's capacity: parts of a token that come to nothing would be much of less */
     MUCH_OF_CELL_PART = 16,
+    SPENT_ANSWERS = 2, /* so long after its last use, others have answered all that a spent voucher asked */
 };
 
 /* more than what may be granted of a key, the overshoot included; sums of three fit 64 bits */
@@ -226,18 +227,62 @@ struct voucher *voucher_find(struct node *node, struct key_id id, uint16_t limit
     return voucher && voucher->limit == limit ? voucher : NULL;
 }
 
+/* It has nothing, waits for nothing, and holds back nothing: a new voucher of its key would do as well. */
+static bool is_spent(const struct node *node, const struct voucher *voucher, uint64_t now_ns)
+{
+    const struct limit *limit = &node->limits.limit[voucher->limit];
+    const struct voucher_ask *last = &voucher->ask[VOUCHER_ASKS - 1];
+    const uint64_t answers_ns = SPENT_ANSWERS * voucher_answer_ns(node);
+    if ((last->number > 0 && last->granted_by == 0) || now_ns < voucher->yields_until_ns ||
+        (voucher->wanted > 0 && voucher_since_ns(voucher->touched_ns, now_ns) <= voucher_wanted_ns(node)))
+        return false;
+    return voucher_since_ns(voucher->busy_ns, now_ns) >= answers_ns &&
+           voucher_since_ns(voucher->touched_ns, now_ns) >= answers_ns + voucher_pause_ns(node, limit) &&
+           voucher_units(node, voucher, now_ns) == 0;
+}
+
+static bool is_idle(const struct voucher *voucher, uint64_t now_ns)
+{
+    return voucher_since_ns(voucher->touched_ns, now_ns) >= VOUCHER_LIFE_NS &&
+           voucher_since_ns(voucher->busy_ns, now_ns) >= VOUCHER_LIFE_NS;
+}
+
+/* True, with the whole tokens that are lost: a voucher of a long window must not keep its place until that is over. */
+static bool may_make_way(const struct node *node, const struct voucher *voucher, uint64_t now_ns, uint64_t *lost)
+{
+    *lost = 0;
+    if (voucher->touched_ns == 0 || has_ended(voucher, now_ns) || is_spent(node, voucher, now_ns))
+        return true;
+    const int64_t token = node->limits.limit[voucher->limit].units_per_token;
+    *lost = (uint64_t)(voucher_units(node, voucher, now_ns) / token) + 1;
+    return is_idle(voucher, now_ns);
+}
+
+/* The free place of the key, or the one whose voucher loses least; NULL: all are busy. */
+static struct voucher *free_place(struct node *node, struct key_id id, uint64_t now_ns)
+{
+    struct voucher *place = NULL;
+    uint64_t least = UINT64_MAX, lost = 0;
+    for (uint32_t i = 0; i < PROBES && least > 0; i++) {
+        struct voucher *voucher = place_of(node, id, i);
+        if (!may_make_way(node, voucher, now_ns, &lost) || lost >= least)
+            continue;
+        place = voucher;
+        least = lost;
+    }
+    return place;
+}
+
 struct voucher *voucher_obtain(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns)
 {
     struct voucher *place = voucher_of_key(node, id);
     if (place && place->limit == limit)
         return place;
-    for (uint32_t i = 0; i < PROBES && !place; i++) {
-        struct voucher *voucher = place_of(node, id, i);
-        if (voucher->touched_ns == 0 || has_ended(voucher, now_ns))
-            place = voucher;
-    }
+    place = place ? place : free_place(node, id, now_ns);
     if (!place)
         return NULL;
+    for (unsigned a = 0; a < VOUCHER_ASKS && place->touched_ns > 0; a++)
+        voucher_habit_note(node, place->limit, &place->ask[a]);
     *place = (struct voucher){.id = id, .limit = limit, .touched_ns = now_ns};
     atomic_fetch_or_explicit(&node->rights.held, voucher_bit(id), memory_order_relaxed);
     return place;

@@ -17,7 +17,7 @@
 enum {
     VOUCHERS_MAX = 256,      /* keys of which this node holds vouchers, or asks for them */
     VOUCHER_ASKS = 4,        /* asks of one key that may still be answered */
-    GRANTS_MAX = 256,        /* own grants that have not settled */
+    GRANTS_MAX = 256,        /* own grants that have not settled; the log has more of them */
     GRANTED_KEYS_MAX = 1024, /* keys with grants of anybody */
     RIGHTS_HABITS = 256,     /* limits whose clients are watched: see voucher_habit.h */
     HABIT_ONE = 1024,
@@ -91,6 +91,7 @@ struct rights {
     atomic_bool locked;
     uint64_t asks_count;                /* the number of the last ask */
     uint32_t grants_untold, grants_end; /* places from grants_end on are free */
+    uint64_t dropped_ns;                /* grants that were told by then may have no place; 0: all have one */
     uint64_t blind_until_ns;            /* until then, by awake_ns(), any key may have had grants */
     struct voucher voucher[VOUCHERS_MAX];
     struct grant grant[GRANTS_MAX];
