@@ -10,6 +10,7 @@
 #include "cluster/log/aside.h"
 #include "cluster/log/compact.h"
 #include "cluster/members/limit_list.h"
+#include "cluster/members/shares.h"
 #include "cluster/members/statements.h"
 #include "cluster/members/takeover.h"
 #include "cluster/members/weights.h"
@@ -141,7 +142,7 @@ struct node *node_create(const struct node_options *options, struct error *error
     node->log.settle_ns = 2 * options->interval_ns;
     list_init(&node->inbox.list);
     random_seed(&node->random, options->seed);
-    if (!limits_create(node, error)) {
+    if (!shares_create(node, error) || !limits_create(node, error)) {
         node_destroy(&node);
     } else if (!allocate(node)) {
         (void)error_set(error, EX_OSERR, "not enough memory for a table of %llu keys",

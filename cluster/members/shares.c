@@ -13,6 +13,9 @@
 #include "cluster/state/node_state.h"
 #include "cluster/state/share.h"
 
+#include <string.h>
+#include <sysexits.h>
+
 /*
  * A member that left for good gives its share back when all spends that it ever told are applied
  * here, or after silent_after. A member that the config names may come back where this node does
@@ -65,9 +68,40 @@ static void refresh_budgets(struct node *node)
             limits_refresh_budget(node, i);
 }
 
+static void refresh_home(const struct node *node, const char *region, struct home *home)
+{
+    uint64_t sharers = 0, heard = 0;
+    for (uint32_t i = 0; i < node->member_end; i++) {
+        const struct member *member = &node->member[i];
+        if (!member->used || member->share_freed || strcmp(member->region, region) != 0)
+            continue;
+        sharers++;
+        heard += !member->self && !member->silent && member->state == PEER_ACTIVE;
+    }
+    home->heard = sharers > 0 ? SHARE_ONE / sharers * heard : 0;
+}
+
+bool shares_create(struct node *node, struct error *error)
+{
+    struct sharing *sharing = &node->sharing;
+    sharing->home = limit_home_of(bytes_of(node->options.region));
+    for (uint32_t i = 0; i < node->options.region_count; i++) {
+        const char *region = node->options.regions[i].region;
+        sharing->homes[i].number = limit_home_of(bytes_of(region));
+        for (uint32_t k = 0; k < i; k++)
+            if (sharing->homes[k].number == sharing->homes[i].number)
+                return error_set(error, EX_CONFIG,
+                                 "regions '%s' and '%s' have the same hash: expected one of them to be renamed",
+                                 node->options.regions[k].region, region);
+    }
+    return true;
+}
+
 void shares_refresh(struct node *node)
 {
     refresh_freed(node);
+    for (uint32_t i = 0; i < node->options.region_count; i++)
+        refresh_home(node, node->options.regions[i].region, &node->sharing.homes[i]);
     refresh_budgets(node);
 }
 

@@ -7,10 +7,15 @@
 #ifndef HEADGATE_CLUSTER_MEMBERS_SHARES_H
 #define HEADGATE_CLUSTER_MEMBERS_SHARES_H
 
+#include "base/error.h"
+
+#include <stdbool.h>
 #include <stdint.h>
 
 struct node;
 
+/* False: terms would name two regions of the options by one number as their home. */
+bool shares_create(struct node *node, struct error *error);
 void shares_refresh(struct node *node);
 /*
  * To be called when that member takes a part of a share of this region that it had not before. This

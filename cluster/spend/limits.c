@@ -15,18 +15,6 @@
 #include <stdlib.h>
 #include <sysexits.h>
 
-/* False: rules would name two regions by one number as their home. */
-static bool homes_differ(const struct node_options *options, struct error *error)
-{
-    for (uint32_t i = 0; i < options->region_count; i++)
-        for (uint32_t k = 0; k < i; k++)
-            if (is_home(options->regions[i].region, limit_home_of(bytes_of(options->regions[k].region))))
-                return error_set(error, EX_CONFIG,
-                                 "regions '%s' and '%s' have the same hash: expected one of them to be renamed",
-                                 options->regions[k].region, options->regions[i].region);
-    return true;
-}
-
 bool limits_create(struct node *node, struct error *error)
 {
     const struct node_options *options = &node->options;
@@ -35,8 +23,6 @@ bool limits_create(struct node *node, struct error *error)
     if (room < options->limits->count || room > LIMITS_MAX)
         return error_set(error, EX_CONFIG, "limits_max is %u: expected %u to %d", room, options->limits->count,
                          LIMITS_MAX);
-    if (!homes_differ(options, error))
-        return false;
     node->by_limit.events = events_create(events);
     bool made = limit_set_init(&node->limits, room, node->by_limit.events);
     node->by_limit.budget = calloc(room, sizeof *node->by_limit.budget);

@@ -79,7 +79,7 @@ static uint64_t home_pause_ns(const struct node *node, const struct limit *limit
 {
     const uint64_t others = node->sharing.peer_count > 1 ? node->sharing.peer_count - 1 : 1;
     const uint64_t decays = (uint64_t)(voucher_refilled_units(limit, answer_ns) / limit->units_per_token);
-    return answer_ns * (1 + number_least(decays * others, HOME_ANSWERS * others));
+    return answer_ns * (1 + number_least(decays, HOME_ANSWERS) * others);
 }
 
 uint64_t voucher_pause_ns(const struct node *node, const struct limit *limit)

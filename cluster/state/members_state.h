@@ -50,11 +50,19 @@ struct accord {
     uint64_t asked_number;
 };
 
+/* A region as the home of limits (struct limit_terms). */
+struct home {
+    uint32_t number; /* by which terms name the region */
+    uint64_t heard;  /* the part that others there have of its limits who are heard, in 1/SHARE_ONE */
+};
+
 /* This node's part of every limit: shares.c. */
 struct sharing {
     uint64_t share;
     uint64_t home_share; /* of limits whose home is this node's region; of others with a home it has nothing */
-    bool alone;          /* no other peer exists */
+    uint32_t home;       /* the number of this node's region as a home */
+    struct home homes[NODE_REGIONS_MAX]; /* of the regions of the options, in their order */
+    bool alone;                          /* no other peer exists */
     uint32_t peer_count; /* members that have not left, this node included */
     /* of struct takeover, as budgets are */
     bool stops;

@@ -78,11 +78,6 @@ uint32_t shares_unlisted(const struct node *node, bool left)
 
 /* ---- homes ---- */
 
-bool is_home(const char *region, uint32_t home)
-{
-    return limit_home_of(bytes_of(region)) == home;
-}
-
 uint64_t member_home_share(const struct node *node, const struct member *member)
 {
     const uint64_t sharers = sharers_of(node, member->region);
@@ -95,19 +90,15 @@ uint64_t own_share_of(const struct node *node, const struct limit *limit)
     if (limit->home == 0)
         return node->sharing.share;
     if (node->options.takeover_after_ns > 0 ||
-        (!node->sharing.alone && !is_home(node->options.region, limit->home)))
+        (!node->sharing.alone && limit->home != node->sharing.home))
         return 0;
     return node->sharing.home_share;
 }
 
 uint64_t home_share_heard(const struct node *node, uint32_t home)
 {
-    uint64_t heard = 0;
-    for (uint32_t i = 0; i < node->member_end; i++) {
-        const struct member *member = &node->member[i];
-        if (member->used && !member->share_freed && !member->self && !member->silent &&
-            member->state == PEER_ACTIVE && is_home(member->region, home))
-            heard += member_home_share(node, member);
-    }
-    return heard;
+    for (uint32_t i = 0; i < node->options.region_count; i++)
+        if (node->sharing.homes[i].number == home)
+            return node->sharing.homes[i].heard;
+    return 0;
 }

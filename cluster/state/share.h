@@ -36,15 +36,13 @@ uint32_t shares_unlisted(const struct node *node, bool left);
 
 /* Homes: limits of which one region has the whole share, whatever its weight (struct limit_terms). */
 
-/* True: the region is the home of limits with that home. */
-bool is_home(const char *region, uint32_t home);
 /* This member's part of limits whose home is its region; it must take a share. */
 uint64_t member_home_share(const struct node *node, const struct member *member);
 /* The part of the limit that this node has, as budgets have it. */
 uint64_t own_share_of(const struct node *node, const struct limit *limit);
 /*
- * The part of a limit with a home that all others have who are heard, in 1/SHARE_ONE. The whole, if one of them has all
- * of it: then it keeps no reserve.
+ * The part of a limit with a home that all others have who are heard, in 1/SHARE_ONE, as of the last refresh of shares.
+ * The whole, if one of them has all of it: then it keeps no reserve.
  */
 uint64_t home_share_heard(const struct node *node, uint32_t home);
 

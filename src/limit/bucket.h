@@ -33,9 +33,8 @@ struct bucket {
 
 /* What one peer may use of one limit; derived from its share, the same for all keys of the limit. */
 struct budget {
-    uint64_t share; /* w, in 1/SHARE_ONE */
-    uint64_t
-        spendable; /* w / 4, in 1/SHARE_ONE: see bucket_allowance; LIMIT_SPLIT: about w / 2; the whole: 1 / 2 */
+    uint64_t share;        /* w, in 1/SHARE_ONE */
+    uint64_t spendable;    /* w / 4, in 1/SHARE_ONE, see bucket_allowance; LIMIT_SPLIT: about w / 2; the whole: 1/2 */
     int64_t reserve_units; /* 5 C / 4; LIMIT_SPLIT and the whole: 3 C, so that no level has a reserve */
     int64_t slack_units;   /* w * E; LIMIT_SPLIT: rounds the part of a full key to whole tokens */
     bool alone;            /* no other peer exists: spends settle at once, nothing is held back */
