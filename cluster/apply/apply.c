@@ -251,7 +251,7 @@ static void end_begun(struct node *node)
     node->stats.batches_applied++;
     node->inbox.begun = (struct begun){0};
     inbox_take(node, batch);
-    granted_note(node, batch);
+    granted_note(node, batch, false);
     voucher_take(node, batch, origin->member);
     origin_log_append(node, origin, batch); /* a full log may drop the batch at once */
 }

@@ -72,7 +72,7 @@ static void close_part(struct node *node, const struct spend *spends, uint32_t c
     struct batch *batch = batch_create_granting(depend_count, count, grant_count);
     assert(batch && "out of memory");
     memcpy(batch->grant, grants, grant_count * sizeof *grants);
-    granted_note(node, batch);
+    granted_note(node, batch, true);
     for (uint32_t i = 0; i < depend_count; i++)
         batch->depend[i] = depends[i];
     memcpy(batch->spend, spends, count * sizeof *spends);

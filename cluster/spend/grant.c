@@ -33,6 +33,72 @@ enum {
 
 __extension__ typedef unsigned __int128 wide;
 
+/* ---- which keys have had grants ---- */
+
+/*
+ * By awake_ns(), which gains no more than an interval when the clock of this node leaps and the others' do not: else
+ * it would forget what others still hold.
+ */
+static uint64_t granted_until_ns(const struct node *node)
+{
+    return awake_ns(node) + VOUCHER_LIFE_NS + VOUCHER_LIFE_NS / GRANTED_LIFE_PART +
+           LEAP_INTERVALS * node->options.interval_ns;
+}
+
+static struct granted_key *granted_place(struct rights *rights, struct key_id id, uint32_t probe)
+{
+    return &rights->granted[(id.high + probe) % GRANTED_KEYS_MAX];
+}
+
+/* `again`: the tokens were noted before. */
+static void note_granted(struct node *node, struct key_id id, uint64_t tokens, bool again)
+{
+    struct granted_key *place = NULL;
+    for (uint32_t i = 0; i < GRANTED_PROBES; i++) {
+        struct granted_key *key = granted_place(&node->rights, id, i);
+        if (key->until_ns > awake_ns(node) && key_id_equal(key->id, id)) {
+            key->tokens = again ? key->tokens : number_sum(key->tokens, tokens);
+            key->until_ns = granted_until_ns(node);
+            return;
+        }
+        if (!place && key->until_ns <= awake_ns(node))
+            place = key;
+    }
+    if (place)
+        *place = (struct granted_key){id, tokens, granted_until_ns(node)};
+    else
+        granted_unknown(node);
+}
+
+void granted_note(struct node *node, const struct batch *batch, bool is_own)
+{
+    for (uint32_t i = 0; i < batch->grant_count; i++)
+        note_granted(node, batch->grant[i].id, batch->grant[i].tokens, is_own);
+}
+
+void granted_unknown_of(struct node *node, struct key_id id)
+{
+    note_granted(node, id, UINT64_MAX, false);
+}
+
+void granted_unknown(struct node *node)
+{
+    node->rights.blind_until_ns = granted_until_ns(node);
+}
+
+uint64_t granted_tokens(const struct node *node, struct key_id id)
+{
+    const uint64_t now_ns = awake_ns(node);
+    if (now_ns < node->rights.blind_until_ns)
+        return UINT64_MAX;
+    for (uint32_t i = 0; i < GRANTED_PROBES; i++) {
+        const struct granted_key *key = &node->rights.granted[(id.high + i) % GRANTED_KEYS_MAX];
+        if (key->until_ns > now_ns && key_id_equal(key->id, id))
+            return key->tokens;
+    }
+    return 0;
+}
+
 /* ---- what may be granted ---- */
 
 /* By so much more a grant may be than what was wanted, where a token has parts. */
@@ -207,6 +273,7 @@ static int64_t make_grant(struct node *node, struct entry *entry, int64_t units,
     note_open(own_thread(node), node->now_ns);
     entry->bucket.unsettled += units;
     record_granted(node, entry, grant->tokens, grant->spare);
+    note_granted(node, entry->id, grant->tokens, false); /* no return may fill their room before they are told */
     node->stats.rights_granted++;
     node->stats.rights_granted_tokens += grant->tokens;
     return units;
@@ -366,69 +433,4 @@ void grants_sweep(struct node *node)
     node->rights.grants_end = end;
     if (node->rights.dropped_ns > 0 && dropped_have_settled(node))
         node->rights.dropped_ns = 0;
-}
-
-/* ---- which keys have had grants ---- */
-
-/*
- * By awake_ns(), which gains no more than an interval when the clock of this node leaps and the others' do not: else
- * it would forget what others still hold.
- */
-static uint64_t granted_until_ns(const struct node *node)
-{
-    return awake_ns(node) + VOUCHER_LIFE_NS + VOUCHER_LIFE_NS / GRANTED_LIFE_PART +
-           LEAP_INTERVALS * node->options.interval_ns;
-}
-
-static struct granted_key *granted_place(struct rights *rights, struct key_id id, uint32_t probe)
-{
-    return &rights->granted[(id.high + probe) % GRANTED_KEYS_MAX];
-}
-
-static void note_granted(struct node *node, struct key_id id, uint64_t tokens)
-{
-    struct granted_key *place = NULL;
-    for (uint32_t i = 0; i < GRANTED_PROBES; i++) {
-        struct granted_key *key = granted_place(&node->rights, id, i);
-        if (key->until_ns > awake_ns(node) && key_id_equal(key->id, id)) {
-            key->tokens = number_sum(key->tokens, tokens);
-            key->until_ns = granted_until_ns(node);
-            return;
-        }
-        if (!place && key->until_ns <= awake_ns(node))
-            place = key;
-    }
-    if (place)
-        *place = (struct granted_key){id, tokens, granted_until_ns(node)};
-    else
-        granted_unknown(node);
-}
-
-void granted_note(struct node *node, const struct batch *batch)
-{
-    for (uint32_t i = 0; i < batch->grant_count; i++)
-        note_granted(node, batch->grant[i].id, batch->grant[i].tokens);
-}
-
-void granted_unknown_of(struct node *node, struct key_id id)
-{
-    note_granted(node, id, UINT64_MAX);
-}
-
-void granted_unknown(struct node *node)
-{
-    node->rights.blind_until_ns = granted_until_ns(node);
-}
-
-uint64_t granted_tokens(const struct node *node, struct key_id id)
-{
-    const uint64_t now_ns = awake_ns(node);
-    if (now_ns < node->rights.blind_until_ns)
-        return UINT64_MAX;
-    for (uint32_t i = 0; i < GRANTED_PROBES; i++) {
-        const struct granted_key *key = &node->rights.granted[(id.high + i) % GRANTED_KEYS_MAX];
-        if (key->until_ns > now_ns && key_id_equal(key->id, id))
-            return key->tokens;
-    }
-    return 0;
 }

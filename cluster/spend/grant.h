@@ -46,8 +46,11 @@ void grants_sweep(struct node *node);
  */
 bool grants_concern(const struct node *node, struct key_id id, uint64_t *tokens);
 
-/* The batch, of any origin, is applied or made here: remembers the keys of its grants. */
-void granted_note(struct node *node, const struct batch *batch);
+/*
+ * The batch, of any origin, is applied or made here: remembers the keys of its grants. Own ones are remembered since
+ * they were made, and are now for as long as those who hear of them may use them.
+ */
+void granted_note(struct node *node, const struct batch *batch, bool is_own);
 /* From now on the key may have had any grants that this node does not know of, for as long as vouchers last. */
 void granted_unknown_of(struct node *node, struct key_id id);
 /* From now on any key may have had grants that this node does not know of. */

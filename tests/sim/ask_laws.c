@@ -120,9 +120,8 @@ static double exceeds(struct sim *sim, const struct ask_part *part, uint64_t lef
         } /* fall through */
         __attribute__((fallthrough));
     case ASK_FIXED:
-        if (limit->home != 0 && sim->alone) /* a home may have forgotten what it granted */
-            return 0;
         used += truth_cell_of(&truth->cells, part->window)->least;
+        allowed += truth_cell_of(&truth->cells, part->window)->doubtful;
         return used > allowed && ask_clocks_within(sim, rule) ? (double)(used - allowed) : 0;
     case ASK_LOG:
     case ASK_LEASE:
@@ -252,9 +251,10 @@ static void lost_bucket(struct sim *sim, unsigned i, const struct ask_part *part
     struct truth_bucket *truth = &sim->asks.truth[part->rule][part->subject].bucket;
     struct charge charge = ask_charge_of(sim, i, part);
     uint64_t tokens = sim->asks.life_tokens[i][part->rule][part->subject] + sim->rights.was[i].granted;
+    const uint64_t of_this = homes_share(sim, i, charge.id, charge.limit, share);
     ask_truth_now(sim, part->rule, part->subject);
     truth_bucket_lose(truth, limit,
-                      ask_view(sim, i, &charge).unsettled + world_paid_off_units(sim, i, limit, tokens, share));
+                      ask_view(sim, i, &charge).unsettled + world_paid_off_units(sim, i, limit, tokens, of_this));
     truth_bucket_gone(truth, i);
 }
 

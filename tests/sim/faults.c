@@ -185,7 +185,7 @@ static void jump(struct sim *sim, unsigned i)
     if (!world_is_up(sim, i))
         return;
     clock_jump(&sim->node[i].clock, sim->now_ns, ns);
-    rights_clock_leaps(sim, ns);
+    rights_clock_leaps(sim, i, ns);
     clock_jump(&sim->fast, sim->now_ns, ns);
     story_tell(sim, sim->node[i].name, "has its clock jump %.3f s ahead", seconds(ns));
     world_rearm(sim, i);
@@ -218,7 +218,7 @@ void faults_clock_goes(struct sim *sim, const struct happening *happening)
     clock_go(&n->clock, sim->now_ns);
     if (happening->value > 0 && n->clock.stalls == 0) {
         clock_jump(&n->clock, sim->now_ns, happening->value);
-        rights_clock_leaps(sim, happening->value);
+        rights_clock_leaps(sim, happening->node, happening->value);
         clock_jump(&sim->fast, sim->now_ns, happening->value);
     }
     world_rearm(sim, happening->node);

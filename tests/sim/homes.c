@@ -51,6 +51,21 @@ void homes_draw(struct plan *plan)
     draw_rules(plan, &random);
 }
 
+bool homes_have(const struct sim *sim, unsigned i, const struct limit *limit)
+{
+    const char *region = world_region_name(sim->plan.node[i].region);
+    return limit->home != 0 && limit_home_of(bytes_of(region)) == limit->home;
+}
+
+uint64_t homes_share(struct sim *sim, unsigned i, struct key_id id, uint16_t limit, uint64_t share)
+{
+    struct explanation explanation;
+    if (!sim->plan.homes)
+        return share;
+    node_explain(sim->node[i].node, id, limit, world_local_ns(sim, i), &explanation);
+    return (uint64_t)(explanation.share * (double)SHARE_ONE);
+}
+
 double homes_sum_of_shares(struct sim *sim, struct key_id id, uint16_t limit)
 {
     double sum = 0;

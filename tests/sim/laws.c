@@ -240,7 +240,7 @@ static void check_limits(struct sim *sim, unsigned i)
                  table.capacity_keys);
 }
 
-void laws_knowledge_lost(struct sim *sim)
+void laws_knowledge_lost(struct sim *sim, unsigned i)
 {
     sim->knowledge_lost = true;
     ask_knowledge_lost(sim);
@@ -248,7 +248,7 @@ void laws_knowledge_lost(struct sim *sim)
         truth_now(sim, k);
         truth_refund(&sim->truth[k], sim_limit(sim, k), sim_limit(sim, k)->capacity_units - sim->truth[k].high);
     }
-    rights_home_forgets(sim);
+    rights_home_forgets(sim, i);
 }
 
 /* A node that begins to admit without having asked anyone what was spent. */
@@ -269,7 +269,7 @@ static void watch_joining(struct sim *sim, unsigned i)
     if (n->cold || stats.snapshots_taken > 0)
         return;
     sim->alone = true;
-    laws_knowledge_lost(sim);
+    laws_knowledge_lost(sim, i);
     unawaited_begin(sim, i);
 }
 

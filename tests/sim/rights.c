@@ -7,8 +7,8 @@
  * A voucher decays by the clock of its holder, or by one that does not stand still. When another clock leaps ahead, so
  * does the truth, which the fastest clock refills. What the truth loses at the capacity by that, the holder does not
  * know: at most what is in vouchers then. As much may be missing of that key, until its truth has been full when no
- * voucher was out; until a clock leaps, and beside that, nothing may. The same holds where a home goes on alone: it has
- * forgotten what it granted, and is full.
+ * voucher was out; until a clock leaps, and beside that, nothing may. Of a limit with a home, only leaps of its home's
+ * clock count, and a start of its home that asks nobody: it has forgotten what it granted, and is full.
  */
 #include "tests/sim/sim.h"
 
@@ -77,19 +77,19 @@ static uint64_t held_by_all(struct sim *sim, unsigned k)
     return tokens;
 }
 
-static uint64_t held_of_rule(struct sim *sim, unsigned r, unsigned s)
+static uint64_t held_of_rule(struct sim *sim, const struct ask_part *part)
 {
-    const struct ask_part part = {.rule = r, .subject = s};
     uint64_t tokens = 0;
     for (unsigned i = 0; i < sim->plan.nodes; i++)
-        tokens +=
-            sim->node[i].node != NULL ? held(sim, i, ask_charge_of(sim, i, &part).id, sim->asks.limit[i][r]) : 0;
+        tokens += sim->node[i].node != NULL
+                      ? held(sim, i, ask_charge_of(sim, i, part).id, sim->asks.limit[i][part->rule])
+                      : 0;
     return tokens;
 }
 
 /*
- * Of a limit with a home, all that is out: the home's view is the truth without a reserve. Once it has leapt, the truth
- * loses at the capacity what the home gains, until nothing is out.
+ * The home's view is the truth, without a reserve. What the view gains in a leap, or since it begins full, the truth
+ * may have lost at the capacity before all that is out is used: as much as is out at most.
  */
 static void doubt(struct truth *truth, const struct limit *limit, int64_t units)
 {
@@ -97,46 +97,65 @@ static void doubt(struct truth *truth, const struct limit *limit, int64_t units)
     truth->doubtful = truth->doubtful < limit->capacity_units ? truth->doubtful : limit->capacity_units;
 }
 
-static void leap(struct truth *truth, const struct limit *limit, uint64_t ns, int64_t units)
+static void leap(const struct sim *sim, unsigned i, struct truth *truth, const struct limit *limit, uint64_t ns,
+                 int64_t units)
 {
-    if (limit->home != 0)
-        doubt(truth, limit, units);
-    else
+    const int64_t gained = truth_refilled_units(limit, ns);
+    if (limit->home == 0)
         truth_leap(truth, limit, ns, units);
+    else if (homes_have(sim, i, limit))
+        doubt(truth, limit, gained < units ? gained : units);
 }
 
-void rights_clock_leaps(struct sim *sim, uint64_t ns)
+void rights_clock_leaps(struct sim *sim, unsigned i, uint64_t ns)
 {
     for (unsigned k = 0; k < sim->plan.keys; k++) {
         const int64_t units = units_out(sim, sim_limit(sim, k), held_by_all(sim, k));
         truth_now(sim, k);
-        leap(&sim->truth[k], sim_limit(sim, k), ns, units);
+        leap(sim, i, &sim->truth[k], sim_limit(sim, k), ns, units);
     }
     for (unsigned r = 0; r < sim->plan.asks.rules; r++)
         for (unsigned s = 0; s < ASK_SUBJECTS_MAX && ask_rule(sim, r)->terms.kind == LIMIT_BUCKET; s++) {
+            const struct ask_part part = {.rule = r, .subject = s};
             const struct limit *limit = &ask_rule(sim, r)->limit;
-            const int64_t units = units_out(sim, limit, held_of_rule(sim, r, s));
+            const int64_t units = units_out(sim, limit, held_of_rule(sim, &part));
             ask_truth_now(sim, r, s);
-            leap(&sim->asks.truth[r][s].bucket.now, limit, ns, units);
+            leap(sim, i, &sim->asks.truth[r][s].bucket.now, limit, ns, units);
         }
 }
 
-void rights_home_forgets(struct sim *sim)
+/* Of this key; of cells, in all windows that any node may be in. */
+static void forget_rule(struct sim *sim, unsigned i, struct ask_part part)
+{
+    const struct limit *limit = &ask_rule(sim, part.rule)->limit;
+    struct ask_truth *truth = &sim->asks.truth[part.rule][part.subject];
+    if (limit->kind == LIMIT_BUCKET)
+        doubt(&truth->bucket.now, limit, units_out(sim, limit, held_of_rule(sim, &part)));
+    if (limit->kind != LIMIT_CELL)
+        return;
+    const uint64_t now = ask_window_now(sim, i, part.rule);
+    for (part.window = now - 3; part.window <= now + 3; part.window++) {
+        const int64_t units = units_out(sim, limit, held_of_rule(sim, &part));
+        truth_cell_of(&truth->cells, part.window)->doubtful += (uint64_t)(units / limit->units_per_token);
+    }
+}
+
+void rights_home_forgets(struct sim *sim, unsigned i)
 {
     for (unsigned k = 0; k < sim->plan.keys; k++)
-        if (sim_limit(sim, k)->home != 0)
+        if (homes_have(sim, i, sim_limit(sim, k)))
             doubt(&sim->truth[k], sim_limit(sim, k), units_out(sim, sim_limit(sim, k), held_by_all(sim, k)));
-    for (unsigned r = 0; r < sim->plan.asks.rules; r++) {
-        const struct limit *limit = &ask_rule(sim, r)->limit;
-        for (unsigned s = 0; s < ASK_SUBJECTS_MAX && limit->home != 0 && limit->kind == LIMIT_BUCKET; s++)
-            doubt(&sim->asks.truth[r][s].bucket.now, limit, units_out(sim, limit, held_of_rule(sim, r, s)));
-    }
+    for (unsigned r = 0; r < sim->plan.asks.rules; r++)
+        for (unsigned s = 0; s < ASK_SUBJECTS_MAX && homes_have(sim, i, &ask_rule(sim, r)->limit); s++)
+            forget_rule(sim, i, (struct ask_part){.rule = r, .subject = s});
 }
 
 int64_t rights_slack_units(const struct sim *sim, struct truth *truth, const struct limit *limit)
 {
-    if (truth->high == limit->capacity_units && granted_lately(sim) == 0)
-        truth->doubtful = 0; /* no voucher is out, and no view is above the capacity */
+    const uint64_t lately = granted_lately(sim), tokens = lately < limit->capacity ? lately : limit->capacity;
+    const int64_t most = (int64_t)tokens * limit->units_per_token;
+    if (truth->high == limit->capacity_units && truth->doubtful > most)
+        truth->doubtful = most; /* no view is above the capacity: what is out may be too many, and nothing else */
     return truth->doubtful;
 }
 

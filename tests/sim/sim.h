@@ -264,7 +264,7 @@ void laws_after_step(struct sim *sim, unsigned i);
 void laws_sample(struct sim *sim); /* the expensive laws */
 void truth_now(struct sim *sim, unsigned key);
 /* Spends were forgotten for good: the truth of every key starts full again. */
-void laws_knowledge_lost(struct sim *sim);
+void laws_knowledge_lost(struct sim *sim, unsigned i);
 uint64_t laws_sum_of_shares(const struct sim *sim);
 /* Notes whether the node's table was too small. */
 void laws_note_evictions(struct sim *sim, unsigned i);
@@ -285,10 +285,10 @@ void rights_come_again(struct sim *sim, unsigned i, unsigned k, uint64_t cost);
 int64_t rights_units(struct sim *sim, unsigned i, struct key_id id, uint16_t limit, const struct limit *of);
 /* How far a view may be above a bucket's truth, and the truth below the overshoot, since the fast clock leapt. */
 int64_t rights_slack_units(const struct sim *sim, struct truth *truth, const struct limit *limit);
-/* The fast clock is about to leap by so much. */
-void rights_clock_leaps(struct sim *sim, uint64_t ns);
-/* Some home has forgotten what it granted: others may still use as much. */
-void rights_home_forgets(struct sim *sim);
+/* The clock of node i is about to leap by so much, and the fast clock with it. */
+void rights_clock_leaps(struct sim *sim, unsigned i, uint64_t ns);
+/* Node i has forgotten what it granted as a home: others may still use as much. */
+void rights_home_forgets(struct sim *sim, unsigned i);
 /* True time: a machine that sleeps, whose clock stands still, knows afterwards for how long. */
 uint64_t rights_sleepless_ns(void);
 void rights_node_starts(struct sim *sim, unsigned i);
@@ -379,6 +379,10 @@ void liars_after_step(struct sim *sim, unsigned i);
 /* ---- homes.c: limits of which one region has the whole share ---- */
 void homes_draw(struct plan *plan);
 void homes_after_step(struct sim *sim);
+/* True: node i is in the region that is the home of the limit. */
+bool homes_have(const struct sim *sim, unsigned i, const struct limit *limit);
+/* What node i has of the limit; `share`: what it has of limits without a home. */
+uint64_t homes_share(struct sim *sim, unsigned i, struct key_id id, uint16_t limit, uint64_t share);
 /* What all nodes together have of the limit. */
 double homes_sum_of_shares(struct sim *sim, struct key_id id, uint16_t limit);
 

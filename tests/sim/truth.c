@@ -37,13 +37,17 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+int64_t truth_refilled_units(const struct limit *limit, uint64_t ns)
+{
+    const uint64_t ticks = ns / limit->tick_ns + 1, most = 3 * (uint64_t)limit->capacity_units;
+    const bool is_long = limit->units_per_tick == 0 || ticks > most / (uint64_t)limit->units_per_tick;
+    return (int64_t)(is_long ? most : ticks * (uint64_t)limit->units_per_tick);
+}
+
 void truth_leap(struct truth *truth, const struct limit *limit, uint64_t ns, int64_t vouchers)
 {
-    const uint64_t ticks = ns / limit->tick_ns + 1, room = (uint64_t)(limit->capacity_units - truth->high);
-    const uint64_t most = 2 * (uint64_t)limit->capacity_units + room;
-    const bool is_long = ticks > most / (uint64_t)limit->units_per_tick;
-    const uint64_t units = is_long ? most : ticks * (uint64_t)limit->units_per_tick;
-    const int64_t lost = units > room ? (int64_t)(units - room) : 0;
+    const int64_t units = truth_refilled_units(limit, ns), room = limit->capacity_units - truth->high;
+    const int64_t lost = units > room ? units - room : 0;
     truth->doubtful = least(truth->doubtful + least(lost, vouchers), limit->capacity_units);
 }
 

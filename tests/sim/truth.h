@@ -24,6 +24,8 @@ struct truth {
 };
 
 void truth_init(struct truth *truth, const struct limit *limit, uint64_t fast_ns, uint64_t slow_ns);
+/* What a bucket gains in that time, rounded up; three times the capacity at most. */
+int64_t truth_refilled_units(const struct limit *limit, uint64_t ns);
 /* The fast clock is about to leap by `ns` while vouchers of at most `vouchers` units are out. */
 void truth_leap(struct truth *truth, const struct limit *limit, uint64_t ns, int64_t vouchers);
 void truth_refill(struct truth *truth, const struct limit *limit, uint64_t fast_ns, uint64_t slow_ns);

@@ -42,7 +42,9 @@ void truth_cells_forget(struct truth_cells *cells)
 bool truth_sliding_within(struct truth_cells *cells, uint64_t number, uint64_t left_ns, uint64_t window_ns,
                           uint64_t more, uint64_t allowed)
 {
-    uint64_t before = number > 0 ? truth_cell_of(cells, number - 1)->least : 0;
-    uint64_t now = truth_cell_of(cells, number)->least + more;
-    return (wide)before * left_ns + (wide)now * window_ns <= (wide)allowed * window_ns;
+    const struct truth_cell none = {0};
+    const struct truth_cell before = number > 0 ? *truth_cell_of(cells, number - 1) : none,
+                            now = *truth_cell_of(cells, number);
+    return (wide)before.least * left_ns + (wide)(now.least + more) * window_ns <=
+           (wide)(allowed + now.doubtful) * window_ns + (wide)before.doubtful * left_ns;
 }

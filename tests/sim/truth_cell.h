@@ -18,6 +18,7 @@ enum { TRUTH_CELLS_MAX = 128 };
 struct truth_cell {
     uint64_t number;
     uint64_t least, most; /* in tokens */
+    uint64_t doubtful;    /* tokens in vouchers of it that its home has forgotten: so many may be too many */
 };
 
 struct truth_cells {
@@ -35,7 +36,7 @@ void truth_cells_forget(struct truth_cells *cells);
 
 /*
  * A sliding window counts the spends of this window, and of the window before it the part that this
- * window has left. True if that is at most `allowed` tokens when `more` tokens are spent now.
+ * window has left. True if that is at most `allowed` tokens when `more` tokens are spent now, but for doubtful ones.
  */
 bool truth_sliding_within(struct truth_cells *cells, uint64_t number, uint64_t left_ns, uint64_t window_ns,
                           uint64_t more, uint64_t allowed);

@@ -68,7 +68,7 @@ static void refund_unsettled(struct sim *sim, unsigned i)
     node_table_stats(sim->node[i].node, &table);
     sim->evicted |= table.evicted_harmful_keys > 0;
     if (status.peers == 1 && status.state != PEER_JOINING)
-        laws_knowledge_lost(sim);
+        laws_knowledge_lost(sim, i);
     ask_lost_with(sim, i, status.share);
     for (unsigned k = 0; k < sim->plan.keys; k++) {
         const struct plan_key *key = &sim->plan.key[k];
@@ -76,7 +76,7 @@ static void refund_unsettled(struct sim *sim, unsigned i)
         int64_t units =
             node_bucket(sim->node[i].node, key->id, key->limit, world_local_ns(sim, i)).unsettled +
             world_paid_off_units(sim, i, limit, sim->node[i].life_tokens[k] + sim->rights.was[i].granted,
-                                 status.share);
+                                 homes_share(sim, i, key->id, key->limit, status.share));
         if (units <= 0)
             continue;
         truth_now(sim, k);
