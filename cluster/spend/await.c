@@ -7,24 +7,41 @@
 #include "cluster/spend/voucher.h"
 #include "cluster/state/node_state.h"
 
-/* A refusal of those who may not overtake: as if what others wait for were taken already. */
+/* Nothing is left of the whole limit that the request could have. */
+static bool is_of_limit(const struct verdict *verdict)
+{
+    return verdict->reason == VERDICT_CAPACITY || verdict->reason == VERDICT_TOO_LARGE;
+}
+
+/*
+ * A refusal of those who may not overtake: as if what others wait for were taken already. Tokens of a voucher count as
+ * left, though the whole limit may be spent because of them.
+ */
 static void refuse_behind(struct node *node, const struct charge *charge, const struct await *await,
                           uint64_t now_ns, struct verdict *verdict)
 {
     const uint64_t left = verdict->remaining_tokens + voucher_tokens(node, charge->id, charge->limit, now_ns);
-    if (verdict_is_of_share(verdict) && left < await->ahead_tokens + charge->cost)
+    const bool is_enough = left >= await->ahead_tokens + charge->cost;
+    if (verdict_is_of_share(verdict) && !is_enough) {
         verdict->reason = VERDICT_CAPACITY;
+    } else if (is_of_limit(verdict) && is_enough) {
+        verdict->reason = VERDICT_SHARE;
+        verdict->retry_after_ns = 0;
+    }
     if (verdict->retry_after_ns == 0)
         verdict->retry_after_ns = node->options.interval_ns;
 }
 
-/* A request that waits already goes on waiting when others have got the last tokens: more refill. */
+/*
+ * A request that waits already goes on waiting when others have got the last tokens: more refill, and what was granted
+ * to this node is known to be spent a moment before it is here.
+ */
 static bool may_wait(const struct node *node, const struct charge *charge, const struct verdict *verdict,
                      bool waits_already)
 {
     if (charge->patience_ms == 0 || (charge->on_isolation == ISOLATION_CLOSED && node->awake.somebody_silent))
         return false;
-    return verdict_is_of_share(verdict) || (waits_already && verdict->reason == VERDICT_CAPACITY);
+    return verdict_is_of_share(verdict) || (waits_already && is_of_limit(verdict));
 }
 
 static void hold_by(const struct charge *charge, struct await *await)

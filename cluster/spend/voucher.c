@@ -152,9 +152,11 @@ void voucher_note_waiting(struct node *node, const struct charge *charge, uint64
     const int64_t held_units = voucher ? voucher_units(node, voucher, now_ns) : 0;
     const uint64_t held = (uint64_t)(held_units / token);
     const bool is_asked = voucher && voucher_since_ns(asked_ns, now_ns) < voucher_answer_ns(node);
-    if (!is_asked && held < tokens && (!voucher || voucher->wanted < tokens) &&
-        is_worth_asking(node, charge, &level, voucher, true, now_ns)) {
-        note_wanted(node, charge, now_ns);
+    if (!is_asked && held < tokens && is_worth_asking(node, charge, &level, voucher, true, now_ns)) {
+        if (!voucher || voucher->wanted < tokens)
+            note_wanted(node, charge, now_ns);
+        else /* a step found that nobody had any for now, and may have forgotten it */
+            atomic_store_explicit(&node->rights.wants, true, memory_order_relaxed);
         voucher = voucher_find(node, charge->id, charge->limit);
         if (voucher && voucher->wanted > 0)
             want_waiting(voucher, tokens);

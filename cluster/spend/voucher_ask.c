@@ -46,11 +46,28 @@ void voucher_look_around(struct node *node)
     node->rights.heard = all > 0 ? (uint64_t)((wide)heard * SHARE_ONE / all) : 0;
 }
 
+/*
+ * A home that does not answer is late, or the ask was lost. It would grant twice what it is asked for twice, so that
+ * others lack it: each further ask waits for twice as long.
+ */
+static unsigned unanswered_at_home(const struct voucher *voucher, const struct limit *limit)
+{
+    unsigned count = 0;
+    for (unsigned a = VOUCHER_ASKS; limit->home != 0 && a-- > 0 && voucher->ask[a].number != 0;) {
+        if (voucher->ask[a].granted_by != 0)
+            break;
+        count++;
+    }
+    return count;
+}
+
 static bool may_ask(const struct node *node, const struct voucher *voucher)
 {
+    const struct limit *limit = &node->limits.limit[voucher->limit];
+    const unsigned late = unanswered_at_home(voucher, limit);
+    const uint64_t pause_ns = voucher_pause_ns(node, limit) << (late > 0 ? late - 1 : 0);
     return voucher->wanted > 0 && node->now_ns >= voucher->yields_until_ns &&
-           voucher_since_ns(voucher->asked_ns, node->now_ns) >=
-               voucher_pause_ns(node, &node->limits.limit[voucher->limit]);
+           voucher_since_ns(voucher->asked_ns, node->now_ns) >= pause_ns;
 }
 
 /*
@@ -61,6 +78,7 @@ static void make_room(struct node *node, struct voucher *voucher, const struct l
 {
     struct voucher_ask *oldest = &voucher->ask[0], *next = &voucher->ask[1];
     int64_t left = voucher_ask_units(node, oldest, limit, node->now_ns);
+    voucher_ask_ends(node, voucher, limit);
     voucher_habit_note(node, voucher->limit, oldest);
     if (left > 0 && left >= next->units / JOINS_PART) {
         voucher_ask_join(node, next, limit, left);
@@ -194,13 +212,18 @@ static void write_ask(const struct node *node, const struct voucher *voucher, in
     };
 }
 
-static void receive(struct node *node, struct voucher *voucher, struct voucher_ask *ask, int64_t units)
+static void count_received(struct node *node, struct voucher *voucher, int64_t units)
 {
     int64_t token = node->limits.limit[voucher->limit].units_per_token;
-    ask->granted = voucher_sum(ask->granted, units);
-    ask->units = voucher_sum(ask->units, units);
     voucher->busy_ns = node->now_ns;
     node->stats.rights_received_tokens += (uint64_t)((units + token - 1) / token);
+}
+
+static void receive(struct node *node, struct voucher *voucher, struct voucher_ask *ask, int64_t units)
+{
+    ask->granted = voucher_sum(ask->granted, units);
+    ask->units = voucher_sum(ask->units, units);
+    count_received(node, voucher, units);
 }
 
 /* True if the key is as it was when its voucher was wanted, and this node may ask. */
@@ -270,19 +293,32 @@ uint32_t voucher_ask_due(struct node *node, struct ask_record *asks, uint32_t ro
     return count;
 }
 
+/* What the batch says to have granted of the key, to anybody. */
+static uint64_t tokens_granted(const struct batch *batch, struct key_id id)
+{
+    uint64_t tokens = 0;
+    for (uint32_t i = 0; i < batch->grant_count; i++)
+        tokens = number_sum(tokens, key_id_equal(batch->grant[i].id, id) ? batch->grant[i].tokens : 0);
+    return tokens;
+}
+
 static void take_grant(struct node *node, const struct batch *batch, const struct batch_grant *grant,
                        uint32_t member)
 {
     struct voucher *voucher = voucher_of_key(node, grant->id);
     const struct spend *spend = voucher ? batch_find(batch, voucher->limit, grant->id) : NULL;
-    if (!spend || spend->tokens < grant->tokens || grant->tokens > node->limits.limit[voucher->limit].capacity)
+    if (!spend || spend->tokens < tokens_granted(batch, grant->id) ||
+        grant->tokens > node->limits.limit[voucher->limit].capacity)
         return;
+    const int64_t units = grant_units(&node->limits.limit[voucher->limit], grant->tokens, grant->spare);
+    if (voucher_take_late(node, voucher, grant->ask, units))
+        count_received(node, voucher, units);
     for (unsigned a = 0; a < VOUCHER_ASKS; a++) {
         struct voucher_ask *ask = &voucher->ask[a];
         if (ask->number != grant->ask || (ask->granted_by >> member & 1) != 0)
             continue;
         ask->granted_by |= (uint64_t)1 << member;
-        receive(node, voucher, ask, grant_units(&node->limits.limit[voucher->limit], grant->tokens, grant->spare));
+        receive(node, voucher, ask, units);
     }
 }
 

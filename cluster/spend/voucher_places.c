@@ -131,11 +131,16 @@ uint64_t voucher_sleepless_ns(const struct node *node)
 }
 
 /* now_ns stands still while the machine sleeps, and may be older than a process that was stopped knows. */
+static uint64_t age_since(const struct node *node, uint64_t asked_ns, uint64_t asked_sleepless_ns, uint64_t now_ns)
+{
+    uint64_t age_ns = voucher_since_ns(asked_ns, now_ns);
+    uint64_t sleepless_ns = voucher_since_ns(asked_sleepless_ns, voucher_sleepless_ns(node));
+    return sleepless_ns > age_ns ? sleepless_ns : age_ns;
+}
+
 static uint64_t age_of(const struct node *node, const struct voucher_ask *ask, uint64_t now_ns)
 {
-    uint64_t age_ns = voucher_since_ns(ask->asked_ns, now_ns);
-    uint64_t sleepless_ns = voucher_since_ns(ask->asked_sleepless_ns, voucher_sleepless_ns(node));
-    return sleepless_ns > age_ns ? sleepless_ns : age_ns;
+    return age_since(node, ask->asked_ns, ask->asked_sleepless_ns, now_ns);
 }
 
 int64_t voucher_sum(int64_t units, int64_t more)
@@ -161,6 +166,35 @@ void voucher_ask_join(const struct node *node, struct voucher_ask *ask, const st
     const int64_t granted = (ask->granted > decayed ? ask->granted : decayed) + more;
     ask->granted = granted < UNITS_MAX ? granted : UNITS_MAX;
     ask->units = left < ask->granted ? left : ask->granted;
+}
+
+static uint64_t age_of_earlier(const struct node *node, const struct voucher *voucher)
+{
+    const struct earlier_asks *earlier = &voucher->earlier;
+    return age_since(node, earlier->asked_ns, earlier->asked_sleepless_ns, node->now_ns);
+}
+
+void voucher_ask_ends(const struct node *node, struct voucher *voucher, const struct limit *limit)
+{
+    const struct voucher_ask *ask = &voucher->ask[0];
+    if (voucher->earlier.number == 0 ||
+        (kind_refills(limit->kind) && age_of_earlier(node, voucher) >= VOUCHER_LIFE_NS))
+        voucher->earlier = (struct earlier_asks){ask->number, ask->asked_ns, ask->asked_sleepless_ns};
+}
+
+bool voucher_take_late(const struct node *node, struct voucher *voucher, uint64_t number, int64_t units)
+{
+    const struct limit *limit = &node->limits.limit[voucher->limit];
+    const struct earlier_asks *earlier = &voucher->earlier;
+    struct voucher_ask *oldest = &voucher->ask[0];
+    const uint64_t age_ns = age_of_earlier(node, voucher);
+    const int64_t left = units - voucher_refilled_units(limit, age_ns);
+    if (earlier->number == 0 || number < earlier->number || number >= oldest->number || left <= 0 ||
+        (kind_refills(limit->kind) && age_ns >= VOUCHER_LIFE_NS))
+        return false;
+    voucher_ask_join(node, oldest, limit, left);
+    oldest->born_ns = number_least(oldest->born_ns, earlier->asked_ns);
+    return true;
 }
 
 int64_t voucher_units(const struct node *node, const struct voucher *voucher, uint64_t now_ns)

@@ -10,6 +10,7 @@
 
 #include "cluster/state/node_state.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 void vouchers_lock(struct node *node);
@@ -39,6 +40,13 @@ int64_t voucher_ask_units(const struct node *node, const struct voucher_ask *ask
                           uint64_t now_ns);
 /* The units of an older ask, of which `more` are left, join those of the ask. */
 void voucher_ask_join(const struct node *node, struct voucher_ask *ask, const struct limit *limit, int64_t more);
+/* The oldest ask is about to make room: it may still be answered. */
+void voucher_ask_ends(const struct node *node, struct voucher *voucher, const struct limit *limit);
+/*
+ * Units that answer an ask which has made room join the oldest one, less what decays from the first such ask on. False:
+ * there is no such ask, or nothing is left of them.
+ */
+bool voucher_take_late(const struct node *node, struct voucher *voucher, uint64_t number, int64_t units);
 int64_t voucher_units(const struct node *node, const struct voucher *voucher, uint64_t now_ns);
 
 /*

@@ -35,6 +35,11 @@ struct voucher_ask {
     int64_t expected, came;      /* units that clients were expected to come back for, and did: voucher_habit.h */
 };
 
+/* The first of the asks that made room for newer ones: they may still be answered. */
+struct earlier_asks {
+    uint64_t number, asked_ns, asked_sleepless_ns; /* as in struct voucher_ask */
+};
+
 /* The window of a key that counts in a sliding window, by this node's clock. window_ns 0: it does not. */
 struct key_window {
     struct key_id previous; /* the key in the window before */
@@ -56,6 +61,7 @@ struct voucher {
     struct key_window window;
     uint64_t yields_until_ns;             /* asks for nothing before: see voucher_yield */
     uint64_t busy_ns;                     /* when tokens were last wanted, received or used */
+    struct earlier_asks earlier;
     struct voucher_ask ask[VOUCHER_ASKS]; /* the newest is the last */
 };
 

@@ -62,7 +62,8 @@ ok(Headgate::wait_until(30, sub { late() =~ m{^one more now +refused \(isolation
    'a daemon notices that the home is gone') or diag late();
 is(check($south, 'user=late', 'PATIENCE', 300), 0, 'nothing is admitted without it');
 $east->start;
-ok(Headgate::wait_until(30, sub { check($south, 'user=late') == 1 }), 'and again when it is back');
+ok(Headgate::wait_until(30, sub { check($south, 'user=late') == 1 }), 'and again when it is back')
+    or diag late(), $south->log, $east->log;
 is(check($_, 'user=late', 'PATIENCE', 300), 0, 'once') for $east, $west, $south;
 
 done_testing;
