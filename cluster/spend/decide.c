@@ -8,6 +8,7 @@
 #include "base/number.h"
 #include "cluster/spend/decide_fast.h"
 #include "cluster/spend/decide_full.h"
+#include "cluster/spend/key_view.h"
 #include "cluster/spend/outbox.h"
 #include "cluster/spend/reserve.h"
 #include "cluster/spend/wanted.h"
@@ -43,7 +44,10 @@ static enum verdict_reason fast_reason(const struct node *node, const struct ter
     const struct limit *limit = terms->limit;
     const struct bucket full = {.settled = limit->capacity_units};
     const uint64_t cost = terms->charge->cost;
-    if (!bucket_allows(&full, limit, terms->budget, cost, terms->charge->floor_tokens))
+    if (key_view_home_is_gone(node, terms->charge))
+        return VERDICT_ISOLATION;
+    if (!bucket_allows(&full, limit, terms->budget, cost, terms->charge->floor_tokens) &&
+        voucher_wait_ns(node, terms->charge, bucket, 0) == UINT64_MAX)
         return VERDICT_TOO_LARGE;
     if (bucket->settled - bucket->unsettled < (int64_t)cost * limit->units_per_token)
         return VERDICT_CAPACITY;

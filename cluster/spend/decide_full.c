@@ -29,14 +29,7 @@ static struct verdict refusal(const struct node *node, uint16_t limit, enum verd
     return verdict;
 }
 
-/*
- * For a silent peer and a rule that would rather err: the whole limit may be spent, as seen from
- * here.
- */
-static const struct budget whole = {.share = SHARE_ONE,
-                                    .spendable = SHARE_ONE / 2,
-                                    .reserve_units = (int64_t)3 << 60};
-
+/* A rule that would rather err goes by the whole limit while a peer is silent. */
 static bool is_open(const struct node *node, const struct charge *charge)
 {
     return charge->on_isolation == ISOLATION_OPEN && node->awake.somebody_silent;
@@ -95,7 +88,7 @@ static inline const struct budget *allowing(const struct node *node, const struc
 {
     if (key_view_allows(view, charge, view->budget, now_ns))
         return view->budget;
-    return is_open(node, charge) && key_view_allows(view, charge, &whole, now_ns) ? &whole : NULL;
+    return is_open(node, charge) && key_view_allows(view, charge, &key_view_whole, now_ns) ? &key_view_whole : NULL;
 }
 
 /* The same, or else a voucher for a part of the charge. `take`: a wish for more is noted. */

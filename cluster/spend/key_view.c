@@ -14,6 +14,10 @@
 #include "limit/bucket_inline.h"
 #include "limit/kind.h"
 
+const struct budget key_view_whole = {.share = SHARE_ONE,
+                                      .spendable = SHARE_ONE / 2,
+                                      .reserve_units = (int64_t)3 << 60};
+
 /* The key has another limit than its rule has now: converts its state to the new limit. */
 static void convert(struct node *node, struct entry *entry, const struct charge *charge, uint64_t now_ns)
 {
@@ -121,6 +125,14 @@ static uint64_t retry_after_ns(const struct key_view *view, const struct charge 
                            : bucket_retry_after_ns(view->bucket, view->limit, view->budget, &wait);
 }
 
+/* The time until the whole limit has as much again, of a window as if nobody spent meanwhile. */
+static uint64_t renewed_after_ns(const struct key_view *view, const struct charge *charge, uint64_t now_ns)
+{
+    struct key_view whole = *view;
+    whole.budget = whole.sliding.budget = &key_view_whole;
+    return retry_after_ns(&whole, charge, UINT64_MAX, now_ns);
+}
+
 void key_view_show(const struct key_view *view, const struct charge *charge, uint64_t now_ns,
                    struct verdict *verdict)
 {
@@ -141,16 +153,19 @@ void key_view_show(const struct key_view *view, const struct charge *charge, uin
     }
 }
 
+bool key_view_home_is_gone(const struct node *node, const struct charge *charge)
+{
+    const struct limit *limit = &node->limits.limit[charge->limit];
+    return limit->home != 0 && node->by_limit.budget[charge->limit].share == 0 && charge->cost <= limit->capacity &&
+           home_share_heard(node, limit->home) == 0;
+}
+
 /* Why a key refuses a charge that may be tried again after `retry_ns`. */
 static enum verdict_reason reason_of(const struct node *node, const struct key_view *view,
                                      const struct charge *charge, uint64_t retry_ns, uint64_t now_ns)
 {
     const bool is_cut_off = node->awake.somebody_silent;
-    const bool is_home_gone =
-        view->limit->home != 0 && view->budget->share == 0 && home_share_heard(node, view->limit->home) == 0;
     const struct bucket level = key_view_level(view, charge, now_ns);
-    if (is_cut_off && is_home_gone && charge->cost <= view->limit->capacity)
-        return VERDICT_ISOLATION;
     if (charge->cost > view->limit->capacity ||
         (retry_ns == UINT64_MAX &&
          (!is_cut_off || retry_after_ns(view, charge, node->log.settle_ns, now_ns) == UINT64_MAX)))
@@ -170,10 +185,13 @@ void key_view_show_refused(const struct node *node, const struct key_view *view,
                            uint64_t now_ns, struct verdict *verdict)
 {
     const struct bucket level = key_view_level(view, charge, now_ns);
+    const uint64_t renewed_ns =
+        kind_refills(view->limit->kind) ? UINT64_MAX : renewed_after_ns(view, charge, now_ns);
     const uint64_t retry_ns = number_least(retry_after_ns(view, charge, settling_ns(node), now_ns),
-                                           voucher_wait_ns(node, charge, &level));
+                                           voucher_wait_ns(node, charge, &level, renewed_ns));
+    const bool is_lost = key_view_home_is_gone(node, charge);
     key_view_show(view, charge, now_ns, verdict);
     verdict->allowed = false;
-    verdict->retry_after_ns = retry_ns;
-    verdict->reason = reason_of(node, view, charge, retry_ns, now_ns);
+    verdict->retry_after_ns = is_lost ? node->options.interval_ns : retry_ns;
+    verdict->reason = is_lost ? VERDICT_ISOLATION : reason_of(node, view, charge, retry_ns, now_ns);
 }

@@ -35,11 +35,16 @@ struct key_view {
  */
 void key_view_look(struct node *node, const struct charge *charge, bool take, uint64_t now_ns,
                    struct key_view *view);
+/* Who sees the whole limit as its own. */
+extern const struct budget key_view_whole;
+
 /* What is left of the key, to be read: of a sliding charge of both cells. */
 struct bucket key_view_level(const struct key_view *view, const struct charge *charge, uint64_t now_ns);
 /* True if that budget allows the charge; what a voucher pays is not asked. */
 bool key_view_allows(const struct key_view *view, const struct charge *charge, const struct budget *budget,
                      uint64_t now_ns);
+/* True: all of the limit is in a region that is not heard, so that this node can have nothing of it. */
+bool key_view_home_is_gone(const struct node *node, const struct charge *charge);
 /* Writes the present figures, and that the charge is allowed. */
 void key_view_show(const struct key_view *view, const struct charge *charge, uint64_t now_ns,
                    struct verdict *verdict);

@@ -221,10 +221,11 @@ static bool is_at_home(const struct node *node, const struct limit *limit)
 }
 
 /*
- * As if nobody spent meanwhile: until all peers together may spend so much, and one round trip more. A cell has
- * all of it again in its next window. `enough`: what must be left, from the reserve that a level has.
+ * As if nobody spent meanwhile: until all peers together may spend so much, and one round trip more. `enough`: what
+ * must be left, from the reserve that a level has.
  */
-uint64_t voucher_wait_ns(const struct node *node, const struct charge *charge, const struct bucket *bucket)
+uint64_t voucher_wait_ns(const struct node *node, const struct charge *charge, const struct bucket *bucket,
+                         uint64_t renewed_ns)
 {
     const struct limit *limit = &node->limits.limit[charge->limit];
     const bool at_home = is_at_home(node, limit);
@@ -237,9 +238,12 @@ uint64_t voucher_wait_ns(const struct node *node, const struct charge *charge, c
     int64_t enough = (wanted + limit->capacity_units / 16 * 5) / 5 * 4 + 4;
     enough = at_home ? wanted : enough < 2 * wanted ? enough : 2 * wanted;
     int64_t missing = enough - (bucket->settled - bucket->unsettled);
-    if (enough > limit->capacity_units || (missing > 0 && !kind_refills(limit->kind)))
+    if (enough > limit->capacity_units)
         return UINT64_MAX;
-    return number_sum(missing > 0 ? limit_refill_ns(limit, missing) : 0, voucher_answer_ns(node));
+    const uint64_t until_ns = missing <= 0                ? 0
+                              : kind_refills(limit->kind) ? limit_refill_ns(limit, missing)
+                                                          : renewed_ns;
+    return number_sum(until_ns, voucher_answer_ns(node));
 }
 
 uint64_t voucher_tokens(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns)

@@ -84,10 +84,11 @@ void voucher_note_used(struct node *node, uint64_t tokens);
 /* Whole tokens of the key that may be used now. */
 uint64_t voucher_tokens(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns);
 /*
- * How long until a charge that is refused for this node's share alone may be paid by others' shares;
- * UINT64_MAX: never.
+ * How long until a charge that is refused may be paid by others' shares; UINT64_MAX: never. The whole limit, unless it
+ * refills all the time, has the charge's tokens again after `renewed_ns`.
  */
-uint64_t voucher_wait_ns(const struct node *node, const struct charge *charge, const struct bucket *bucket);
+uint64_t voucher_wait_ns(const struct node *node, const struct charge *charge, const struct bucket *bucket,
+                         uint64_t renewed_ns);
 
 /* ---- steps ---- */
 

@@ -45,6 +45,13 @@ is(check($_, 'user=far', 'PATIENCE', 300), 0, 'and no other one in ' . $_->{name
 is(check($east, 'user=near', 'PATIENCE', 0), 1, 'at home it waits for nobody');
 is(check($_, 'user=near', 'PATIENCE', 300), 0, 'and leaves nothing in ' . $_->{name}) for $east, $west, $south;
 
+sub verdict { my ($daemon, @words) = @_; return $daemon->client->command('CHECK', @words, 'SERVICE', 'shop') }
+my $year = verdict($east, 'user=near', 'PATIENCE', 0)->[4];
+my ($away) = map { $_->[3] } verdict($west, 'user=near', 'PATIENCE', 0);
+ok($away > $year - 60_000 && $away < $year + 60_000, 'elsewhere a client is told to come back when the window ends')
+    or diag "$away, $year";
+is(verdict($west, 'user=new', 'COST', 2)->[3], -1, 'what the limit never admits is refused for good');
+
 # ---- all at once ----
 
 is(check($west, 'ip=192.0.2.1', 'COST', $capacity), 1, 'a cost of the whole limit is admitted elsewhere');
@@ -61,9 +68,15 @@ sub late { return $south->client->command(qw(EXPLAIN user=late SERVICE shop)) }
 ok(Headgate::wait_until(30, sub { late() =~ m{^one more now +refused \(isolation\)}m }),
    'a daemon notices that the home is gone') or diag late();
 is(check($south, 'user=late', 'PATIENCE', 300), 0, 'nothing is admitted without it');
+cmp_ok(verdict($south, 'user=late', 'PATIENCE', 0)->[3], '>', 0, 'though not for good');
 $east->start;
 ok(Headgate::wait_until(30, sub { check($south, 'user=late') == 1 }), 'and again when it is back')
     or diag late(), $south->log, $east->log;
 is(check($_, 'user=late', 'PATIENCE', 300), 0, 'once') for $east, $west, $south;
+$east->stop;
+sub stopped { return $south->client->command(qw(EXPLAIN user=stopped SERVICE shop)) }
+ok(Headgate::wait_until(30, sub { stopped() =~ m{^one more now +refused \(isolation\)}m }),
+   'a home that has left is gone as well') or diag stopped();
+cmp_ok(verdict($south, 'user=stopped', 'PATIENCE', 0)->[3], '>', 0, 'and nothing is refused for good');
 
 done_testing;
