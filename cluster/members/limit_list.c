@@ -158,18 +158,31 @@ bool limit_list_is_beyond(const struct member *member)
     return member_needed(member) && member->heard_direct_ns > 0 && !is_said(member);
 }
 
-static bool lacks(const struct limit_lists *lists, const struct member *member)
+/*
+ * A newer version that does not know the list of this node is taken when it does. Whoever has it, and whose list the
+ * version here knows, adds that list when it hears of this version.
+ */
+static bool could_be_joined(const struct node *node, const struct member *member)
 {
+    const struct limit_lists *lists = &node->limit_lists;
+    return version_compare(&lists->seen, &lists->known.stamp) > 0 && limit_list_knows(node, member->config);
+}
+
+static bool lacks(const struct node *node, const struct member *member)
+{
+    const struct limit_lists *lists = &node->limit_lists;
     const int order = version_compare(&member->limits.seen, &lists->known.stamp);
     if (!member_needed(member) || !is_said(member))
         return false;
-    return order < 0 || (order == 0 && member->limits.sum != lists->said_sum);
+    return order == 0 ? member->limits.sum != lists->said_sum : order < 0 || could_be_joined(node, member);
 }
 
-/* The version stays where it is: this node decides by its config, if the accord lets it. */
+/* The version stays where it is: this node decides by its config, if the accord lets it. An older one is no news. */
 static void note_foreign(struct node *node, const struct limit_list *other, struct effects *effects)
 {
     struct limit_lists *lists = &node->limit_lists;
+    if (version_compare(&other->stamp, &lists->known.stamp) <= 0)
+        return;
     if (!lists->foreign_told)
         effects_notice(effects, NOTICE_WARNING,
                        "limits %" PRIu64
@@ -213,9 +226,11 @@ void limit_list_hear(struct node *node, const struct message *message, uint32_t 
     const struct limits_record *record = &message->members[message->sender].limits;
     if (!record->said || (is_said(member) && message->number <= member->limits.message))
         return;
+    const bool said_before = is_said(member) && version_compare(&member->limits.seen, &record->seen) == 0;
     member->limits = (struct limit_list_word){.incarnation = member->incarnation,
                                               .message = message->number,
                                               .seen = record->seen,
+                                              .since_ns = said_before ? member->limits.since_ns : node->now_ns,
                                               .sum = record->sum};
     hear_text(node, record, effects);
 }
@@ -223,7 +238,7 @@ void limit_list_hear(struct node *node, const struct message *message, uint32_t 
 bool limit_list_is_at_rest(const struct node *node)
 {
     for (uint32_t i = 0; i < node->member_end && node->limit_lists.said_size > 0; i++)
-        if (lacks(&node->limit_lists, &node->member[i]))
+        if (lacks(node, &node->member[i]))
             return false;
     return true;
 }
@@ -237,12 +252,21 @@ struct limits_record limit_list_say(const struct node *node)
     return record;
 }
 
+/*
+ * A member may have heard of a version without taking it, and whoever had that may be gone: it cannot say it. A member
+ * that has it says it in each message, once it hears this node.
+ */
+static bool may_still_say(const struct node *node, const struct member *member)
+{
+    return node->now_ns - member->limits.since_ns <= node->options.silent_after_ns;
+}
+
 bool limit_list_is_known(const struct node *node)
 {
     for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
         if (member_needed(member) && is_said(member) && !member->silent &&
-            version_compare(&member->limits.seen, &node->limit_lists.seen) > 0)
+            version_compare(&member->limits.seen, &node->limit_lists.seen) > 0 && may_still_say(node, member))
             return false;
     }
     return true;

@@ -31,7 +31,10 @@ void limit_list_hear(struct node *node, const struct message *message, uint32_t 
 struct limits_record limit_list_say(const struct node *node);
 /* True: no member lacks what this node has. */
 bool limit_list_is_at_rest(const struct node *node);
-/* False while a peer is heard that has a newer version: a joining node must not admit before it has it. */
+/*
+ * False while a peer is heard that has a newer version: a joining node must not admit before it has it. A version that
+ * nobody says for `silent_after` is not awaited.
+ */
 bool limit_list_is_known(const struct node *node);
 /* True: the member is known to be of a release without versions of limits. */
 bool limit_list_is_beyond(const struct member *member);

@@ -32,6 +32,7 @@ struct limit_list {
 struct limit_list_word {
     uint64_t incarnation, message; /* which start said it, and in which message; 0: none did */
     struct version_stamp seen;
+    uint64_t since_ns; /* when it first said so */
     uint64_t sum;
 };
 

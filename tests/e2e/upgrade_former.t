@@ -80,10 +80,32 @@ step($Upgrade::names[0], undef, 'upgraded 1 of 3');
 my $fresh = '{id: fresh, service: shop, by: key, counts: bytes, algorithm: fixed_window, limit: 9, window: 1h}';
 is(at('us-east', 'RULE', 'SET', $fresh), 'OK', 'a rule that the former release does not know');
 change('beside it', 'us-east');
+
+# Limits of the config wait beside the former release, and are in force at once where all are of this one.
+sub reload {
+    my ($name, $overshoot) = @_;
+    my $daemon = $cluster->daemon($name);
+    $daemon->{settings}{limits} = [map { {%$_, overshoot => $overshoot} } @{$daemon->{settings}{limits}}];
+    $daemon->write_config;
+    return {@{at($name, 'RELOAD')}};
+}
+sub overshoots {
+    return join ' ', map { $_->client->fields('INFO', 'limits')->{limit_default} =~ /overshoot=(\d+)/ } @_;
+}
+my $answer = reload('us-east', 7);
+is_deeply([$answer->{changed}, $answer->{needs_restart}], [[], ['limits']], 'limits wait for a restart beside it');
+like($answer->{limits_wait}, qr/^(?:eu-west|ap-south) is of a release that takes limits from its config alone$/,
+     'and the answer says for whom');
+is(overshoots($cluster->daemon('us-east')), 0, 'they are not in force');
+is_deeply(reload('us-east', 0)->{needs_restart}, [], 'nothing waits once the file is as before');
 sub rule { my ($daemon) = @_; return eval { $daemon->client->command(qw(RULE GET shop fresh)) } // '' }
 sub know { return scalar grep { rule($_) =~ /bytes/ } $upgrade->daemons }
 step($Upgrade::names[$_], undef, 'upgraded ' . ($_ + 1) . ' of 3') for 1 .. 2;
 ok(Headgate::wait_until(20, sub { know() == 3 }), 'all of this release have the rule');
+is_deeply(reload('us-east', 7)->{changed}, ['limits'], 'among daemons of this release a reload takes limits over');
+ok(Headgate::wait_until(20, sub { overshoots($upgrade->daemons) eq '7 7 7' }), 'at all of them');
+is_deeply(reload('us-east', 0)->{changed}, ['limits'], 'and back');
+ok(Headgate::wait_until(20, sub { overshoots($upgrade->daemons) eq '0 0 0' }), 'at all of them');
 step($Upgrade::names[$_], $former, 'downgraded ' . ($_ + 1) . ' of 3') for 0 .. 2;
 is(version($_), $version, "$_ is of $version again") for @Upgrade::names;
 $upgrade->finish;

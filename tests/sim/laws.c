@@ -62,6 +62,12 @@ void laws_after_admit(struct sim *sim, unsigned i, unsigned key)
                  limit->capacity);
 }
 
+/* Whoever asks a node for a key has it convert what it has under another limit. */
+static bool may_touch(const struct sim *sim)
+{
+    return !sim->plan.lists.lazy || sim->phase > PHASE_AGREE;
+}
+
 /* What all would admit of one key if everyone asked at this moment. */
 static void check_reach(struct sim *sim, unsigned key)
 {
@@ -72,13 +78,13 @@ static void check_reach(struct sim *sim, unsigned key)
         if (!world_is_up(sim, i) || sim->node[i].unawaited)
             continue;
         struct verdict verdict =
-            node_peek(sim->node[i].node, plan_key->id, plan_key->limit, 1, world_local_ns(sim, i));
+            node_peek(sim->node[i].node, plan_key->id, sim_index(sim, i, key), 1, world_local_ns(sim, i));
         if (verdict.available_tokens > limit->capacity)
             sim_fail(sim, "reach: %s says that %" PRIu64 " tokens are left of %" PRIu64, sim->node[i].name,
                      verdict.available_tokens, limit->capacity);
         else if (verdict.allowed || verdict.reason == VERDICT_ALLOWED)
             reach += (int64_t)verdict.available_tokens * limit->units_per_token;
-        reach += rights_units(sim, i, plan_key->id, plan_key->limit, limit);
+        reach += rights_units(sim, i, plan_key->id, sim_index(sim, i, key), limit);
     }
     truth_now(sim, key);
     int64_t below = sim->truth[key].high - reach;
@@ -209,7 +215,7 @@ static void check_step(struct sim *sim, unsigned i)
     uint64_t untold = n->before.open_keys + ended * ASK_CHARGES_MAX + now.rights - n->before.rights;
     check_work(sim, i, &n->before, &now, untold);
     check_log(sim, i, &n->before, &now, untold);
-    if (now.doubted_tokens > n->before.doubted_tokens)
+    if (now.doubted_tokens > n->before.doubted_tokens && !sim->plan.lists.enabled)
         note_doubted(sim, i, n->before.doubted_tokens == 0);
     n->was = now;
 }
@@ -282,7 +288,7 @@ void laws_after_step(struct sim *sim, unsigned i)
     homes_after_step(sim);
     if (sim->steps % 16 == 0)
         check_limits(sim, i);
-    if (!laws_are_off(sim))
+    if (!laws_are_off(sim) && may_touch(sim))
         check_reach(sim, (unsigned)(sim->steps % sim->plan.keys));
     ask_laws_after_step(sim, i);
     rights_after_step(sim, i);
@@ -331,7 +337,8 @@ void laws_sample(struct sim *sim)
     }
     if (laws_are_off(sim))
         return;
-    for (unsigned k = 0; k < sim->plan.keys; k++)
+    for (unsigned k = 0; k < sim->plan.keys && may_touch(sim); k++)
         check_reach(sim, k);
-    check_merge(sim, (unsigned)random_below(&sim->load_random, sim->plan.keys));
+    if (!sim->plan.lists.enabled) /* nodes have it under one limit */
+        check_merge(sim, (unsigned)random_below(&sim->load_random, sim->plan.keys));
 }

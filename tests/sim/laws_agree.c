@@ -37,8 +37,7 @@ static bool node_is_settled(struct sim *sim, unsigned i, char *text, size_t room
     }
     /* What an evicted key had unsettled is remembered for its group of keys, and only refill pays it off. */
     for (unsigned k = 0; k < sim->plan.keys && !sim->evicted; k++) {
-        struct bucket bucket =
-            node_bucket(n->node, sim->plan.key[k].id, sim->plan.key[k].limit, world_local_ns(sim, i));
+        struct bucket bucket = sim_bucket(sim, i, k);
         if (bucket.unsettled != 0) {
             (void)snprintf(text, room, "%s has %.3f tokens of key %u unsettled", n->name,
                            truth_tokens(sim_limit(sim, k), bucket.unsettled), k);
@@ -77,7 +76,8 @@ bool laws_are_settled(struct sim *sim, char *text, size_t room)
             return false;
         }
         if (!node_is_settled(sim, i, text, room) || !peers_are_active(sim, i, text, room) ||
-            !takeover_is_over(sim, i, text, room) || !weights_are_over(sim, i, text, room))
+            !takeover_is_over(sim, i, text, room) || !weights_are_over(sim, i, text, room) ||
+            !lists_are_over(sim, i, text, room))
             return false;
     }
     return edit_is_settled(sim, text, room);
@@ -85,11 +85,11 @@ bool laws_are_settled(struct sim *sim, char *text, size_t room)
 
 /*
  * A table was too small; or a log was, so that batches were merged, and whoever cannot tell any more what he has of one
- * charges it once more.
+ * charges it once more. Where limits change, the truth is that of the widest one.
  */
 static bool may_be_too_low(const struct sim *sim)
 {
-    return sim->evicted || sim->merged;
+    return sim->evicted || sim->merged || sim->plan.lists.enabled;
 }
 
 /*
@@ -126,9 +126,7 @@ static void check_agreement(struct sim *sim, unsigned key, uint64_t lateness_ns)
     for (unsigned i = 0; i < sim->plan.nodes; i++) {
         if (sim->node[i].life != LIFE_UP)
             continue;
-        int64_t settled =
-            node_bucket(sim->node[i].node, sim->plan.key[key].id, sim->plan.key[key].limit, world_local_ns(sim, i))
-                .settled;
+        int64_t settled = sim_bucket(sim, i, key).settled;
         if (settled > most)
             most = settled, highest = i;
         if (settled < least)
@@ -145,8 +143,7 @@ static void check_view(struct sim *sim, unsigned i, unsigned key, uint64_t laten
 {
     const struct limit *limit = sim_limit(sim, key);
     struct truth *truth = &sim->truth[key];
-    struct bucket bucket =
-        node_bucket(sim->node[i].node, sim->plan.key[key].id, sim->plan.key[key].limit, world_local_ns(sim, i));
+    struct bucket bucket = sim_bucket(sim, i, key);
     if (bucket.settled > truth->high + truth_rounding_units(limit) + rights_slack_units(sim, truth, limit))
         sim_fail(sim, "forgotten: %s sees %.3f tokens of key %u, the truth is %.3f", sim->node[i].name,
                  truth_tokens(limit, bucket.settled), key, truth_tokens(limit, truth->high));

@@ -116,5 +116,6 @@ uint64_t laws_agree_ns(const struct sim *sim)
 {
     return laws_settle_ns(sim) + LAWS_WAITS_INTERVALS_MAX * sim->plan.interval_ns + sim->plan.join_timeout_ns +
            2 * sim->plan.silent_after_ns + faults_longest_way_ns(sim) + snapshots_ns(sim) + refused_ns(sim) +
-           retelling_ns(sim) + edit_agree_ns(sim) + takeover_agree_ns(sim) + weights_agree_ns(sim);
+           retelling_ns(sim) + edit_agree_ns(sim) + takeover_agree_ns(sim) + weights_agree_ns(sim) +
+           lists_agree_ns(sim);
 }

@@ -79,13 +79,14 @@ static uint64_t evictions(const struct node *node)
  * Every now and then, an admission is checked against the question that takes nothing. Making room for the key
  * may evict one that owes more, and then the new one starts from there: the only excuse for another answer.
  */
-static bool admit_checked(struct sim *sim, unsigned i, const struct plan_key *key, uint64_t cost, uint64_t now_ns)
+static bool admit_checked(struct sim *sim, unsigned i, const struct plan_key *key, uint16_t limit, uint64_t cost,
+                          uint64_t now_ns)
 {
     struct node *node = sim->node[i].node;
     uint64_t evicted = evictions(node);
-    struct verdict asked = node_peek(node, key->id, key->limit, cost, now_ns);
-    struct verdict given = node_admit(node, key->id, key->limit, cost, now_ns);
-    struct verdict after = node_peek(node, key->id, key->limit, cost, now_ns);
+    struct verdict asked = node_peek(node, key->id, limit, cost, now_ns);
+    struct verdict given = node_admit(node, key->id, limit, cost, now_ns);
+    struct verdict after = node_peek(node, key->id, limit, cost, now_ns);
     /* of the last two nobody tells who only asks */
     if (evictions(node) != evicted || given.reason == VERDICT_LOG_FULL || given.reason == VERDICT_KEYS_FULL)
         return given.allowed;
@@ -126,6 +127,7 @@ static void note_answer(struct sim *sim, unsigned i, unsigned k, uint64_t cost, 
         truth_refund(&sim->truth[k], limit, (int64_t)cost * limit->units_per_token);
     if (sim->trace)
         story_admission(sim, i, k, cost);
+    lists_after_admit(sim, i, k);
     laws_after_admit(sim, i, k);
 }
 
@@ -148,8 +150,9 @@ bool load_admit(struct sim *sim, unsigned i, unsigned k, uint64_t cost)
     struct node *node = sim->node[i].node;
     uint64_t now_ns = world_local_ns(sim, i);
     world_change_thread(sim);
-    bool allowed = sim->admissions % 16 == 0 ? admit_checked(sim, i, key, cost, now_ns)
-                                             : node_can_access(node, key->id, key->limit, cost, now_ns);
+    const uint16_t limit = sim_index(sim, i, k);
+    bool allowed = sim->admissions % 16 == 0 ? admit_checked(sim, i, key, limit, cost, now_ns)
+                                             : node_can_access(node, key->id, limit, cost, now_ns);
     note_answer(sim, i, k, cost, allowed);
     if (allowed)
         wake_if_wanted(sim, i);
@@ -217,6 +220,8 @@ static void decide_pipeline(struct sim *sim, unsigned i, unsigned k, uint64_t co
                       .verdicts = figures ? pipeline.verdict : NULL};
     if (pipeline.request_count == 0)
         return;
+    for (uint32_t at = 0; at < count * pipeline.request_count; at++)
+        pipeline.charge[at % count].limit = sim_index(sim, i, pipeline.key[at]);
     world_change_thread(sim);
     node_decide(sim->node[i].node, &run, 1, pipeline.id, world_local_ns(sim, i));
     for (uint32_t r = 0; r < pipeline.request_count; r++)
@@ -235,7 +240,8 @@ static void decide_pipeline(struct sim *sim, unsigned i, unsigned k, uint64_t co
 static void take_all(struct sim *sim, unsigned i, unsigned k)
 {
     const struct plan_key *key = &sim->plan.key[k];
-    uint64_t left = node_peek(sim->node[i].node, key->id, key->limit, 1, world_local_ns(sim, i)).available_tokens;
+    uint64_t left =
+        node_peek(sim->node[i].node, key->id, sim_index(sim, i, k), 1, world_local_ns(sim, i)).available_tokens;
     if (left > 0 && draw_one_in(&sim->load_random, 3))
         left = 1 + random_below(&sim->load_random, left);
     for (uint64_t parts = draw_between(&sim->load_random, 1, 4); left > 0 && parts > 0; parts--) {

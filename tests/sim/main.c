@@ -15,6 +15,7 @@
  *       --takeover       rights end by themselves, and who is gone is not waited for: see takeover.c
  *       --lonely         links are cut for long, and who is left is asked for all there is: see takeover.c
  *       --weights        operators change weights of regions: see weights.c
+ *       --limits         operators change limits of the config, and reload daemons: see lists.c
  *       --liars          one node says false words about others: see liars.c
  *       --windows        windows whose limits are small, or asked for at once, and that others grant: see windows.c
  *       --newer          some nodes say more than this release knows; --disks: all start anew, some from disks
@@ -56,7 +57,7 @@ static int usage(const char *program)
         "       %s (--seeds COUNT | --seconds S) [--from N] [--jobs J] [--known FILE] [--keep-going] [--tap]\n"
         "          [--only LETTERS of bfslc, or -] [--early] [--grants [--mild]] [--edits | --disks | --odd | "
         "--newer | --fast | --takeover | --lonely | --weights | --homes | --liars | "
-        "--windows]\n"
+        "--windows | --limits]\n"
         "       %s (--scenarios | --demand | --by-demand | --follow | --contention | --healing | --gone | "
         "--clocks) SEEDS "
         "[--tap] [--grants]\n"
@@ -91,6 +92,7 @@ static bool flag(struct arguments *arguments, const char *word)
         {"--homes", &arguments->seeds.homes},
         {"--liars", &arguments->seeds.liars},
         {"--windows", &arguments->seeds.windows},
+        {"--limits", &arguments->seeds.limits},
         {"--woven", &arguments->woven},
         {"--refill", &arguments->search.refill},
     };

@@ -13,6 +13,7 @@
 #include "tests/lib/limits.h"
 #include "tests/sim/ask.h"
 #include "tests/sim/edit.h"
+#include "tests/sim/lists.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -135,6 +136,7 @@ struct plan {
     uint64_t demand_percent;   /* of the rate */
     struct plan_asks asks;     /* rules beside the limits of the config */
     struct plan_edits edits;   /* changes of rules, in worlds of their own */
+    struct plan_lists lists;   /* changes of limits of the config, in worlds of their own */
 
     /*
      * A common start, in worlds of its own: the tokens of each key that the node's disk knows to be

@@ -30,6 +30,8 @@ enum happening_kind {
     HAPPENS_EDIT,         /* an operator's next change of rules */
     HAPPENS_WEIGHTS,      /* an operator changes weights of regions; `value` 1: for the last time */
     HAPPENS_WEIGHTS_KEPT, /* the node's disk has written the weights with the number `value` */
+    HAPPENS_LIMITS,       /* operators change limits of configs: `value` says how, see lists.c */
+    HAPPENS_LIMITS_KEPT,  /* the node's disk has written the limits with the number `value` */
     HAPPENS_FAULT,        /* the fault generator's next move */
     HAPPENS_START,        /* a node (re)starts */
     HAPPENS_FORGET,       /* the operator tells `node` that node `from` is gone for good */

@@ -73,7 +73,7 @@ static uint64_t held_by_all(struct sim *sim, unsigned k)
 {
     uint64_t tokens = 0;
     for (unsigned i = 0; i < sim->plan.nodes; i++)
-        tokens += held(sim, i, sim->plan.key[k].id, sim->plan.key[k].limit);
+        tokens += held(sim, i, sim->plan.key[k].id, sim->node[i].node != NULL ? sim_index(sim, i, k) : 0);
     return tokens;
 }
 

@@ -68,6 +68,8 @@ static bool run_seed(const struct seeds_options *options, uint64_t seed)
         liars_draw(&sim->plan);
     if (options->windows)
         windows_draw(&sim->plan);
+    if (options->limits)
+        lists_draw(&sim->plan);
     sim->verbose = options->verbose || options->trace;
     sim->trace = options->trace;
     return options->newer ? newer_run(sim) : sim_run(sim);
@@ -89,6 +91,7 @@ static void print_failure(const struct seeds_options *options, uint64_t seed, co
            : options->homes    ? " --homes"
            : options->liars    ? " --liars"
            : options->windows  ? " --windows"
+           : options->limits   ? " --limits"
                                : "",
            seed);
     (void)fflush(stdout);

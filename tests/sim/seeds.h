@@ -20,7 +20,7 @@ struct seeds_options {
     double seconds;
     unsigned jobs;
     bool verbose, trace, hash, tap, keep_going;
-    bool edits, disks, odd, newer, fast, early, grants, mild, takeover, lonely, weights, homes, liars, windows;
+    bool edits, disks, odd, newer, fast, early, grants, mild, takeover, lonely, weights, homes, liars, windows, limits;
 };
 
 /* Both use `sim` as their memory, print what broke, and return an exit status. */

@@ -42,13 +42,13 @@ static uint64_t longest_refill_ns(const struct sim *sim)
 static void note_rested(struct sim *sim)
 {
     for (unsigned k = 0; k < sim->plan.keys; k++) {
-        const struct plan_key *key = &sim->plan.key[k];
+        const struct limit *limit = sim_limit(sim, k);
         truth_now(sim, k);
-        sim->rested[k] = sim->truth[k].low == sim->plan.limits.limit[key->limit].capacity_units;
+        sim->rested[k] = sim->truth[k].low == limit->capacity_units;
         for (unsigned i = 0; i < sim->plan.nodes && sim->rested[k]; i++)
             if (world_is_up(sim, i)) {
-                struct bucket bucket = node_bucket(sim->node[i].node, key->id, key->limit, world_local_ns(sim, i));
-                sim->rested[k] = bucket_is_full(&bucket, &sim->plan.limits.limit[key->limit]);
+                struct bucket bucket = sim_bucket(sim, i, k);
+                sim->rested[k] = bucket_is_full(&bucket, limit);
             }
     }
 }
@@ -128,8 +128,10 @@ static void next_phase(struct sim *sim)
         edit_heal(sim);
         faults_heal(sim);
         weights_heal(sim);
+        lists_heal(sim);
         return;
     case PHASE_AGREE:
+        lists_end(sim);
         laws_agree(sim, 0);
         ask_laws_agree(sim);
         edit_laws_agree(sim);
@@ -230,6 +232,12 @@ static void happen(struct sim *sim, struct happening *happening)
     case HAPPENS_WEIGHTS_KEPT:
         weights_kept(sim, happening);
         break;
+    case HAPPENS_LIMITS:
+        lists_arrive(sim, happening);
+        break;
+    case HAPPENS_LIMITS_KEPT:
+        lists_kept(sim, happening);
+        break;
     case HAPPENS_FAULT:
         faults_strike(sim);
         break;
@@ -275,6 +283,7 @@ static void init(struct sim *sim)
     effects_init(&sim->effects);
     effects_init(&sim->newer);
     effects_init(&sim->lie);
+    lists_init(sim);
     laws_begin(sim);
     world_init(sim);
 }
@@ -289,6 +298,7 @@ bool sim_run(struct sim *sim)
     ask_begin(sim);
     edit_begin(sim);
     weights_begin(sim);
+    lists_begin(sim);
     faults_begin(sim);
     sample(sim);
     while (sim->phase != PHASE_OVER && sim->failure[0] == '\0' && queue_take(&sim->queue, &happening)) {

@@ -16,6 +16,7 @@
 #include "tests/sim/ask.h"
 #include "tests/sim/clock.h"
 #include "tests/sim/edit.h"
+#include "tests/sim/lists.h"
 #include "tests/sim/plan.h"
 #include "tests/sim/queue.h"
 #include "tests/sim/truth.h"
@@ -144,6 +145,7 @@ struct sim {
     } weights;
     struct asks asks;
     struct edits edits;
+    struct lists lists;
     bool knowledge_lost; /* a crash or a lonely start made some peer forget spends */
     bool alone;          /* some node went on without asking any peer what was spent */
     bool merged;         /* a log came to its limit, and batches were merged */
@@ -167,7 +169,8 @@ struct sim {
 
 static inline const struct limit *sim_limit(const struct sim *sim, unsigned key)
 {
-    return &sim->plan.limits.limit[sim->plan.key[key].limit];
+    const uint16_t name = sim->plan.key[key].limit;
+    return sim->plan.lists.enabled ? &sim->lists.widest[name] : &sim->plan.limits.limit[name];
 }
 
 /*

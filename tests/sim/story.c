@@ -115,9 +115,8 @@ void story_sample(struct sim *sim)
 
 void story_admission(struct sim *sim, unsigned i, unsigned key, uint64_t cost)
 {
-    const struct plan_key *plan_key = &sim->plan.key[key];
-    const struct limit *limit = &sim->plan.limits.limit[plan_key->limit];
-    struct bucket bucket = node_bucket(sim->node[i].node, plan_key->id, plan_key->limit, world_local_ns(sim, i));
+    const struct limit *limit = sim_limit(sim, key);
+    struct bucket bucket = sim_bucket(sim, i, key);
     story_tell(sim, sim->node[i].name, "admits %" PRIu64 " of key %u: sees %.3f - %.3f, the truth is %.3f", cost,
                key, truth_tokens(limit, bucket.settled), truth_tokens(limit, bucket.unsettled),
                truth_tokens(limit, sim->truth[key].high));
@@ -125,16 +124,18 @@ void story_admission(struct sim *sim, unsigned i, unsigned key, uint64_t cost)
 
 void story_views(struct sim *sim)
 {
+    if (sim->verbose)
+        lists_tell(sim);
     for (unsigned k = 0; sim->verbose && k < sim->plan.keys && k < 3; k++) {
         const struct plan_key *key = &sim->plan.key[k];
-        const struct limit *limit = &sim->plan.limits.limit[key->limit];
+        const struct limit *limit = sim_limit(sim, k);
         char text[512];
         int used = 0;
         truth_now(sim, k);
         for (unsigned i = 0; i < sim->plan.nodes; i++) {
             if (!world_is_up(sim, i))
                 continue;
-            struct bucket bucket = node_bucket(sim->node[i].node, key->id, key->limit, world_local_ns(sim, i));
+            struct bucket bucket = sim_bucket(sim, i, k);
             used += snprintf(text + used, sizeof text - (size_t)used, ", %s %.2f - %.2f", sim->node[i].name,
                              truth_tokens(limit, bucket.settled), truth_tokens(limit, bucket.unsettled));
         }

@@ -72,9 +72,9 @@ static void refund_unsettled(struct sim *sim, unsigned i)
     ask_lost_with(sim, i, status.share);
     for (unsigned k = 0; k < sim->plan.keys; k++) {
         const struct plan_key *key = &sim->plan.key[k];
-        const struct limit *limit = &sim->plan.limits.limit[key->limit];
+        const struct limit *limit = sim_limit(sim, k);
         int64_t units =
-            node_bucket(sim->node[i].node, key->id, key->limit, world_local_ns(sim, i)).unsettled +
+            sim_bucket(sim, i, k).unsettled +
             world_paid_off_units(sim, i, limit, sim->node[i].life_tokens[k] + sim->rights.was[i].granted,
                                  homes_share(sim, i, key->id, key->limit, status.share));
         if (units <= 0)
@@ -111,6 +111,7 @@ void world_crash(struct sim *sim, unsigned i)
     story_tell(sim, sim->node[i].name, "crashes");
     refund_unsettled(sim, i);
     weights_node_ends(sim, i, true);
+    lists_node_ends(sim, i, true);
     end_life(sim, i);
 }
 
@@ -220,6 +221,7 @@ static void leave_if_done(struct sim *sim, unsigned i)
     story_tell(sim, sim->node[i].name, "has left");
     refund_unsettled(sim, i);
     weights_node_ends(sim, i, false);
+    lists_node_ends(sim, i, false);
     end_life(sim, i);
 }
 
@@ -253,6 +255,7 @@ void world_event(struct sim *sim, unsigned i, const struct event *what)
         n->wake_order = 0;
         world_rearm(sim, i);
     }
+    lists_after_step(sim, i);
     laws_after_step(sim, i);
     liars_after_step(sim, i);
     edit_after_step(sim, i, &sim->effects);

@@ -118,6 +118,7 @@ static void fill_options(struct node_options *options, const struct sim *sim, un
     options->limits = odd ? &plan->odd_limits.named : &plan->limits.named;
     options->config_digest = odd ? 2 : 1;
     liars_options(sim, i, options);
+    lists_options(sim, i, options);
 }
 
 void world_start(struct sim *sim, unsigned i)
@@ -154,6 +155,7 @@ void world_start(struct sim *sim, unsigned i)
     edit_restore(sim, i);
     disks_restore(sim, i);
     weights_restore(sim, i);
+    lists_restore(sim, i);
     liars_restore(sim, i);
     world_step(sim, i, EVENT_START, (struct bytes){0}, NULL);
 }

@@ -1,0 +1,18 @@
+/*
+ * key_limit: the limit under which a node has the state of a key.
+ *
+ * It need not be the one that the key is asked for under: a key goes over to another limit when it is asked for next.
+ * Reports of nodes do not say it, so this looks into the table. A file of its own: names of the node's state and of the
+ * simulator are the same in places.
+ */
+#ifndef HEADGATE_TESTS_SIM_KEY_LIMIT_H
+#define HEADGATE_TESTS_SIM_KEY_LIMIT_H
+
+#include "cluster/node.h"
+
+#include <stdint.h>
+
+/* The index of that limit; -1: nothing is known of the key. */
+int key_limit(const struct node *node, struct key_id id);
+
+#endif
