@@ -55,7 +55,7 @@ static const struct subcommand {
      "daemon\n"
      "could still hand out now, by itself: not what is left of the whole limit.\n"
      "Exit status: 0 allowed, 1 refused.\n"},
-    {"peek", "id ...", "the same, but takes nothing", 1, IDS_MAX, true, true, command_peek,
+    {"peek", "id ...", "would this go ahead? takes nothing", 1, IDS_MAX, true, true, command_peek,
      "Exit status: 0 it would be allowed, 1 it would be refused.\n"},
     {"explain", "id ...", "why it is allowed or refused at this daemon", 1, IDS_MAX, true, false, command_explain,
      ""},

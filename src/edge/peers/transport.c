@@ -141,8 +141,10 @@ static bool listen_on(struct transport *transport, nng_socket socket, enum pipe_
         return true;
     const char *what = kind == PIPE_GOSSIP ? "peers (gossip)" : "peers (snapshots)";
     if (status == NNG_EADDRINUSE)
-        return error_set(error, EX_UNAVAILABLE, "cannot listen for %s on %s: the port is in use by another program",
-                         what, address);
+        return error_set(
+            error, EX_UNAVAILABLE,
+            "cannot listen for %s on %s: the port is in use by another program; stop it or choose another port",
+            what, address);
     return error_set(error, status == NNG_EPERM ? EX_NOPERM : EX_CONFIG, "cannot listen for %s on %s: %s", what,
                      address, nng_strerror(status));
 }

@@ -94,8 +94,10 @@ void closing_begin(struct closing *closing)
         return;
     if (pthread_create(&thread, NULL, close_all, closing) == 0)
         (void)pthread_detach(thread);
-    else
+    else {
+        atomic_store(&closing->done, true); /* nobody waits for a thread that is not there */
         let_go(closing);
+    }
 }
 
 bool closing_is_done(const struct closing *closing)

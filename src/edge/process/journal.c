@@ -115,7 +115,9 @@ static bool start(struct journal *journal, const char *path, struct error *error
     journal->writing = malloc(JOURNAL_BYTES);
     journal->fd = open_file(path);
     if (journal->fd < 0)
-        return error_set(error, EX_CANTCREAT, "%s cannot be opened: %s", path, strerror(errno));
+        return error_set(error, EX_CANTCREAT,
+                         "refusal_log is '%s': expected a file that can be made and written (%s)", path,
+                         strerror(errno));
     if (journal->waiting == NULL || journal->writing == NULL || uv_mutex_init(&journal->mutex) != 0)
         return error_set(error, EX_OSERR, "not enough memory to write %s", path);
     if (uv_cond_init(&journal->wanted) == 0) {

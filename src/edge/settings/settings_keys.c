@@ -217,10 +217,22 @@ static const struct settings_key *find(const char *group, struct bytes name)
     return NULL;
 }
 
+/* The rest of a number with commas between braces, where YAML takes a comma for the end of the value. */
+static bool is_rest_of_number(struct bytes key)
+{
+    size_t digits = 0;
+    while (digits < key.size && key.data[digits] >= '0' && key.data[digits] <= '9')
+        digits++;
+    return key.size > 0 && digits == key.size;
+}
+
 static bool unknown_key(const struct settings_reader *reader, const char *group)
 {
     char known[KNOWN_BYTES];
     size_t size = 0;
+    if (is_rest_of_number(reader->within->key))
+        return reader_is(reader, "",
+                         "not a known key: expected numbers between braces without commas, or in quotes");
     for (const struct settings_key *key = settings_keys; key->path; key++) {
         const char *name = settings_key_name(key, group);
         int length = name ? snprintf(known + size, sizeof known - size, "%s%s", size > 0 ? ", " : "", name) : 0;

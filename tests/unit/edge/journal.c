@@ -82,7 +82,7 @@ static void test_file(void)
     journal_close(&journal);
     OK_STRING(content(path), "line 3\nline 4\nline 5\n", "closing writes what waits");
     journal = journal_open("/nowhere/at/all", &error);
-    OK(journal == NULL && strstr(error.text, "/nowhere/at/all cannot be opened") != NULL,
+    OK(journal == NULL && strstr(error.text, "refusal_log is '/nowhere/at/all': expected a file") != NULL,
        "a place that is none: %s", error.text);
 }
 

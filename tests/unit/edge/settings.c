@@ -59,6 +59,8 @@ static const struct mistake mistakes[] = {
     {LEAST "listen:\n  client: 127.0.0.1:1\n",
      "f:5: listen.client is not a known key: expected one of clients, gossip, snapshots, http, "
      "clients_tls, http_tls, grpc, grpc_tls"},
+    {"node: a\nlimits:\n- {name: d, capacity: 1,000, rate: 1/s}\n",
+     "f:3: limits[0].000 is not a known key: expected numbers between braces without commas, or in quotes"},
     {"node: a\nlimits:\n- name: d\n  burst: 5\n",
      "f:4: limits[0].burst is not a known key: expected one of name, capacity, rate, overshoot, patience, default"},
     {LEAST "node: b\n", "f:4: node is given twice, first in line 1: expected it once"},

@@ -258,8 +258,11 @@ static void addresses_in_use(void)
     memcpy(d.gossip, a.gossip, sizeof d.gossip);
     OK(!peer_start(&d, &error), "a second one cannot publish on the same address");
     OK_I64(error.exit_status, EX_UNAVAILABLE, "with the exit status of a busy port");
-    (void)snprintf(expected, sizeof expected,
-                   "cannot listen for peers (gossip) on %s: the port is in use by another program", a.gossip);
+    (void)
+        snprintf(expected, sizeof expected,
+                 "cannot listen for peers (gossip) on %s: the port is in use by another program; stop it or choose "
+                 "another port",
+                 a.gossip);
     OK_STRING(error.text, expected, "and says so");
     (void)snprintf(d.gossip, sizeof d.gossip, "nonsense");
     OK(!peer_start(&d, &error) && error.exit_status == EX_CONFIG, "an address that makes no sense: %s", error.text);
