@@ -277,7 +277,7 @@ FUZZ_ROOMS := edge cluster wire rules limit base
 FUZZ := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
 objects_replay := $(if $(filter fuzz,$(FLAVOUR)),,$(O)/tests/fuzz/replay.o)
 # What of HTTP reads bytes of strangers.
-HTTP_READERS := $(patsubst %,src/http/%.c,message words query json_query json_arena)
+HTTP_READERS := $(patsubst %,src/http/%.c,message shape words query json_query json_arena)
 $(B)/tests/fuzz/fuzz_http: $(O)/tests/fuzz/fuzz_http.o $(objects_replay) $(TEST_LIB) \
     $(patsubst %.c,$(O)/%.o,$(HTTP_READERS)) $(objects_llhttp) $(foreach r,$(FUZZ_ROOMS),$(call archive,$(r)))
 	$(SAY) LD $@

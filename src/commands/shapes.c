@@ -5,9 +5,7 @@
  * have not changed. CAN_ACCESS of a key is known without being learned.
  *
  * Few shapes are known at a time. Now and then a request that is not recognised replaces the oldest
- * shape. Where requests differ too much for that, recognition must cost little: while less than
- * half of the requests are recognised, only a few are compared with the known shapes, and after
- * each shape that was learned in vain more requests pass until the next one is learned.
+ * shape (learning.h).
  */
 #include "commands/call.h"
 #include "commands/patient.h"
@@ -15,11 +13,6 @@
 #include <assert.h>
 
 enum {
-    TRUST_MAX = 64,
-    TRUST_BEGUN = 16,
-    TRY_EVERY = 32,             /* without trust, one of so many requests is compared */
-    LEARN_EVERY = 16,           /* one of so many unknown requests is learned at first */
-    LEARN_RARELY = 2048,        /* and one of so many at last */
     LEARNED = SHAPE_ACCESS + 1, /* the first learned shape */
     LEARNED_MAX = SHAPES_MAX - LEARNED,
 };
@@ -42,9 +35,7 @@ __attribute__((noinline)) static void begin_anew(struct commands *commands, stru
     struct request request = commands->access_request;
     assert(commands->late.count == 0 && commands->pending.request_count == 0);
     shapes->edition = edition;
-    shapes->unknown = 0;
-    shapes->learn_every = LEARN_EVERY;
-    shapes->trust = TRUST_BEGUN;
+    learning_begin(&shapes->learning);
     for (uint32_t i = LEARNED; i < SHAPES_MAX; i++)
         shapes->known[i].form.id_count = 0;
     request.id[0].value = bytes_of("any");
@@ -67,57 +58,27 @@ void shapes_renew(struct commands *commands, struct turn turn)
 
 /* ---- finding ---- */
 
-static bool is_worth_a_try(struct shapes *shapes)
-{
-    return shapes->trust > 0 || ++shapes->passed % TRY_EVERY == 0;
-}
-
-static void note_known(struct shapes *shapes, uint32_t shape)
-{
-    shapes->last = shape - LEARNED;
-    shapes->recognised++;
-    shapes->useful = true;
-    if (shapes->trust < TRUST_MAX)
-        shapes->trust += shapes->trust > 0 ? 1 : TRUST_BEGUN;
-}
-
 size_t shapes_find(struct shapes *shapes, struct bytes input, uint32_t *shape, struct key_id *ids)
 {
     struct bytes values[COMMAND_IDS_MAX];
-    if (!is_worth_a_try(shapes))
+    if (!learning_tries(&shapes->learning))
         return 0;
     for (uint32_t i = 0; i < LEARNED_MAX; i++) {
-        uint32_t at = LEARNED + (shapes->last + i) % LEARNED_MAX;
+        uint32_t at = LEARNED + (shapes->learning.last + i) % LEARNED_MAX;
         const struct known_shape *known = &shapes->known[at];
         size_t size = shape_read(&known->form, input, values);
         if (size == 0)
             continue;
         shape_match_ids(&known->match, values, ids);
-        note_known(shapes, at);
+        learning_note_known(&shapes->learning, at - LEARNED);
         *shape = at;
         return size;
     }
-    shapes->trust -= shapes->trust > 0;
+    learning_note_unknown(&shapes->learning);
     return 0;
 }
 
 /* ---- learning ---- */
-
-/* True if the unknown request at hand is the one to be learned. */
-static bool is_turn(struct shapes *shapes)
-{
-    if (shapes->unknown > 0) {
-        shapes->unknown--;
-        return false;
-    }
-    shapes->unknown = shapes->learn_every - 1;
-    if (shapes->useful)
-        shapes->learn_every = LEARN_EVERY;
-    else if (shapes->learn_every < LEARN_RARELY)
-        shapes->learn_every *= 2;
-    shapes->useful = false;
-    return true;
-}
 
 /*
  * The oldest shape that may be replaced. `used` has a bit for each shape that may not. SHAPES_MAX:
@@ -126,7 +87,7 @@ static bool is_turn(struct shapes *shapes)
 static uint32_t oldest_of(const struct shapes *shapes, uint32_t used)
 {
     for (uint32_t i = 0; i < LEARNED_MAX; i++) {
-        uint32_t at = LEARNED + (shapes->next + i) % LEARNED_MAX;
+        uint32_t at = LEARNED + (shapes->learning.next + i) % LEARNED_MAX;
         if ((used >> at & 1) == 0)
             return at;
     }
@@ -142,15 +103,15 @@ void shapes_learn(struct commands *commands, struct bytes frame, const struct re
     struct command_query query;
     struct request request;
     char error[COMMAND_ERROR_BYTES];
-    if (at == SHAPES_MAX || !is_turn(shapes) || !command_parse_query(words, QUERY_COST, &query, error) ||
-        !shape_of(frame, words, &query, &known->form))
+    if (at == SHAPES_MAX || !learning_is_turn(&shapes->learning) ||
+        !command_parse_query(words, QUERY_COST, &query, error) || !shape_of(frame, words, &query, &known->form))
         return;
     call_fill_request(&request, &query, commands->thread);
     if (shape_match_of(node_rules(commands->node), &request, match, &known->match)) {
         known->command = (uint8_t)command;
         known->patient = command != COMMAND_PEEK && patient_is(match);
         known->work = shape_work(match->count);
-        shapes->next = at - LEARNED + 1;
+        shapes->learning.next = at - LEARNED + 1;
     } else {
         known->form.id_count = 0;
     }

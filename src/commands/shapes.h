@@ -9,6 +9,7 @@
 #ifndef HEADGATE_COMMANDS_SHAPES_H
 #define HEADGATE_COMMANDS_SHAPES_H
 
+#include "commands/learning.h"
 #include "rules/match_shape.h"
 #include "wire/shape.h"
 
@@ -38,13 +39,7 @@ struct shapes {
     bool access_is_known;
     /* SHAPE_ACCESS: moreover, each request comes to one key, and that key may deny it, at once */
     bool access_is_single;
-    uint64_t recognised; /* requests of learned shapes that were recognised */
-    uint32_t next, last; /* the shape to be replaced next; the shape that was recognised last */
-    /* trust 0: few requests are compared with the shapes; passed: requests that were not compared */
-    uint32_t trust, passed;
-    /* unknown requests until one is learned; the same count after the next one */
-    uint32_t unknown, learn_every;
-    bool useful; /* a request was recognised since a shape was learned */
+    struct learning learning; /* of the learned shapes */
     struct known_shape known[SHAPES_MAX];
 };
 

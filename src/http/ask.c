@@ -111,17 +111,17 @@ bool http_at_once(struct http_call *call, const struct question *question, const
     return false;
 }
 
-bool http_decide_patiently(struct http_call *call, struct question *question, bool take, struct decision *decision,
-                           struct verdict_report *report)
+bool http_decide_patiently(struct http_call *call, const struct command_query *query, struct match *match,
+                           bool take, struct decision *decision, struct verdict_report *report)
 {
     struct commands *commands = call->http->commands;
-    const struct asker asker = {.query = &question->query, .trace = trace_of, .trace_context = call};
-    patient_say(&question->match, question->query.patience_ms);
+    const struct asker asker = {.query = query, .trace = trace_of, .trace_context = call};
+    patient_say(match, query->patience_ms);
     call->work += command_table[COMMAND_CHECK].work;
-    call->holds = !call_decide_patiently(commands, &question->match, take ? &asker : NULL, &call->session->waiting,
+    call->holds = !call_decide_patiently(commands, match, take ? &asker : NULL, &call->session->waiting,
                                          call->turn.now_ns, decision);
     if (!call->holds)
-        *report = verdict_report(commands, &question->match, decision->allowed, decision->verdict);
+        *report = verdict_report(commands, match, decision->allowed, decision->verdict);
     return !call->holds;
 }
 

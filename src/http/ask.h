@@ -25,8 +25,8 @@ struct verdict_report http_decide(struct http_call *call, struct question *quest
  * The same for the only request of a call, which may wait: for the central store, and if it takes tokens for its share.
  * False: it has to (call->holds): nothing may be done for the call.
  */
-bool http_decide_patiently(struct http_call *call, struct question *question, bool take, struct decision *decision,
-                           struct verdict_report *report);
+bool http_decide_patiently(struct http_call *call, const struct command_query *query, struct match *match,
+                           bool take, struct decision *decision, struct verdict_report *report);
 /* False, with a problem: the central store has a say in the request, and `what`, which it is part of, never waits. */
 bool http_at_once(struct http_call *call, const struct question *question, const char *place, const char *what);
 /* Begins the answer: its status, the fields of the head, and the object of the verdict, without its closing bracket. */

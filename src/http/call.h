@@ -14,6 +14,7 @@
 #include "http/message.h"
 #include "http/options.h"
 #include "http/put.h"
+#include "http/shapes.h"
 
 enum {
     HTTP_FIELDS_BYTES = 1024,        /* of the head of an answer, beyond the usual ones */
@@ -31,11 +32,12 @@ enum {
 struct http {
     struct commands *commands;
     struct http_options options;
-    uint32_t worked; /* in the last call of http_serve */
+    uint32_t worked;  /* in the last call of http_serve */
     uint64_t usual_s; /* since 1970: of `usual` */
     size_t usual_bytes;
     char usual[80]; /* lines of the head that all answers of a second have */
     struct http_message message;
+    struct http_shapes shapes;
     struct json_arena arena;
     char arena_room[HTTP_JSON_BYTES];
     char decoded[HTTP_DECODED_BYTES];
@@ -49,6 +51,8 @@ struct http_call {
     struct http_session *session;
     const struct http_message *message;
     struct turn turn;
+    struct http_known *known; /* the shape of the request, which was not parsed; NULL: it was */
+    struct bytes frame;       /* the bytes of the request */
     struct bytes path, query; /* of the target; the query without its '?' */
     unsigned status;          /* 200 at first */
     const char *type;         /* "application/json" at first */
@@ -62,6 +66,11 @@ struct http_call {
     uint32_t work; /* that the answer cost, see commands.h */
     char fields_room[HTTP_FIELDS_BYTES];
 };
+
+/* ---- http.c ---- */
+
+/* Finds the path and the query in the target of the message. */
+void http_split_target(struct http_call *call);
 
 /* ---- response.c ---- */
 
@@ -111,7 +120,8 @@ bool http_admit(struct http_call *call, const struct http_route *route);
 
 /* gateway.c */
 void http_gateway(struct http_call *call);
-void http_gateway_below(struct http_call *call);
+/* What the request says, as words.h does. */
+bool http_gateway_read(struct http_call *call, struct http_words *words);
 /* check.c */
 void http_check(struct http_call *call);
 void http_peek(struct http_call *call);

@@ -21,7 +21,8 @@ static bool decide_now(struct http_call *call, struct question *question, enum d
                        struct decision *decision, struct verdict_report *report)
 {
     if ((way == DECIDE_PATIENTLY && !question->query.drain) || centrally_is(&question->match))
-        return http_decide_patiently(call, question, way != DECIDE_PEEK, decision, report);
+        return http_decide_patiently(call, &question->query, &question->match, way != DECIDE_PEEK, decision,
+                                     report);
     *report = http_decide(call, question, way != DECIDE_PEEK, decision);
     return true;
 }

@@ -5,51 +5,53 @@
 #include "http/ask.h"
 #include "http/words.h"
 
-static void answer_wrong(struct http_call *call, const struct http_words *words)
+enum { PATH_BYTES = sizeof "/check" - 1 };
+
+bool http_gateway_read(struct http_call *call, struct http_words *words)
 {
-    http_problem(call, 400, words->field[0] ? words->field : NULL, "%s", words->error);
+    const struct bytes below = {call->path.data + PATH_BYTES, call->path.size - PATH_BYTES};
+    if (below.size == 0)
+        return http_words_add_query(words, call->query, &call->decoded) &&
+               http_words_add_fields(words, call->message, call->settings) && http_words_end(words);
+    /* /check/what/the/client/asked: its query is the client's and says nothing here */
+    return http_words_add_fields(words, call->message, call->settings) && http_words_add_endpoint(words, below) &&
+           http_words_end(words);
 }
 
-static void answer(struct http_call *call, struct http_words *words, struct question *question)
+/* False: the request has to wait. */
+static bool answer(struct http_call *call, const struct command_query *query, struct match *match,
+                   unsigned denied_status)
 {
     struct decision decision;
-    if (!http_words_end(words)) {
-        answer_wrong(call, words);
-        return;
-    }
-    if (!http_match(call, question, ""))
-        return;
     struct verdict_report report;
-    if (!http_decide_patiently(call, question, true, &decision, &report))
-        return;
+    if (!http_decide_patiently(call, query, match, true, &decision, &report))
+        return false;
     http_answer_verdict(call, &report);
-    if (!report.allowed && words->denied_status > 0)
-        call->status = words->denied_status;
+    if (!report.allowed && denied_status > 0)
+        call->status = denied_status;
     put_text(&call->body, "}\n");
+    return true;
+}
+
+/* noinline: keeps its large frame off the path of requests that are recognised. */
+__attribute__((noinline)) static void answer_parsed(struct http_call *call)
+{
+    struct http_words words;
+    struct question question;
+    http_words_init(&words, &question.query);
+    if (!http_gateway_read(call, &words))
+        http_problem(call, 400, words.field[0] ? words.field : NULL, "%s", words.error);
+    else if (http_match(call, &question, "") && answer(call, &question.query, &question.match, words.denied_status))
+        http_shapes_learn(call, &question.match);
 }
 
 void http_gateway(struct http_call *call)
 {
-    struct http_words words;
-    struct question question;
-    http_words_init(&words, &question.query);
-    if (http_words_add_query(&words, call->query, &call->decoded) &&
-        http_words_add_fields(&words, call->message, call->settings))
-        answer(call, &words, &question);
-    else
-        answer_wrong(call, &words);
-}
-
-/* /check/what/the/client/asked: its query is the client's and says nothing here. */
-void http_gateway_below(struct http_call *call)
-{
-    static const char prefix[] = "/check";
-    const struct bytes path = {call->path.data + sizeof prefix - 1, call->path.size - (sizeof prefix - 1)};
-    struct http_words words;
-    struct question question;
-    http_words_init(&words, &question.query);
-    if (http_words_add_fields(&words, call->message, call->settings) && http_words_add_endpoint(&words, path))
-        answer(call, &words, &question);
-    else
-        answer_wrong(call, &words);
+    struct http_known *known = call->known;
+    if (known == NULL) {
+        answer_parsed(call);
+        return;
+    }
+    call->work += ask_work_of_keys(known->match.match.count);
+    (void)answer(call, &known->query, &known->match.match, known->denied_status);
 }

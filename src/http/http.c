@@ -60,7 +60,8 @@ static void begin(struct http_call *call, struct http *http, struct http_session
     call->session = session;
     call->message = &http->message;
     call->turn = turn;
-    call->path = call->query = (struct bytes){0};
+    call->known = NULL;
+    call->frame = call->path = call->query = (struct bytes){0};
     call->status = 200;
     call->type = "application/json";
     call->decoded = output_over(http->decoded, sizeof http->decoded);
@@ -70,7 +71,7 @@ static void begin(struct http_call *call, struct http *http, struct http_session
     call->work = 0;
 }
 
-static void split_target(struct http_call *call)
+void http_split_target(struct http_call *call)
 {
     const struct bytes target = call->message->target;
     const char *mark = target.size > 0 ? memchr(target.data, '?', target.size) : NULL;
@@ -185,14 +186,21 @@ static uint32_t work_done(const struct serving *serving)
            (uint32_t)((serving->output->size - serving->begun) / OUTPUT_WORK_BYTES);
 }
 
-/* The message that was framed, in `size` bytes. SERVE_AGAIN, or the session waits for a check or its share: it was not
- * served. */
-static enum serve_status serve_message(struct serving *serving, size_t size)
+/*
+ * The message that was framed in these bytes, or recognised there. SERVE_AGAIN, or the session waits for a check or its
+ * share: it was not served.
+ */
+static enum serve_status serve_message(struct serving *serving, struct bytes frame, struct http_known *known)
 {
     struct http *http = serving->http;
     struct http_call call;
     begin(&call, http, serving->session, serving->turn);
-    split_target(&call);
+    call.frame = frame;
+    call.known = known;
+    if (known == NULL)
+        http_split_target(&call);
+    else
+        call.path = bytes_of("/check");
     const struct http_route *route = http_route(call.path);
     if (route != NULL && (route->flags & HTTP_ROUTE_LONG) != 0) {
         if (serving->output->size > serving->begun)
@@ -200,7 +208,7 @@ static enum serve_status serve_message(struct serving *serving, size_t size)
         call.body.room = HTTP_LONG_BYTES;
     }
     answer(&call, route);
-    serving->work += REQUEST_WORK + (uint32_t)(size / INPUT_WORK_BYTES) + call.work;
+    serving->work += REQUEST_WORK + (uint32_t)(frame.size / INPUT_WORK_BYTES) + call.work;
     if (call.session->waits_check)
         return SERVE_DELAY;
     if (call.holds) {
@@ -232,9 +240,11 @@ static enum serve_status serve_front(struct serving *serving, struct bytes input
     size_t whole = 0;
     enum serve_status status;
     *size = 0;
-    switch (http_frame(&serving->session->framer, input, &http->message, &whole, &fault)) {
+    struct http_known *known = http_shapes_find(http, serving->session, input, &whole);
+    switch (known != NULL ? HTTP_WHOLE
+                          : http_frame(&serving->session->framer, input, &http->message, &whole, &fault)) {
     case HTTP_WHOLE:
-        status = serve_message(serving, whole);
+        status = serve_message(serving, (struct bytes){input.data, whole}, known);
         *size = status == SERVE_AGAIN || serving->session->waits_check || serving->session->waiting > 0 ? 0 : whole;
         return status;
     case HTTP_CONTINUE:

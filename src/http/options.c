@@ -14,6 +14,7 @@ static void settle(struct http_options *options)
         return;
     options->set[other] = options->wanted;
     options->in_force = other;
+    options->edition++;
     options->changing = false;
 }
 

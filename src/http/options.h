@@ -17,6 +17,7 @@ struct http_options {
     struct http_settings set[2];
     uint32_t keepers[2]; /* requests that wait */
     uint8_t in_force;    /* an index of `set` */
+    uint32_t edition;    /* changes whenever another set comes into force */
     bool changing;       /* `wanted` comes into force as soon as nobody keeps the other set */
     struct http_settings wanted;
 };

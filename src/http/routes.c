@@ -12,7 +12,7 @@ enum {
 /* In the order in which a path is looked for. */
 static const struct http_route routes[] = {
     {"/check", READS | HTTP_METHOD_POST, 0, ROLE_CHECK, ROLE_CHECK, http_gateway},
-    {"/check/", ANY, HTTP_ROUTE_BELOW, ROLE_CHECK, ROLE_CHECK, http_gateway_below},
+    {"/check/", ANY, HTTP_ROUTE_BELOW, ROLE_CHECK, ROLE_CHECK, http_gateway},
     {"/v1/check", HTTP_METHOD_POST, 0, ROLE_CHECK, ROLE_CHECK, http_check},
     {"/v1/peek", HTTP_METHOD_POST, 0, ROLE_CHECK | ROLE_READ, ROLE_CHECK | ROLE_READ, http_peek},
     {"/v1/refund", HTTP_METHOD_POST, 0, ROLE_CHECK, ROLE_CHECK, http_refund},

@@ -29,7 +29,7 @@ static const char *ask_all(const char *first, ...)
 
 static uint64_t recognised(void)
 {
-    return served.commands.shapes.recognised;
+    return served.commands.shapes.learning.recognised;
 }
 
 #define CHECK_OF(user) "CHECK user=" user " ip=10.0.0.1 SERVICE shop"
@@ -138,7 +138,7 @@ static void too_many_kinds(void)
         (void)snprintf(line, sizeof line, "CHECK user=u%u SERVICE shop ENDPOINT /e", i);
         (void)ask_all(line, NULL);
     }
-    OK(recognised() > 1000 && served.commands.shapes.trust > 0, "then 4,000 of a kind: %u are recognised",
+    OK(recognised() > 1000 && served.commands.shapes.learning.trust > 0, "then 4,000 of a kind: %u are recognised",
        (unsigned)recognised());
     OK_U64(served.commands.stats.grouped_decisions, 8000, "all were decided");
     served_close();
