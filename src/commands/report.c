@@ -229,6 +229,8 @@ static void print_peer(struct output *output, const struct peer_report *peer)
         output_print(output, ",clock_jumps=%" PRIu32, peer->clock_jumps);
     if (peer->wall_known)
         output_print(output, ",clock_offset_ms=%" PRId64, peer->wall_ahead_ms);
+    if (peer->forgotten)
+        output_print(output, ",forgotten=1");
     output_print(output, "\r\n");
 }
 

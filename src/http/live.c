@@ -174,6 +174,7 @@ static void put_peer(struct output *output, const struct peer_report *peer)
     member_text(output, "clock", bytes_of(clock_state_name(peer->clock)));
     member_number(output, "clock_rate_millionths", (uint64_t)(1000000 + peer->clock_ppm));
     member_number(output, "clock_jumps", peer->clock_jumps);
+    member_flag(output, "forgotten", peer->forgotten);
     end(output, "},");
 }
 

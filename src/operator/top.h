@@ -23,6 +23,7 @@ enum {
 struct top_peer {
     char name[TOP_NAME_BYTES], region[TOP_NAME_BYTES], state[TOP_NAME_BYTES];
     bool self, config_differs;
+    bool forgotten; /* `state` is "left" since it was forgotten */
     double share;
     int64_t heard_ms; /* less than 0: never */
     uint64_t lag, log;

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE_BYTES = 512, DURATION_BYTES = UNITS_TEXT_BYTES };
+enum { LINE_BYTES = 512, DURATION_BYTES = UNITS_TEXT_BYTES, SHARE_CELL_BYTES = 16 };
 
 /* ---- figures a second ---- */
 
@@ -113,17 +113,26 @@ static void print_head(struct page *page, const struct top *before, const struct
          now->clients, units_format_size_short(memory, sizeof memory, now->memory_bytes), now->worst_debt);
 }
 
+/* As `headgate nodes` shows it: whoever has left takes no part. */
+static const char *share_cell(char text[SHARE_CELL_BYTES], const struct top_peer *peer)
+{
+    if (strcmp(peer->state, "left") == 0)
+        return "-";
+    (void)snprintf(text, SHARE_CELL_BYTES, "%.2f%%", peer->share * 100);
+    return text;
+}
+
 static void print_peers(struct page *page, const struct top *now)
 {
-    char heard[DURATION_BYTES], clock[CLOCK_CELL_BYTES];
+    char heard[DURATION_BYTES], clock[CLOCK_CELL_BYTES], share[SHARE_CELL_BYTES];
     line(page, "%s", "");
-    line(page, "%-16s %-12s %-8s %7s %9s %5s %5s  %-9s %s", "PEER", "REGION", "STATE", "SHARE", "HEARD", "LAG",
+    line(page, "%-16s %-12s %-9s %7s %9s %5s %5s  %-9s %s", "PEER", "REGION", "STATE", "SHARE", "HEARD", "LAG",
          "LOG", "CLOCK", "CONFIG");
     for (uint32_t i = 0; i < now->peer_count; i++) {
         const struct top_peer *peer = &now->peer[i];
         clock_cell(clock, peer->clock, peer->clock_rate, (int64_t)peer->clock_jumps);
-        line(page, "%-16s %-12s %-8s %6.2f%% %9s %5" PRIu64 " %5" PRIu64 "  %-9s %s", peer->name, peer->region,
-             peer->state, peer->share * 100,
+        line(page, "%-16s %-12s %-9s %7s %9s %5" PRIu64 " %5" PRIu64 "  %-9s %s", peer->name, peer->region,
+             peer->forgotten ? "forgotten" : peer->state, share_cell(share, peer),
              peer->self           ? "-"
              : peer->heard_ms < 0 ? "never"
                                   : duration(heard, (uint64_t)peer->heard_ms),
@@ -182,6 +191,7 @@ static void json_peers(struct json *json, const struct top *now)
             json_null(json, "clock_rate");
         json_count(json, "clock_jumps", peer->clock_jumps);
         json_bool(json, "config_differs", peer->config_differs);
+        json_bool(json, "forgotten", peer->forgotten);
         json_close(json, '}');
     }
     json_close(json, ']');

@@ -58,6 +58,7 @@ static void read_peer(struct top *top, struct bytes name, struct bytes value)
     copy(peer->region, sizeof peer->region, part_of(value, "region"));
     copy(peer->state, sizeof peer->state, part_of(value, "state"));
     peer->self = strcmp(peer->name, top->node) == 0;
+    peer->forgotten = number_of(part_of(value, "forgotten")) > 0;
     peer->config_differs = bytes_equal(part_of(value, "config"), bytes_of("differs"));
     peer->share = fraction_of(part_of(value, "share"));
     peer->heard_ms = strtoll(digits_of(part_of(value, "heard_ms"), heard), NULL, 10);

@@ -54,5 +54,12 @@ SKIP: {
                                           $peer->{pid}, 'ap-south');
     is($out, "fine\n", 'in a terminal') or diag($err);
 }
+$peer->kill9;
+my ($forgot) = Headgate::wait_until(60, sub { $daemon->client->command('FORGET', 'ap-south') =~ /^(OK)/ });
+ok($forgot, 'a peer that is gone is forgotten');
+like((headgate('top', '--at', $at))[1], qr/^ap-south +ap-south +forgotten +- /m, 'which top tells from one that left');
+my $look = decode_json((headgate('top', '--at', $at, 'count', '1', '--json'))[1]);
+my ($gone) = grep { $_->{name} eq 'ap-south' } @{$look->{peers}};
+is_deeply([@{$gone}{qw(state forgotten)}], ['left', JSON::PP::true], 'for programs as well');
 ok($cluster->stop(60), 'the daemons end in peace');
 done_testing();

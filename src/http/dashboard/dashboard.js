@@ -223,6 +223,9 @@
     return {x: width / 2 + (width / 2 - 62) * Math.cos(angle), y: 210 + 142 * Math.sin(angle)};
   }
 
+  // As `headgate nodes` says it.
+  const stateOf = (peer) => peer.forgotten ? 'forgotten' : peer.state;
+
   function drawMap(state) {
     const map = byId('map'), width = sizeOf(map, 272), self = state.peers.find((peer) => peer.self);
     const others = state.peers.filter((peer) => !peer.self && peer.state !== 'left')
@@ -235,7 +238,7 @@
       parts.push(drawPeer(self, centre, others.length));
     map.replaceChildren(...parts);
     map.setAttribute('aria-label', state.peers.map((peer) =>
-      `${peer.name} ${peer.state}, share ${percent(peer.share)}` + (peer.self ? ', this daemon' : '')).join('; '));
+      `${peer.name} ${stateOf(peer)}, share ${percent(peer.share)}` + (peer.self ? ', this daemon' : '')).join('; '));
   }
 
   function drawTie(peer, from, to, total) {
@@ -277,11 +280,11 @@
 
   function listPeers(state) {
     fill(byId('peers').tBodies[0], state.peers.map((peer) => element('tr',
-      {'data-peer': peer.name, 'data-state': peer.state},
+      {'data-peer': peer.name, 'data-state': stateOf(peer)},
       element('th', {scope: 'row'}, fullName(peer) + (peer.self ? ', this daemon' : '')),
-      element('td', {class: 'mark ' + peer.state}, `${MARKS[peer.state] ?? ''} ${peer.state}` +
+      element('td', {class: 'mark ' + peer.state}, `${MARKS[peer.state] ?? ''} ${stateOf(peer)}` +
         (peer.config_differs ? ', another config' : '')),
-      cell(percent(peer.share), true),
+      cell(peer.state === 'left' ? '' : percent(peer.share), true),
       cell(peer.self ? '' : peer.heard_ms === null ? 'never' : ms(peer.heard_ms), true),
       cell(peer.self ? '' : ms(peer.round_trip_ms), true),
       cell(peer.self ? '' : whole.format(peer.unacknowledged_batches), true),

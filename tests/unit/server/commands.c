@@ -392,9 +392,8 @@ static void test_cluster(void)
     node.peers[0].share = SHARE_ONE / 4;
     OK(has("$5\r\nclock\r\n$10\r\nunmeasured\r\n$10\r\nclock_rate\r\n$-1\r\n"), "NODES, unmeasured clocks");
     node.peers[1].clock = CLOCK_SLOW;
-    node.peers[1].clock_ppm = -31250;
-    node.peers[1].clock_jumps = 2;
-    node.peers[1].wall_known = true;
+    node.peers[1].clock_ppm = -31250, node.peers[1].clock_jumps = 2;
+    node.peers[1].wall_known = node.peers[0].forgotten = true;
     node.peers[1].wall_ahead_ms = -40;
     (void)ask("NODES\nCLUSTER NODES\n");
     OK(has("$4\r\nslow\r\n$10\r\nclock_rate\r\n$7\r\n0.96875\r\n$11\r\nclock_jumps\r\n:2\r\n"
@@ -405,7 +404,8 @@ static void test_cluster(void)
     OK(has("*2\r\n%25\r\n$4\r\nnode\r\n") && has("$5\r\nshare\r\n,0.25\r\n") && has("$4\r\nself\r\n#t\r\n"),
        "NODES, version 3");
     (void)ask("INFO\n");
-    OK(has("# Server\r\n") && has("\r\n# Cluster\r\n") && has("limit_slow:capacity=5,rate=1/m,overshoot=0\r\n"),
+    OK(has("# Server\r\n") && has("\r\n# Cluster\r\n") && has(",forgotten=1\r\n") &&
+           has("limit_slow:capacity=5,rate=1/m,overshoot=0\r\n"),
        "INFO");
     OK_STRING(ask("INFO keyspace\n"), "$44\r\n# Keyspace\r\ndb0:keys=7,expires=0,avg_ttl=0\r\n\r\n",
               "INFO keyspace has the keys where redis has them");
