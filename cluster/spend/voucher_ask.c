@@ -53,8 +53,9 @@ void voucher_look_around(struct node *node)
 static unsigned unanswered_at_home(const struct voucher *voucher, const struct limit *limit)
 {
     unsigned count = 0;
-    for (unsigned a = VOUCHER_ASKS; limit->home != 0 && a-- > 0 && voucher->ask[a].number != 0;) {
-        if (voucher->ask[a].granted_by != 0)
+    while (limit->home != 0 && count < VOUCHER_ASKS) {
+        const struct voucher_ask *ask = &voucher->ask[VOUCHER_ASKS - 1 - count];
+        if (ask->number == 0 || ask->granted_by != 0)
             break;
         count++;
     }
