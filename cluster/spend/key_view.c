@@ -185,8 +185,9 @@ void key_view_show_refused(const struct node *node, const struct key_view *view,
                            uint64_t now_ns, struct verdict *verdict)
 {
     const struct bucket level = key_view_level(view, charge, now_ns);
-    const uint64_t renewed_ns =
-        kind_refills(view->limit->kind) ? UINT64_MAX : renewed_after_ns(view, charge, now_ns);
+    /* of no use for a log, of which nobody grants, and whose spends would be walked twice */
+    const bool is_renewed = !kind_refills(view->limit->kind) && !kind_lists(view->limit->kind);
+    const uint64_t renewed_ns = is_renewed ? renewed_after_ns(view, charge, now_ns) : UINT64_MAX;
     const uint64_t retry_ns = number_least(retry_after_ns(view, charge, settling_ns(node), now_ns),
                                            voucher_wait_ns(node, charge, &level, renewed_ns));
     const bool is_lost = key_view_home_is_gone(node, charge);
