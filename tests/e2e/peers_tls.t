@@ -88,7 +88,8 @@ sub spy {
     POSIX::_exit(0);
 }
 
-# Three regions that reach us-east through the spy. Returns them, and what tells all that was said to it and by it so far.
+# Three regions that reach us-east through the spy. Returns them, and what tells all that was said to it and by it
+# so far.
 sub overheard {
     my ($what, %tls) = @_;
     my $cluster = cluster_of(%tls);
