@@ -67,11 +67,6 @@ struct http_call {
     char fields_room[HTTP_FIELDS_BYTES];
 };
 
-/* ---- http.c ---- */
-
-/* Finds the path and the query in the target of the message. */
-void http_split_target(struct http_call *call);
-
 /* ---- response.c ---- */
 
 /* The answer is a problem (RFC 9457); `field`: the one that is wrong, or NULL. What was in the body before is gone. */

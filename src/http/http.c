@@ -3,6 +3,7 @@
 #include "commands/patient.h"
 #include "http/call.h"
 #include "http/live.h"
+#include "http/query.h"
 
 #include <assert.h>
 
@@ -69,17 +70,6 @@ static void begin(struct http_call *call, struct http *http, struct http_session
     call->body = output_over(http->body, HTTP_ANSWER_BYTES);
     call->closes = call->delays = call->feeds = call->holds = false;
     call->work = 0;
-}
-
-void http_split_target(struct http_call *call)
-{
-    const struct bytes target = call->message->target;
-    const char *mark = target.size > 0 ? memchr(target.data, '?', target.size) : NULL;
-    call->path = target;
-    if (mark == NULL)
-        return;
-    call->path.size = (size_t)(mark - target.data);
-    call->query = (struct bytes){mark + 1, target.size - call->path.size - 1};
 }
 
 static void answer_method(struct http_call *call, const struct http_route *route)
@@ -198,7 +188,7 @@ static enum serve_status serve_message(struct serving *serving, struct bytes fra
     call.frame = frame;
     call.known = known;
     if (known == NULL)
-        http_split_target(&call);
+        http_query_split(call.message->target, &call.path, &call.query);
     else
         call.path = bytes_of("/check");
     const struct http_route *route = http_route(call.path);

@@ -3,6 +3,16 @@
 #include <sodium.h>
 #include <string.h>
 
+void http_query_split(struct bytes target, struct bytes *path, struct bytes *query)
+{
+    const char *mark = target.size > 0 ? memchr(target.data, '?', target.size) : NULL;
+    *path = target;
+    if (mark == NULL)
+        return;
+    path->size = (size_t)(mark - target.data);
+    *query = (struct bytes){mark + 1, target.size - path->size - 1};
+}
+
 static bool is_encoded(struct bytes text)
 {
     for (size_t i = 0; i < text.size; i++)

@@ -11,6 +11,9 @@
 
 #include <stdbool.h>
 
+/* The target of a request is a path, and a query if there is a '?'; else `query` stays as it is. */
+void http_query_split(struct bytes target, struct bytes *path, struct bytes *query);
+
 struct http_pair {
     struct bytes name, value; /* decoded: views of the query, or of the output where something had to be decoded */
     const char *error; /* what is wrong with the pair, whose name is there as far as it was read; NULL: nothing */

@@ -2,6 +2,7 @@
 
 #include "commands/ask.h"
 #include "http/call.h"
+#include "http/query.h"
 #include "http/words.h"
 
 #include <assert.h>
@@ -101,7 +102,7 @@ static bool read_copy(struct http_call *call, struct bytes copy, struct http_kno
     size_t size;
     if (copy.size == 0 || http_frame(&framer, copy, message, &size, &fault) != HTTP_WHOLE || size != copy.size)
         return false;
-    http_split_target(call);
+    http_query_split(message->target, &call->path, &call->query);
     http_words_init(&words, &known->query);
     if (!http_gateway_read(call, &words) || call->decoded.size > 0)
         return false;
