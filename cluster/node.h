@@ -187,6 +187,8 @@ int node_intern_guest_limit(struct node *node, const struct limit_terms *terms, 
 int node_find_limit(const struct node *node, const struct limit_terms *terms);
 /* The limit with that index; valid until the next node_step. */
 const struct limit *node_limit(const struct node *node, uint16_t index);
+/* The region that is the home of that limit; NULL: it has none, or no region of this node's config. */
+const char *node_home(const struct node *node, uint16_t index);
 
 /*
  * Bounds the keys of each tenant: a new key beyond the bound is refused with VERDICT_KEYS_FULL.

@@ -45,6 +45,15 @@ static int intern(void *context, const struct limit_terms *terms, struct error *
     return node_intern_limit(context, terms, error);
 }
 
+/* By the weights of the config, which is the same at all who decide: those in force differ between peers for a time. */
+static void init_homes(const struct node_options *options, struct homes *homes)
+{
+    struct home_weight weights[NODE_REGIONS_MAX];
+    for (uint32_t i = 0; i < options->region_count; i++)
+        weights[i] = (struct home_weight){bytes_of(options->regions[i].region), options->regions[i].weight};
+    homes_init(homes, weights, options->region_count);
+}
+
 static struct ruleset *create_rules(struct node *node, struct error *error)
 {
     struct ruleset_named named[NAMED_LIMITS_MAX];
@@ -52,6 +61,7 @@ static struct ruleset *create_rules(struct node *node, struct error *error)
     const struct rule_caps *caps = &node->options.rules;
     if (!plane_limits_intern(node, limits, named, error))
         return NULL;
+    init_homes(&node->options, &node->plane->homes);
     struct ruleset *rules = ruleset_create(&(struct ruleset_options){
         .hash_key = &node->options.hash_key,
         .services_max = or_default(caps->services_max, PLANE_SERVICES_DEFAULT),
@@ -61,6 +71,7 @@ static struct ruleset *create_rules(struct node *node, struct error *error)
         .named_count = limits->count,
         .named_by_default = limits->by_default,
         .unknown_service_open = node->options.unknown_service_open,
+        .homes = &node->plane->homes,
         .threads = node->options.threads,
         .intern = intern,
         .context = node,

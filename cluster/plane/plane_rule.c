@@ -7,8 +7,10 @@
 #include "cluster/plane/plane_work.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/share.h"
+#include "rules/homes.h"
 #include "rules/rule_reach.h"
 
+#include <string.h>
 #include <sysexits.h>
 
 /* True, with what a sheet's overrides are under its rule: the newest version in the book, which may come later. */
@@ -67,6 +69,31 @@ static bool is_for_daemons(const struct node *node, struct plane_work *work, con
     return true;
 }
 
+static bool is_inhabited(const struct node *node, const char *region)
+{
+    bool some = false;
+    for (uint32_t i = 0; i < node->member_end && !some; i++) {
+        const struct member *member = &node->member[i];
+        some = member->used && !member->share_freed && strcmp(member->region, region) == 0;
+    }
+    return some;
+}
+
+/* Keys choose among all regions that have a weight in the config, so each must have a daemon. */
+static bool are_all_inhabited(const struct node *node, const struct rule *rule, struct error *error)
+{
+    for (uint32_t i = 0; i < node->options.region_count; i++) {
+        const struct region_weight *region = &node->options.regions[i];
+        if (region->weight > 0 && !is_inhabited(node, region->region))
+            return error_set(
+                error, EX_DATAERR,
+                "rule %s/%s: home is by_key, and no daemon is in region '%s', which would be the home of "
+                "some keys: expected a daemon there, or a config without that region",
+                rule->service.data, rule->id.data, region->region);
+    }
+    return true;
+}
+
 /*
  * A daemon of an earlier release cannot read the rule, nor messages about its keys: it would be out of reach. Charges
  * that wait and homes came with one release.
@@ -89,7 +116,7 @@ static bool may_have_home(const struct node *node, struct plane_work *work, cons
                              "rule %s/%s: %s does not know home: expected all daemons to be of this release",
                              rule->service.data, rule->id.data, member->name);
     }
-    return true;
+    return !home_is_by_key(rule->home) || are_all_inhabited(node, rule, error);
 }
 
 bool plane_rule_is_right(struct node *node, struct plane_work *work, const struct rule *rule)

@@ -86,6 +86,15 @@ const struct limit *node_limit(const struct node *node, uint16_t index)
     return &node->limits.limit[index];
 }
 
+const char *node_home(const struct node *node, uint16_t index)
+{
+    const uint32_t home = node_limit(node, index)->home;
+    for (uint32_t i = 0; i < node->options.region_count; i++)
+        if (home != 0 && node->sharing.homes[i].number == home)
+            return node->options.regions[i].region;
+    return NULL;
+}
+
 void limits_refresh_budget(struct node *node, uint32_t index)
 {
     const struct limit *limit = &node->limits.limit[index];

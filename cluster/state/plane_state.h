@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "cluster/node.h"
 #include "rules/health.h"
+#include "rules/homes.h"
 #include "rules/ruleset.h"
 
 enum {
@@ -109,6 +110,7 @@ struct plane_work;
 struct plane {
     struct rulebook *book;
     struct ruleset *rules;
+    struct homes homes;           /* of the regions of the config, of rules whose home is by_key */
     uint64_t author;              /* this incarnation's author in stamps */
     uint64_t lamport;             /* the largest heard of */
     uint64_t wall_ms, wall_at_ns; /* 0: unknown */

@@ -5,6 +5,7 @@
 #include "commands/call.h"
 #include "commands/elsewhere.h"
 #include "edge/central/central.h"
+#include "rules/homes.h"
 
 #include <inttypes.h>
 
@@ -80,12 +81,16 @@ static void print_version(struct output *output, const struct matched *matched)
                  matched->candidate ? " (canary)" : "", match_why_name((enum match_why)matched->why));
 }
 
-static void print_home(struct call *call, struct bytes home)
+/* A home that the config does not know is named as the rule does. */
+static void print_home(struct call *call, struct bytes home, uint16_t limit)
 {
     struct output *output = call->answer.output;
+    const char *known = node_home(call->commands->node, limit);
+    const struct bytes region = known ? bytes_of(known) : home;
     if (home.size > 0)
-        output_print(output, "home              %.*s has the whole limit%s\n", (int)home.size, home.data,
-                     bytes_equal(home, bytes_of(call->commands->region))
+        output_print(output, "home              %.*s has the whole limit%s%s\n", (int)region.size, region.data,
+                     home_is_by_key(home) ? " of this key" : "",
+                     bytes_equal(region, bytes_of(call->commands->region))
                          ? ""
                          : ": this daemon asks there for what its clients want, a round trip before it is here");
 }
@@ -160,7 +165,7 @@ static void print_explanation(struct call *call, const struct question *question
         print_rule(output, &question->query, &match->rule[i]);
         print_terms(output, node_limit(call->commands->node, match->charge[i].limit));
         print_version(output, &match->rule[i]);
-        print_home(call, match->rule[i].version->home);
+        print_home(call, match->rule[i].version->home, match->charge[i].limit);
         print_charge(call, &match->charge[i], &decision.verdict[i]);
         call->work += i > 0 ? CHARGE_WORK : 0;
         output_print(output, "%s", i + 1 < match->count + match->passed_count ? "\n" : "");

@@ -8,6 +8,7 @@
 #include "limit/limit.h"
 #include "operator/json.h"
 #include "operator/rules.h"
+#include "rules/homes.h"
 #include "rules/rule_reach.h"
 
 #include <assert.h>
@@ -109,13 +110,14 @@ static void lint_home(struct lint *lint, const struct rule *rule, const char *am
                       const struct limit_terms *terms)
 {
     char says[SAYS_BYTES];
+    const char *home = home_is_by_key(rule->home) ? "the home of its key" : rule->home.data;
     struct limit limit;
     struct error error;
     if (rule->patience_ns == 0) {
         (void)snprintf(says, sizeof says,
                        "the first request in another region than %s is refused, since it has to ask there: with "
                        "patience it waits for the answer",
-                       rule->home.data);
+                       home);
         say(lint, rule, amount, says);
     }
     const bool is_bucket = kind_refills(terms->kind) && limit_init(&limit, terms, &error);
@@ -124,7 +126,7 @@ static void lint_home(struct lint *lint, const struct rule *rule, const char *am
             snprintf(says, sizeof says,
                      "each time that another region asks %s, as much is lost as refills until the answer is there, "
                      "and this refills fast: expected no home, or algorithm: fixed_window",
-                     rule->home.data);
+                     home);
         say(lint, rule, amount, says);
     }
 }

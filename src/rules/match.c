@@ -114,6 +114,8 @@ __attribute__((noinline)) static bool apply_any(struct matcher *matcher, const s
             charge->cost = matcher->request->named_cost[matcher->id_of[variant->counts]].tokens;
         if (variant->concurrency && charge->cost > 1)
             charge->cost = 1;
+        if (variant->homes)
+            charge->limit = variant_limit_at_home(variant, finding.amount, charge->id); /* before it has a window */
         if (finding.amount->window)
             fill_window(matcher, variant, finding.amount->window, charge);
         match->rule[match->count].identity = joined;

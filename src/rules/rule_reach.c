@@ -4,6 +4,7 @@
  */
 #include "rules/rule_reach.h"
 
+#include "rules/homes.h"
 #include "rules/rule_value.h"
 
 #include <assert.h>
@@ -90,43 +91,82 @@ static void ask_amount(struct inquiry *inquiry, const char *field, const char *o
         ask(inquiry, what, amount, rule_scale(rule->adaptive_floor, 1), RULE_PRIORITY_CRITICAL);
 }
 
-static bool is_at_home(const struct rule *rule, const struct reach_peers *peers, uint32_t peer)
+static void ask_amounts(struct inquiry *inquiry)
 {
+    const struct rule *rule = inquiry->rule;
+    ask_amount(inquiry, rule_is_bucket(rule->algorithm) ? "rate" : "limit", "", &rule->amount);
+    for (size_t i = 0; i < rule->tier_count; i++)
+        ask_amount(inquiry, "tiers.", rule->tiers[i].name.data, &rule->tiers[i].amount);
+    for (size_t i = 0; i < rule->override_count; i++)
+        ask_amount(inquiry, "the override of ", rule->overrides[i].value.data, &rule->overrides[i].amount);
+}
+
+/* ---- homes ---- */
+
+/* Where regions are not known, each peer has its own. */
+static bool are_together(const struct reach_peers *peers, uint32_t a, uint32_t b)
+{
+    return peers->regions ? bytes_equal(bytes_of(peers->regions[a]), bytes_of(peers->regions[b])) : a == b;
+}
+
+static bool is_first_of_region(const struct reach_peers *peers, uint32_t peer)
+{
+    bool first = true;
+    for (uint32_t i = 0; i < peer; i++)
+        first &= !are_together(peers, i, peer);
+    return first;
+}
+
+/* The home is the region of that peer. */
+static void ask_at_home(struct inquiry *inquiry, uint32_t peer)
+{
+    uint64_t shares[REACH_PEERS_MAX];
+    const struct reach_peers *all = inquiry->peers;
+    struct reach_peers these = *all;
+    uint32_t at_home = 0;
+    for (uint32_t i = 0; i < all->count; i++)
+        at_home += are_together(all, i, peer);
+    for (uint32_t i = 0; i < all->count; i++)
+        shares[i] = are_together(all, i, peer) ? SHARE_ONE / at_home : 0;
+    these.shares = shares;
+    inquiry->peers = &these;
+    ask_amounts(inquiry);
+    inquiry->peers = all;
+}
+
+/* Whether keys choose the peer's region as their home. */
+static bool is_home(const struct rule *rule, const struct reach_peers *peers, uint32_t peer)
+{
+    if (home_is_by_key(rule->home))
+        return true;
     return peers->regions ? bytes_equal(bytes_of(peers->regions[peer]), rule->home) : peer == 0;
 }
 
-/* False: the home is no peer's region. */
-static bool share_at_home(const struct rule *rule, const struct reach_peers *peers, uint64_t *shares)
+static enum rule_reach ask_homes(struct inquiry *inquiry)
 {
-    uint32_t at_home = 0;
-    for (uint32_t i = 0; i < peers->count; i++)
-        at_home += is_at_home(rule, peers, i);
-    for (uint32_t i = 0; i < peers->count; i++)
-        shares[i] = is_at_home(rule, peers, i) ? SHARE_ONE / at_home : 0;
-    return at_home > 0;
+    const struct rule *rule = inquiry->rule;
+    bool some = false;
+    for (uint32_t i = 0; i < inquiry->peers->count; i++)
+        if (is_home(rule, inquiry->peers, i) && is_first_of_region(inquiry->peers, i)) {
+            ask_at_home(inquiry, i);
+            some = true;
+        }
+    if (some)
+        return inquiry->reach;
+    (void)error_set(inquiry->sentence, EX_DATAERR,
+                    "rule %s/%s: home is '%s', where no daemon is: expected the region of a daemon, or by_key",
+                    rule->service.data, rule->id.data, rule->home.data);
+    return RULE_NOWHERE;
 }
 
 enum rule_reach rule_reach(const struct rule *rule, const struct reach_peers *peers, struct error *sentence)
 {
-    uint64_t shares[REACH_PEERS_MAX];
-    struct reach_peers these = *peers;
+    struct inquiry inquiry = {.rule = rule, .peers = peers, .reach = RULE_REACHES, .sentence = sentence};
     assert(peers->count <= REACH_PEERS_MAX);
-    struct inquiry inquiry = {.rule = rule, .peers = &these, .reach = RULE_REACHES, .sentence = sentence};
     if (rule->mode == RULE_OFF || rule->sync == RULE_CENTRAL || peers->count == 0)
         return RULE_REACHES;
-    if (rule->home.size > 0) {
-        if (!share_at_home(rule, peers, shares)) {
-            (void)error_set(sentence, EX_DATAERR,
-                            "rule %s/%s: home is '%s', where no daemon is: expected the region of a daemon",
-                            rule->service.data, rule->id.data, rule->home.data);
-            return RULE_NOWHERE;
-        }
-        these.shares = shares;
-    }
-    ask_amount(&inquiry, rule_is_bucket(rule->algorithm) ? "rate" : "limit", "", &rule->amount);
-    for (size_t i = 0; i < rule->tier_count; i++)
-        ask_amount(&inquiry, "tiers.", rule->tiers[i].name.data, &rule->tiers[i].amount);
-    for (size_t i = 0; i < rule->override_count; i++)
-        ask_amount(&inquiry, "the override of ", rule->overrides[i].value.data, &rule->overrides[i].amount);
+    if (rule->home.size > 0)
+        return ask_homes(&inquiry);
+    ask_amounts(&inquiry);
     return inquiry.reach;
 }

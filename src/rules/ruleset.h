@@ -55,6 +55,8 @@ struct ruleset_options {
     uint32_t named_by_default; /* an index into `named`; unused if named_count is 0 */
     /* True: nothing limits a service without rules; false: it gives MATCH_UNKNOWN_SERVICE. */
     bool unknown_service_open;
+    /* Of rules whose home is by_key; it outlives the ruleset. NULL: their keys have none. */
+    const struct homes *homes;
     uint32_t threads; /* threads that match at the same time, at most RULESET_THREADS_MAX; 0 counts as 1 */
     /* Returns the index of these terms in the limit set, or -1 with a sentence. */
     int (*intern)(void *context, const struct limit_terms *terms, struct error *error);

@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "base/hash.h"
 #include "limit/limit.h"
+#include "rules/homes.h"
 #include "rules/ruleset.h"
 #include "rules/ruleset_roster.h"
 #include "rules/ruleset_window.h"
@@ -146,9 +147,14 @@ struct variant {
     uint64_t latency_target_ns;
     uint32_t override_count;
     struct amount *overrides;
+    const struct homes *homes;   /* among which keys choose, of a rule whose home is by_key; else NULL */
+    uint16_t *home_limits;       /* for each amount one limit for each of the homes */
     struct rule basis;           /* the fields of the rule that rule_terms reads; its views and lists are empty */
     struct rule_amount *amounts; /* the sources of the amounts: the base, the tiers, the overrides */
 };
+
+/* The limit of the variant's amount that counts the key, by the home of the key. The variant must have homes. */
+uint16_t variant_limit_at_home(const struct variant *variant, const struct amount *amount, struct key_id id);
 
 /* True: the variant hides less specific ones. */
 static inline bool variant_is_in_force(const struct variant *variant)
@@ -251,7 +257,7 @@ struct service_places {
 bool counters_take(struct arena *arena, uint32_t threads, struct slot *slots, uint32_t count);
 
 struct ruleset {
-    struct ruleset_options options; /* all its pointers but `context` are NULL */
+    struct ruleset_options options; /* all its pointers but `context` and `homes` are NULL */
     struct hash_key hash_key;
     uint64_t edition; /* changes with every change of data that matching reads; never 0 */
     struct windows windows;

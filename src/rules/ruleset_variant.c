@@ -7,6 +7,7 @@
 #include "rules/ruleset_state.h"
 
 #include <assert.h>
+#include <string.h>
 
 /* ---- amounts: in one row the base, the tiers in the order of their bits, the overrides ---- */
 
@@ -28,19 +29,60 @@ static struct amount *amount_at(struct variant *variant, uint32_t index)
     return index <= tiers ? &variant->tier[index - 1] : &variant->overrides[index - 1 - tiers];
 }
 
+static bool intern_terms(struct ruleset *ruleset, const struct limit_terms *terms, uint16_t *limit,
+                         struct error *error)
+{
+    const int index = ruleset->options.intern(ruleset->options.context, terms, error);
+    assert(index < LIMIT_ZERO);
+    if (index >= 0)
+        *limit = (uint16_t)index;
+    return index >= 0;
+}
+
+/* All of them or none. The variant has homes. */
+static bool intern_at_homes(struct ruleset *ruleset, struct variant *variant, uint32_t index,
+                            struct limit_terms *terms, struct error *error)
+{
+    const struct homes *homes = variant->homes;
+    uint16_t limits[HOMES_MAX];
+    assert(homes->count > 0 && homes->count <= HOMES_MAX);
+    for (uint32_t i = 0; i < homes->count; i++) {
+        terms->home = homes->number[i];
+        if (!intern_terms(ruleset, terms, &limits[i], error))
+            return false;
+    }
+    memcpy(&variant->home_limits[index * homes->count], limits, homes->count * sizeof *limits);
+    amount_at(variant, index)->limit = limits[0]; /* it shows the figures, which are those of all */
+    return true;
+}
+
 static bool intern(struct ruleset *ruleset, struct variant *variant, uint32_t index, uint32_t scale,
                    struct error *error)
 {
     struct amount *amount = amount_at(variant, index);
     struct limit_terms terms;
     rule_terms(&variant->basis, &variant->amounts[index], rule_scale(variant->adaptive_floor, scale), &terms);
-    int limit = ruleset->options.intern(ruleset->options.context, &terms, error);
-    if (limit < 0)
-        return false;
-    assert(limit < LIMIT_ZERO);
-    amount->limit = (uint16_t)limit;
-    amount->capacity = terms.capacity;
-    return true;
+    const bool done = variant->homes ? intern_at_homes(ruleset, variant, index, &terms, error)
+                                     : intern_terms(ruleset, &terms, &amount->limit, error);
+    if (done)
+        amount->capacity = terms.capacity;
+    return done;
+}
+
+static uint32_t index_of(const struct variant *variant, const struct amount *amount)
+{
+    if (amount == &variant->base)
+        return 0;
+    const uint32_t tiers = tier_count(variant);
+    for (uint32_t i = 0; i < tiers; i++)
+        if (amount == &variant->tier[i])
+            return 1 + i;
+    return 1 + tiers + (uint32_t)(amount - variant->overrides);
+}
+
+uint16_t variant_limit_at_home(const struct variant *variant, const struct amount *amount, struct key_id id)
+{
+    return variant->home_limits[index_of(variant, amount) * variant->homes->count + homes_of(variant->homes, id)];
 }
 
 static bool obtain_window(struct ruleset *ruleset, struct variant *variant, uint32_t index, struct bytes zone,
@@ -116,6 +158,14 @@ static bool compile_amounts(struct ruleset *ruleset, struct service *service, st
                                    .sync = rule->sync,
                                    .persist = rule->persist,
                                    .home = home};
+    const struct homes *homes = ruleset->options.homes;
+    if (home_is_by_key(home) && homes && homes->count > 0) {
+        variant->home_limits =
+            arena_take(&service->arena, amount_count(variant) * homes->count, sizeof *variant->home_limits);
+        if (!variant->home_limits)
+            return error_set(error, 71, "not enough memory");
+        variant->homes = homes;
+    }
     for (uint32_t i = 0; i < amount_count(variant); i++) {
         const struct rule_amount *from = &variant->amounts[i];
         amount_at(variant, i)->limit = from->unlimited ? LIMIT_NONE : LIMIT_ZERO;
@@ -152,17 +202,25 @@ void variant_close(struct variant *variant)
     }
 }
 
+static void visit_amount(const struct variant *variant, const struct amount *amount,
+                         void (*visit)(void *context, uint16_t limit), void *context)
+{
+    if (!amount_counts(amount))
+        return;
+    if (!variant->homes)
+        visit(context, amount->limit);
+    for (uint32_t i = 0; variant->homes && i < variant->homes->count; i++)
+        visit(context, variant->home_limits[index_of(variant, amount) * variant->homes->count + i]);
+}
+
 void variant_visit_limits(const struct variant *variant, void (*visit)(void *context, uint16_t limit),
                           void *context)
 {
-    if (amount_counts(&variant->base))
-        visit(context, variant->base.limit);
+    visit_amount(variant, &variant->base, visit, context);
     for (uint32_t i = 0; i < tier_count(variant); i++)
-        if (amount_counts(&variant->tier[i]))
-            visit(context, variant->tier[i].limit);
+        visit_amount(variant, &variant->tier[i], visit, context);
     for (uint32_t i = 0; i < variant->override_count; i++)
-        if (amount_counts(&variant->overrides[i]))
-            visit(context, variant->overrides[i].limit);
+        visit_amount(variant, &variant->overrides[i], visit, context);
 }
 
 /* ---- salt and texts ---- */
@@ -242,6 +300,6 @@ bool variant_compile(struct ruleset *ruleset, struct service *service, struct va
     if (!compile_amounts(ruleset, service, variant, rule, error) || !roster_compile(service, variant, rule, error))
         return false;
     variant->plain = !variant->roster && !variant->base.window && !variant->concurrency && variant->counts < 0 &&
-                     variant->central == CENTRAL_NOT && amount_counts(&variant->base);
+                     variant->central == CENTRAL_NOT && amount_counts(&variant->base) && !variant->homes;
     return true;
 }

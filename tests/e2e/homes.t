@@ -1,6 +1,7 @@
 #!/usr/bin/perl
-# Rules with a home: three real daemons in three regions, of which one has the whole of a limit. A limit of 1, a cost of
-# the whole limit and a burst of all of it are admitted in any region a round trip later, and never more than the limit.
+# Rules with a home, and rules whose keys have homes: three real daemons in three regions, of which one has the whole
+# of a limit. A limit of 1, a cost of the whole limit and a burst of all of it are admitted in any region a round trip
+# later, and never more than the limit.
 use strict;
 use warnings;
 use FindBin;
@@ -60,6 +61,32 @@ is(burst($south, 'ip=192.0.2.2'), $capacity, 'a burst of the whole limit is admi
 is(sum0(map { burst($_, 'ip=192.0.2.2', 'PATIENCE', 100) } $east, $west, $south), 0, 'and nothing beside it anywhere');
 like($south->client->command(qw(EXPLAIN user=new SERVICE shop)), qr/^home  +us-east has the whole limit: /m,
      'EXPLAIN names the home');
+
+# ---- each key has its own ----
+
+is($client->command(qw(RULE SET), "{id: each, service: shop, by: card, limit: 1, $rest, home: by_key}"), 'OK',
+   'a rule whose keys have homes is set');
+like($client->command(qw(RULE GET shop each)), qr/^home: by_key$/m, 'the text says so');
+sub gets { my ($daemon) = @_; return ($daemon->client->command(qw(RULE GET shop each)) // '') =~ m{^home:}m }
+ok(Headgate::wait_until(10, sub { gets($east) && gets($south) }),
+   'all daemons have it');
+sub home_of {
+    my ($daemon, $card) = @_;
+    my $text = $daemon->client->command('EXPLAIN', $card, qw(SERVICE shop));
+    return $text =~ m{^home  +(\S+) has the whole limit of this key}m ? $1 : 'none';
+}
+my (%homes, $admitted, $twice, $differ);
+for my $card (map { "card=$_" } 1 .. 30) {
+    my @said = map { home_of($_, $card) } $east, $west, $south;
+    $homes{$said[0]}++;
+    $differ += grep { $_ ne $said[0] } @said;
+    $admitted += check($south, $card);
+    $twice += grep { check($_, $card, 'PATIENCE', 50) } $east, $west, $south;
+}
+is(join(' ', sort keys %homes), 'ap-south eu-west us-east', 'each region is the home of some keys');
+is($differ, 0, 'all daemons name the same');
+is($admitted, 30, 'a limit of 1 of any key admits one');
+is($twice, 0, 'and no other one anywhere');
 
 # ---- without the home ----
 

@@ -14,7 +14,8 @@ static int world_intern(void *context, const struct limit_terms *terms, struct e
     return (int)world->limit_count++;
 }
 
-struct world *world_create(uint32_t services_max, uint32_t rules_max, uint32_t service_rules_max, bool named)
+static struct world *create(uint32_t services_max, uint32_t rules_max, uint32_t service_rules_max, bool named,
+                            const struct homes *homes)
 {
     struct world *world = calloc(1, sizeof *world);
     world->limit_max = sizeof world->limit / sizeof world->limit[0];
@@ -30,12 +31,23 @@ struct world *world_create(uint32_t services_max, uint32_t rules_max, uint32_t s
         .service_rules_max = service_rules_max,
         .named = limits,
         .named_count = named ? 2 : 0,
+        .homes = homes,
         .threads = WORLD_THREADS,
         .intern = world_intern,
         .context = world,
     };
     world->ruleset = ruleset_create(&options);
     return world;
+}
+
+struct world *world_create(uint32_t services_max, uint32_t rules_max, uint32_t service_rules_max, bool named)
+{
+    return create(services_max, rules_max, service_rules_max, named, NULL);
+}
+
+struct world *world_create_with_homes(const struct homes *homes)
+{
+    return create(8, 64, 64, false, homes);
 }
 
 void world_destroy(struct world *world)

@@ -26,6 +26,8 @@ struct world {
 
 /* Makes a world; `named`: with the limits of a config, "default" of 10 tokens and "other" of 20. */
 struct world *world_create(uint32_t services_max, uint32_t rules_max, uint32_t service_rules_max, bool named);
+/* The same without such limits; keys of rules whose home is by_key choose among these homes. */
+struct world *world_create_with_homes(const struct homes *homes);
 
 void world_destroy(struct world *world);
 

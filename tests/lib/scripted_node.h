@@ -160,6 +160,13 @@ const struct limit *node_limit(const struct node *node, uint16_t index)
     return &node->terms[index];
 }
 
+const char *node_home(const struct node *node, uint16_t index)
+{
+    (void)node;
+    (void)index;
+    return NULL;
+}
+
 bool node_rules_may_lack(const struct node *node)
 {
     (void)node;

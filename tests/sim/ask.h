@@ -37,6 +37,7 @@ struct plan_rule {
     uint64_t cost_max;
     uint8_t on_isolation; /* enum isolation */
     bool shadow;
+    bool by_key; /* each key has a home of its own: homes.c */
     unsigned subjects;
 };
 
@@ -95,7 +96,7 @@ struct asks {
     struct ask_right right[ASK_NODES_MAX][ASK_RULES_MAX][ASK_SUBJECTS_MAX][ASK_RIGHT_WINDOWS];
     struct ask_truth truth[ASK_RULES_MAX][ASK_SUBJECTS_MAX];
     struct ask_held held[ASK_HELD_MAX];
-    uint16_t limit[ASK_NODES_MAX][ASK_RULES_MAX]; /* each node's index of the rule's limit */
+    uint16_t limit[ASK_NODES_MAX][ASK_RULES_MAX][ASK_SUBJECTS_MAX]; /* each node's index of the key's limit */
     uint64_t wall_offset_ns[ASK_NODES_MAX];
     /* tokens spent in the node's present life */
     uint64_t life_tokens[ASK_NODES_MAX][ASK_RULES_MAX][ASK_SUBJECTS_MAX];
@@ -134,6 +135,8 @@ void ask_wake_soon(struct sim *sim, unsigned i); /* if the node wants a step */
 struct charge ask_charge(const struct sim *sim, unsigned i, struct ask_part *part, uint64_t cost);
 /* The charge of a key in the window of `part`, which must be 0 unless the rule has cells. */
 struct charge ask_charge_of(const struct sim *sim, unsigned i, const struct ask_part *part);
+/* The key, whatever its window. */
+struct key_id ask_key(unsigned rule, unsigned subject);
 /* how long windows of the rule are kept beyond their end */
 uint64_t ask_margin_ns(const struct plan_rule *rule);
 uint64_t ask_window_now(const struct sim *sim, unsigned i, unsigned rule);

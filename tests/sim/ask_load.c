@@ -26,6 +26,11 @@ static struct key_id id_of(unsigned rule, unsigned subject, uint64_t window)
     return (struct key_id){high, mixed(high + 1)};
 }
 
+struct key_id ask_key(unsigned rule, unsigned subject)
+{
+    return id_of(rule, subject, 0);
+}
+
 static uint64_t wall_ns(const struct sim *sim, unsigned i)
 {
     return world_local_ns(sim, i) + sim->asks.wall_offset_ns[i];
@@ -48,7 +53,7 @@ struct charge ask_charge(const struct sim *sim, unsigned i, struct ask_part *par
     const struct plan_rule *rule = &sim->plan.asks.rule[part->rule];
     struct charge charge = {
         .cost = cost,
-        .limit = sim->asks.limit[i][part->rule],
+        .limit = sim->asks.limit[i][part->rule][part->subject],
         .on_isolation = rule->on_isolation,
         .shadow = rule->shadow,
     };
@@ -74,7 +79,7 @@ struct charge ask_charge(const struct sim *sim, unsigned i, struct ask_part *par
 struct charge ask_charge_of(const struct sim *sim, unsigned i, const struct ask_part *part)
 {
     return (struct charge){.id = id_of(part->rule, part->subject, part->window),
-                           .limit = sim->asks.limit[i][part->rule]};
+                           .limit = sim->asks.limit[i][part->rule][part->subject]};
 }
 
 uint64_t ask_window_now(const struct sim *sim, unsigned i, unsigned rule)
@@ -133,14 +138,20 @@ void ask_node_starts(struct sim *sim, unsigned i)
     struct error error = {0};
     struct asks *asks = &sim->asks;
     ask_rights_end(sim, i); /* rights end with the last life */
-    for (unsigned r = 0; r < sim->plan.asks.rules; r++) {
-        int index = node_intern_limit(sim->node[i].node, &sim->plan.asks.rule[r].terms, &error);
-        if (index < 0) {
-            sim_fail(sim, "limits: %s refuses one: %s", sim->node[i].name, error.text);
-            return;
+    struct homes homes;
+    homes_of_node(&sim->plan, i, &homes);
+    for (unsigned r = 0; r < sim->plan.asks.rules; r++)
+        for (unsigned s = 0; s < ASK_SUBJECTS_MAX; s++) {
+            struct limit_terms terms = sim->plan.asks.rule[r].terms;
+            if (sim->plan.asks.rule[r].by_key)
+                terms.home = homes.number[homes_of(&homes, ask_key(r, s))];
+            int index = node_intern_limit(sim->node[i].node, &terms, &error);
+            if (index < 0) {
+                sim_fail(sim, "limits: %s refuses one: %s", sim->node[i].name, error.text);
+                return;
+            }
+            asks->limit[i][r][s] = (uint16_t)index;
         }
-        asks->limit[i][r] = (uint16_t)index;
-    }
     asks->wall_offset_ns[i] =
         WALL_BASE_NS + sim->now_ns + (uint64_t)sim->plan.asks.skew_ns[i] - world_local_ns(sim, i);
 }

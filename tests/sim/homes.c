@@ -35,6 +35,7 @@ static void draw_rules(struct plan *plan, struct random *random)
         rule->terms.home = draw_home(plan, random);
         rule->limit.home = rule->terms.home;
         rule->limit.hash = limit_terms_hash(&rule->terms);
+        rule->by_key = draw_one_in(random, 3);
     }
 }
 
@@ -49,12 +50,32 @@ void homes_draw(struct plan *plan)
     plan->takeover_after_ns = 0;
     draw_limits(plan, &random);
     draw_rules(plan, &random);
+    homes_of_node(plan, 0, &plan->keys_homes);
 }
 
-bool homes_have(const struct sim *sim, unsigned i, const struct limit *limit)
+bool homes_have(const struct sim *sim, unsigned i, uint32_t home)
 {
     const char *region = world_region_name(sim->plan.node[i].region);
-    return limit->home != 0 && limit_home_of(bytes_of(region)) == limit->home;
+    return home != 0 && limit_home_of(bytes_of(region)) == home;
+}
+
+void homes_of_node(const struct plan *plan, unsigned i, struct homes *homes)
+{
+    struct home_weight weights[SIM_NODES_MAX];
+    for (unsigned r = 0; r < plan->regions; r++) {
+        const unsigned region = (r + i) % plan->regions;
+        weights[r] = (struct home_weight){bytes_of(world_region_name(region)), plan->weight[region]};
+    }
+    *homes = (struct homes){.count = 0};
+    if (plan->homes)
+        homes_init(homes, weights, plan->regions);
+}
+
+uint32_t homes_home_of(const struct sim *sim, unsigned r, unsigned s)
+{
+    const struct plan_rule *rule = ask_rule(sim, r);
+    const struct homes *homes = &sim->plan.keys_homes;
+    return rule->by_key ? homes->number[homes_of(homes, ask_key(r, s))] : rule->terms.home;
 }
 
 uint64_t homes_share(struct sim *sim, unsigned i, struct key_id id, uint16_t limit, uint64_t share)

@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "cluster/node.h"
+#include "rules/homes.h"
 #include "tests/lib/limits.h"
 #include "tests/sim/ask.h"
 #include "tests/sim/edit.h"
@@ -88,6 +89,7 @@ struct plan {
     uint32_t untold_max;
     uint64_t takeover_after_ns; /* 0: no rights end */
     bool homes;                 /* limits have a home: see homes.c */
+    struct homes keys_homes;    /* among which keys of some rules choose */
     bool weights;               /* operators change weights of regions: see weights.c */
     uint64_t weights_gap_ns;
     uint64_t weights_by_demand_ns; /* weights follow demand, see weights_auto.c; 0: they do not */

@@ -82,7 +82,7 @@ static uint64_t held_of_rule(struct sim *sim, const struct ask_part *part)
     uint64_t tokens = 0;
     for (unsigned i = 0; i < sim->plan.nodes; i++)
         tokens += sim->node[i].node != NULL
-                      ? held(sim, i, ask_charge_of(sim, i, part).id, sim->asks.limit[i][part->rule])
+                      ? held(sim, i, ask_charge_of(sim, i, part).id, sim->asks.limit[i][part->rule][part->subject])
                       : 0;
     return tokens;
 }
@@ -97,13 +97,13 @@ static void doubt(struct truth *truth, const struct limit *limit, int64_t units)
     truth->doubtful = truth->doubtful < limit->capacity_units ? truth->doubtful : limit->capacity_units;
 }
 
-static void leap(const struct sim *sim, unsigned i, struct truth *truth, const struct limit *limit, uint64_t ns,
-                 int64_t units)
+/* `is_home`: the clock is one of the limit's home. */
+static void leap(struct truth *truth, const struct limit *limit, bool is_home, uint64_t ns, int64_t units)
 {
     const int64_t gained = truth_refilled_units(limit, ns);
     if (limit->home == 0)
         truth_leap(truth, limit, ns, units);
-    else if (homes_have(sim, i, limit))
+    else if (is_home)
         doubt(truth, limit, gained < units ? gained : units);
 }
 
@@ -112,7 +112,7 @@ void rights_clock_leaps(struct sim *sim, unsigned i, uint64_t ns)
     for (unsigned k = 0; k < sim->plan.keys; k++) {
         const int64_t units = units_out(sim, sim_limit(sim, k), held_by_all(sim, k));
         truth_now(sim, k);
-        leap(sim, i, &sim->truth[k], sim_limit(sim, k), ns, units);
+        leap(&sim->truth[k], sim_limit(sim, k), homes_have(sim, i, sim_limit(sim, k)->home), ns, units);
     }
     for (unsigned r = 0; r < sim->plan.asks.rules; r++)
         for (unsigned s = 0; s < ASK_SUBJECTS_MAX && ask_rule(sim, r)->terms.kind == LIMIT_BUCKET; s++) {
@@ -120,7 +120,7 @@ void rights_clock_leaps(struct sim *sim, unsigned i, uint64_t ns)
             const struct limit *limit = &ask_rule(sim, r)->limit;
             const int64_t units = units_out(sim, limit, held_of_rule(sim, &part));
             ask_truth_now(sim, r, s);
-            leap(sim, i, &sim->asks.truth[r][s].bucket.now, limit, ns, units);
+            leap(&sim->asks.truth[r][s].bucket.now, limit, homes_have(sim, i, homes_home_of(sim, r, s)), ns, units);
         }
 }
 
@@ -143,11 +143,12 @@ static void forget_rule(struct sim *sim, unsigned i, struct ask_part part)
 void rights_home_forgets(struct sim *sim, unsigned i)
 {
     for (unsigned k = 0; k < sim->plan.keys; k++)
-        if (homes_have(sim, i, sim_limit(sim, k)))
+        if (homes_have(sim, i, sim_limit(sim, k)->home))
             doubt(&sim->truth[k], sim_limit(sim, k), units_out(sim, sim_limit(sim, k), held_by_all(sim, k)));
     for (unsigned r = 0; r < sim->plan.asks.rules; r++)
-        for (unsigned s = 0; s < ASK_SUBJECTS_MAX && homes_have(sim, i, &ask_rule(sim, r)->limit); s++)
-            forget_rule(sim, i, (struct ask_part){.rule = r, .subject = s});
+        for (unsigned s = 0; s < ASK_SUBJECTS_MAX; s++)
+            if (homes_have(sim, i, homes_home_of(sim, r, s)))
+                forget_rule(sim, i, (struct ask_part){.rule = r, .subject = s});
 }
 
 int64_t rights_slack_units(const struct sim *sim, struct truth *truth, const struct limit *limit)

@@ -12,6 +12,7 @@
 #include "base/held_clock.h"
 #include "base/random.h"
 #include "cluster/node.h"
+#include "rules/homes.h"
 #include "tests/lib/decisions.h"
 #include "tests/sim/ask.h"
 #include "tests/sim/clock.h"
@@ -382,8 +383,12 @@ void liars_after_step(struct sim *sim, unsigned i);
 /* ---- homes.c: limits of which one region has the whole share ---- */
 void homes_draw(struct plan *plan);
 void homes_after_step(struct sim *sim);
-/* True: node i is in the region that is the home of the limit. */
-bool homes_have(const struct sim *sim, unsigned i, const struct limit *limit);
+/* True: node i is in the region that is the home; 0: there is no home. */
+bool homes_have(const struct sim *sim, unsigned i, uint32_t home);
+/* The homes among which keys choose, from the config of node i, which has its regions in an order of its own. */
+void homes_of_node(const struct plan *plan, unsigned i, struct homes *homes);
+/* The home of key s of rule r; 0: it has none. */
+uint32_t homes_home_of(const struct sim *sim, unsigned r, unsigned s);
 /* What node i has of the limit; `share`: what it has of limits without a home. */
 uint64_t homes_share(struct sim *sim, unsigned i, struct key_id id, uint16_t limit, uint64_t share);
 /* What all nodes together have of the limit. */

@@ -147,8 +147,18 @@ static void at_home(void)
         "others can ask for such tokens: expected fixed_window, quota or a bucket, or no home",
         "and so are leases");
     OK_STRING(said_of("{id: a, rate: 1/m, home: mars}", &known),
-              "refused: rule default/a: home is 'mars', where no daemon is: expected the region of a daemon",
+              "refused: rule default/a: home is 'mars', where no daemon is: expected the region of a daemon, "
+              "or by_key",
               "a home where nobody is");
+    OK_STRING(said_of("{id: a, algorithm: fixed_window, limit: 1, window: 1m, overshoot: 0, home: by_key}", &known),
+              "", "a window of 1 whose keys have homes");
+    OK_STRING(said_of("{id: a, algorithm: fixed_window, limit: 1, window: 1m, overshoot: 0, home: by_key}",
+                      &granting),
+              "", "keys have homes in unknown regions");
+    OK(strncmp(said_of("{id: a, algorithm: fixed_window, limit: 1, window: 1m, overshoot: 0, home: by_key}",
+                       &several),
+               "refused: ", 9) == 0,
+       "one home of keys that admits nothing is enough");
     OK(strncmp(said_of("{id: a, algorithm: fixed_window, limit: 1, window: 1m, overshoot: 0, home: a}", &several),
                "refused: ", 9) == 0,
        "two daemons share what their home has, and keep a reserve");

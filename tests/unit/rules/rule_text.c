@@ -425,6 +425,7 @@ static void draw_rule(struct random *random, char *text, size_t room)
         "inherit: reset\n",
         "patience: 50ms\n",
         "home: us-east\n",
+        "home: by_key\n",
         "persist: true\n",
         "persist: false\n",
         "priority_floor: {low: 33.3333%, high: 1%}\n",
