@@ -41,7 +41,8 @@ static uint8_t winner(const struct drawer *drawers, uint32_t count, uint32_t pla
 
 void homes_init(struct homes *homes, const struct home_weight *weights, uint32_t count)
 {
-    struct drawer drawers[HOMES_MAX];
+    struct drawer drawers[HOMES_MAX] = {0};
+    uint32_t drawer_count = 0;
     uint64_t sum = 0;
     assert(count <= HOMES_MAX);
     *homes = (struct homes){.count = 0};
@@ -52,11 +53,10 @@ void homes_init(struct homes *homes, const struct home_weight *weights, uint32_t
             continue;
         const uint64_t lots = (weights[i].weight * LOTS + sum / 2) / sum;
         const uint32_t number = limit_home_of(weights[i].region);
-        drawers[homes->count] = (struct drawer){number, lots > 0 ? (uint32_t)lots : 1};
-        homes->number[homes->count++] = number;
+        homes->number[drawer_count] = number;
+        drawers[drawer_count++] = (struct drawer){number, lots > 0 ? (uint32_t)lots : 1};
     }
-    if (homes->count == 0)
-        return;
-    for (uint32_t place = 0; place < HOME_PLACES; place++)
-        homes->place[place] = winner(drawers, homes->count, place);
+    homes->count = drawer_count;
+    for (uint32_t place = 0; place < HOME_PLACES && drawer_count > 0; place++)
+        homes->place[place] = winner(drawers, drawer_count, place);
 }
