@@ -70,15 +70,13 @@ static void refresh_budgets(struct node *node)
 
 static void refresh_home(const struct node *node, const char *region, struct home *home)
 {
-    uint64_t sharers = 0, heard = 0;
+    home->heard = 0;
     for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
-        if (!member->used || member->share_freed || strcmp(member->region, region) != 0)
-            continue;
-        sharers++;
-        heard += !member->self && !member->silent && member->state == PEER_ACTIVE;
+        if (member->used && !member->share_freed && !member->self && !member->silent &&
+            member->state == PEER_ACTIVE && strcmp(member->region, region) == 0)
+            home->heard += member_home_share(node, member);
     }
-    home->heard = sharers > 0 ? SHARE_ONE / sharers * heard : 0;
 }
 
 bool shares_create(struct node *node, struct error *error)

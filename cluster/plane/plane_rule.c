@@ -10,7 +10,6 @@
 #include "rules/homes.h"
 #include "rules/rule_reach.h"
 
-#include <string.h>
 #include <sysexits.h>
 
 /* True, with what a sheet's overrides are under its rule: the newest version in the book, which may come later. */
@@ -69,22 +68,12 @@ static bool is_for_daemons(const struct node *node, struct plane_work *work, con
     return true;
 }
 
-static bool is_inhabited(const struct node *node, const char *region)
-{
-    bool some = false;
-    for (uint32_t i = 0; i < node->member_end && !some; i++) {
-        const struct member *member = &node->member[i];
-        some = member->used && !member->share_freed && strcmp(member->region, region) == 0;
-    }
-    return some;
-}
-
 /* Keys choose among all regions that have a weight in the config, so each must have a daemon. */
 static bool are_all_inhabited(const struct node *node, const struct rule *rule, struct error *error)
 {
     for (uint32_t i = 0; i < node->options.region_count; i++) {
         const struct region_weight *region = &node->options.regions[i];
-        if (region->weight > 0 && !is_inhabited(node, region->region))
+        if (region->weight > 0 && region_sharers(node, region->region) == 0)
             return error_set(
                 error, EX_DATAERR,
                 "rule %s/%s: home is by_key, and no daemon is in region '%s', which would be the home of "

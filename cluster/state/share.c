@@ -19,7 +19,7 @@ static uint64_t region_weight(const struct node *node, const char *region, bool 
     return 0;
 }
 
-static uint64_t sharers_of(const struct node *node, const char *region)
+uint64_t region_sharers(const struct node *node, const char *region)
 {
     uint64_t sharers = 0;
     for (uint32_t i = 0; i < node->member_end; i++) {
@@ -31,7 +31,7 @@ static uint64_t sharers_of(const struct node *node, const char *region)
 
 static uint64_t part_of_region(const struct node *node, const struct member *member, bool by_config)
 {
-    const uint64_t sharers = sharers_of(node, member->region);
+    const uint64_t sharers = region_sharers(node, member->region);
     return sharers == 0 ? 0 : region_weight(node, member->region, by_config) / sharers;
 }
 
@@ -80,7 +80,7 @@ uint32_t shares_unlisted(const struct node *node, bool left)
 
 uint64_t member_home_share(const struct node *node, const struct member *member)
 {
-    const uint64_t sharers = sharers_of(node, member->region);
+    const uint64_t sharers = region_sharers(node, member->region);
     return sharers == 0 ? 0 : SHARE_ONE / sharers;
 }
 
@@ -89,8 +89,7 @@ uint64_t own_share_of(const struct node *node, const struct limit *limit)
 {
     if (limit->home == 0)
         return node->sharing.share;
-    if (node->options.takeover_after_ns > 0 ||
-        (!node->sharing.alone && limit->home != node->sharing.home))
+    if (node->options.takeover_after_ns > 0 || (!node->sharing.alone && limit->home != node->sharing.home))
         return 0;
     return node->sharing.home_share;
 }

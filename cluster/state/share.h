@@ -34,6 +34,9 @@ uint32_t shares_of_all(const struct node *node, uint64_t shares[NODE_PEERS_MAX],
  */
 uint32_t shares_unlisted(const struct node *node, bool left);
 
+/* The members of the region that take a share, as this node sees them. */
+uint64_t region_sharers(const struct node *node, const char *region);
+
 /* Homes: limits of which one region has the whole share, whatever its weight (struct limit_terms). */
 
 /* This member's part of limits whose home is its region; it must take a share. */

@@ -3,7 +3,7 @@
  *
  * The one idea: recognising pays only where requests repeat. While less than half of the requests are recognised, only
  * a few are compared with the known shapes. After each shape that was learned in vain, more unknown requests pass
- * until the next one is learned. Knows neither shapes nor protocols: the owner has `count` places for shapes.
+ * until the next one is learned. Knows neither shapes nor protocols: the owner has the shapes, in places from 0 on.
  */
 #ifndef HEADGATE_COMMANDS_LEARNING_H
 #define HEADGATE_COMMANDS_LEARNING_H
