@@ -77,17 +77,33 @@ static bool is_of_framing(struct bytes name)
     return false;
 }
 
+/* The config may let a field give an identifier and, say, the cost as well, which no shape may keep. */
+static bool gives_more(struct bytes name, const struct http_settings *settings)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < settings->source_count; i++)
+        count += http_name_is(name, settings->source[i].header);
+    return count > 1;
+}
+
+static bool has_value(const struct http_header *header, const struct command_query *query)
+{
+    for (uint32_t i = 0; i < query->id_count; i++)
+        if (header->value.data != NULL && query->id[i].value.data >= header->value.data &&
+            query->id[i].value.data <= header->value.data + header->value.size)
+            return true;
+    return false;
+}
+
 /* False: the fields say more than identifiers, or may say something else the next time. */
-static bool has_plain_fields(const struct http_message *message, const struct command_query *query)
+static bool has_plain_fields(const struct http_message *message, const struct http_settings *settings,
+                             const struct command_query *query)
 {
     for (uint32_t i = 0; i < message->header_count; i++) {
         const struct http_header *header = &message->header[i];
-        if (http_name_is(header->name, "traceparent"))
+        if (http_name_is(header->name, "traceparent") ||
+            (has_value(header, query) && (is_of_framing(header->name) || gives_more(header->name, settings))))
             return false;
-        for (uint32_t j = 0; is_of_framing(header->name) && j < query->id_count; j++)
-            if (header->value.data != NULL && query->id[j].value.data >= header->value.data &&
-                query->id[j].value.data <= header->value.data + header->value.size)
-                return false;
     }
     return true;
 }
@@ -110,7 +126,7 @@ static bool read_copy(struct http_call *call, struct bytes copy, struct http_kno
     known->keep_alive = message->keep_alive;
     known->is_1_0 = message->is_1_0;
     known->denied_status = words.denied_status;
-    return message->body.size == 0 && has_plain_fields(message, &known->query);
+    return message->body.size == 0 && has_plain_fields(message, call->settings, &known->query);
 }
 
 static bool learn(struct http_call *call, const struct match *match, struct http_known *known)

@@ -266,6 +266,26 @@ static void test_fields(void)
     end();
 }
 
+/* A field that gives an identifier and something else as well. */
+static void test_fields_for_two(void)
+{
+    begin();
+    OK(set_rules("{id: e, by: user, endpoint: /a, rate: 1/m, burst: 5}"), "a rule of a path");
+    add_source("user", "x-user");
+    add_source("path", "x-uri");
+    add_source("endpoint", "x-uri");
+    add_source("size", "x-size");
+    add_source("cost", "x-size");
+    take_settings();
+    for (int i = 0; i < 40; i++) {
+        (void)ask_bytes(WITH("X-User: v\r\nX-Uri: /b\r\n"));
+        (void)ask_bytes(WITH("X-User: v\r\nX-Size: 1\r\n"));
+    }
+    OK_STRING(told_of(WITH("X-User: u\r\nX-Uri: /a\r\n")), "200 4", "the path decides which rules count");
+    OK_STRING(told_of(WITH("X-User: w\r\nX-Size: 100\r\n")), "200 0", "and a size is the cost");
+    end();
+}
+
 static void test_gateways(void)
 {
     begin();
@@ -370,6 +390,7 @@ int main(void)
     test_pieces();
     test_changes();
     test_fields();
+    test_fields_for_two();
     test_gateways();
     test_equal();
     return tap_done();
