@@ -58,6 +58,16 @@ static bool is_vouched(struct node *node, const struct origin *origin, struct ba
     return false;
 }
 
+/* Grants that their maker has not signed may be made up: what was granted is lost, which is the safe side. */
+static void drop_hearsay_grants(const struct node *node, const struct origin *origin, struct batch *batch)
+{
+    if (batch->grant_count == 0 || member_vouches_grants(node, origin->member, batch))
+        return;
+    batch->grant_count = 0;
+    for (uint32_t i = 0; i < batch->spend_count; i++)
+        batch->spend[i].granted = batch->spend[i].spare = 0;
+}
+
 /*
  * When a number ends that has `live_ns` to live. A message may be older than it looks. So a cell is
  * kept too long rather than too short. A return to a LOG must not be heeded too late, so it is
@@ -114,9 +124,9 @@ static void take_grants(const struct node *node, const struct arrival *arrival, 
     }
 }
 
-/* The batch of a record: spends under known limits, dependencies on known origins. Grants are not heard of others. */
+/* The batch of a record: spends under known limits, dependencies on known origins. */
 static struct batch *batch_of_record(struct node *node, const struct arrival *arrival,
-                                     const struct batch_record *record, uint32_t uid, bool hearsay)
+                                     const struct batch_record *record, uint32_t uid)
 {
     const struct message *message = arrival->message;
     struct batch *batch = batch_create_granting(message->origin_count, record->spend_count, record->grant_count);
@@ -145,8 +155,7 @@ static struct batch *batch_of_record(struct node *node, const struct arrival *ar
     }
     batch_sort(batch);
     batch->grant_count = 0;
-    if (!hearsay)
-        take_grants(node, arrival, record, batch);
+    take_grants(node, arrival, record, batch);
     batch->depend_count = 0;
     for (uint32_t o = 0; o < message->origin_count; o++)
         if (record->depends[o] > 0 && arrival->origin_map[o] >= 0 && o != record->origin)
@@ -197,13 +206,15 @@ static void take_record(struct node *node, const struct arrival *arrival, const 
         node->stats.messages_invalid++;
         return;
     }
-    struct batch *batch = batch_of_record(node, arrival, record, node->origin[slot].uid, hearsay);
+    struct batch *batch = batch_of_record(node, arrival, record, node->origin[slot].uid);
     if (!batch)
         return;
     if (hearsay && !is_vouched(node, &node->origin[slot], batch)) {
         batch_destroy(&batch);
         return;
     }
+    if (hearsay)
+        drop_hearsay_grants(node, &node->origin[slot], batch);
     if (is_stuck_merge(node, batch, (uint32_t)slot))
         todo_add(&node->todo, DO_SNAPSHOT);
     step_works(node, batch->spend_count);

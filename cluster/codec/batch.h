@@ -76,8 +76,9 @@ struct batch {
     bool rode_along;               /* the batch was in messages that do not count as sends of it */
     bool complete;                 /* own: has all earlier spends of its keys: see has_the_last in settle.c */
     bool summed;                   /* own: counted in the sums of unsettled_index.c */
-    bool hashed;                   /* own: `hash` is that of all of it */
+    bool hashed;                   /* own: the two hashes are those of all of it */
     uint8_t hash[TEXT_HASH_BYTES]; /* see batch_hash.h */
+    uint8_t granting_hash[TEXT_HASH_BYTES]; /* with grants, where it has any */
     /*
      * A merge that is too large for one batch is cut into parts, which stand for the same numbers
      * together. `merge` is the same for all parts of a merge, and 0 for whole batches. No key is in

@@ -72,7 +72,42 @@ static void put_group(struct piece *piece, const struct batch *batch, const stru
     }
 }
 
-void batch_hash(const struct batch *batch, const struct limit_set *limits, uint8_t hash[TEXT_HASH_BYTES])
+/* Eight bytes in a number, behind their count. */
+static void put_text(struct piece *piece, struct bytes text)
+{
+    put(piece, text.size);
+    for (size_t from = 0; from < text.size; from += U64_BYTES) {
+        uint64_t number = 0;
+        for (size_t i = from; i < from + U64_BYTES; i++)
+            number = number << 8 | (i < text.size ? (uint8_t)text.data[i] : 0);
+        put(piece, number);
+    }
+}
+
+/* A number that is first in no batch stands in front: no batch without grants has the hash of one with them. */
+static void put_grants(struct piece *piece, const struct batch *batch, const struct batch_holder *holders)
+{
+    uint64_t count = 0;
+    for (uint32_t g = 0; g < batch->grant_count; g++)
+        count += holders[g].name.size > 0;
+    put(piece, UINT64_MAX);
+    put(piece, count);
+    for (uint32_t g = 0; g < batch->grant_count; g++) {
+        const struct batch_grant *grant = &batch->grant[g];
+        if (holders[g].name.size == 0)
+            continue;
+        put_text(piece, holders[g].name);
+        put(piece, holders[g].incarnation);
+        put(piece, grant->id.high);
+        put(piece, grant->id.low);
+        put(piece, grant->ask);
+        put(piece, grant->tokens);
+        put(piece, grant->spare);
+    }
+}
+
+void batch_hash_granting(const struct batch *batch, const struct limit_set *limits,
+                         const struct batch_holder *holders, uint8_t hash[TEXT_HASH_BYTES])
 {
     struct piece piece = {.hash = hash, .size = 0};
     const uint32_t count = spends_groups(batch->spend, batch->spend_count);
@@ -83,6 +118,8 @@ void batch_hash(const struct batch *batch, const struct limit_set *limits, uint8
     for (uint32_t g = 0, from = 0; g < count; from = groups[g++].end)
         groups[g] = group_at(batch, limits, from);
     qsort(groups, count, sizeof *groups, group_compare);
+    if (holders)
+        put_grants(&piece, batch, holders);
     put(&piece, batch->first);
     put(&piece, batch->last);
     put(&piece, batch->merge);
@@ -92,4 +129,9 @@ void batch_hash(const struct batch *batch, const struct limit_set *limits, uint8
         put_group(&piece, batch, &groups[g]);
     flush(&piece);
     free(groups);
+}
+
+void batch_hash(const struct batch *batch, const struct limit_set *limits, uint8_t hash[TEXT_HASH_BYTES])
+{
+    batch_hash_granting(batch, limits, NULL, hash);
 }

@@ -5,6 +5,7 @@
  */
 #include "cluster/members/statements.h"
 
+#include "cluster/codec/batch.h"
 #include "cluster/codec/batch_hash.h"
 #include "cluster/codec/statement.h"
 #include "cluster/members/proofs.h"
@@ -53,21 +54,42 @@ static uint64_t least_known(const struct node *node)
     return least;
 }
 
+/* Returns how many places it takes: one, and one more with its grants. 0: there is no room. */
+static uint32_t list_batch(const struct node *node, struct batch *batch, struct statement_batch *listed,
+                           uint32_t room)
+{
+    const uint32_t places = batch->grant_count > 0 ? 2 : 1;
+    struct batch_holder holders[BATCH_GRANTS_MAX];
+    if (room < places)
+        return 0;
+    if (!batch->hashed) {
+        origin_holders(node, batch, holders);
+        batch_hash(batch, &node->limits, batch->hash);
+        batch_hash_granting(batch, &node->limits, holders, batch->granting_hash);
+    }
+    batch->hashed = true;
+    memcpy(listed[0].hash, batch->hash, TEXT_HASH_BYTES);
+    if (places > 1)
+        memcpy(listed[1].hash, batch->granting_hash, TEXT_HASH_BYTES);
+    for (uint32_t p = 0; p < places; p++)
+        listed[p].age_ns = node->now_ns - batch->at_ns;
+    return places;
+}
+
 /* The own batches that somebody lacks who may get them from others only: the oldest ones. */
 static uint32_t list_batches(struct node *node, struct statement_batch *listed)
 {
     const uint64_t known = least_known(node);
     struct origin *mine = &node->origin[node->my_slot];
     uint32_t count = 0;
-    for (struct list *at = mine->log.next; at != &mine->log && count < STATEMENT_BATCHES_MAX; at = at->next) {
+    bool has_room = true;
+    for (struct list *at = mine->log.next; at != &mine->log && has_room; at = at->next) {
         struct batch *batch = LIST_OWNER(at, struct batch, link);
         if (batch->last <= known)
             continue;
-        if (!batch->hashed)
-            batch_hash(batch, &node->limits, batch->hash);
-        batch->hashed = true;
-        memcpy(listed[count].hash, batch->hash, TEXT_HASH_BYTES);
-        listed[count++].age_ns = node->now_ns - batch->at_ns;
+        const uint32_t places = list_batch(node, batch, &listed[count], STATEMENT_BATCHES_MAX - count);
+        has_room = places > 0;
+        count += places;
     }
     return count;
 }

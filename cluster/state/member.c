@@ -4,8 +4,10 @@
  */
 #include "cluster/state/member.h"
 
+#include "cluster/codec/batch.h"
 #include "cluster/codec/batch_hash.h"
 #include "cluster/state/node_state.h"
+#include "cluster/state/origin.h"
 
 #include <string.h>
 
@@ -51,20 +53,35 @@ bool member_speaks_alone(const struct node *node, uint32_t index)
     return member_signs(node, index) && member_hears(node, &node->member[node->me], index);
 }
 
-bool member_vouches(const struct node *node, uint32_t index, const struct batch *batch, uint64_t *age_ns)
+/* What the newest statement of that member lists under the hash; NULL: nothing. */
+static const struct statement_batch *listed_batch(const struct node *node, uint32_t index,
+                                                  const uint8_t hash[TEXT_HASH_BYTES])
 {
     const struct kept_statement *kept = &node->proofs.kept[index];
+    if (kept->size == 0 || kept->incarnation != node->member[index].incarnation)
+        return NULL;
+    for (uint32_t b = 0; b < kept->batch_count; b++)
+        if (memcmp(kept->batches[b].hash, hash, TEXT_HASH_BYTES) == 0)
+            return &kept->batches[b];
+    return NULL;
+}
+
+bool member_vouches(const struct node *node, uint32_t index, const struct batch *batch, uint64_t *age_ns)
+{
     uint8_t hash[TEXT_HASH_BYTES];
-    if (kept->size == 0 || kept->batch_count == 0 || kept->incarnation != node->member[index].incarnation)
-        return false;
     batch_hash(batch, &node->limits, hash);
-    for (uint32_t b = 0; b < kept->batch_count; b++) {
-        const struct statement_batch *listed = &kept->batches[b];
-        if (memcmp(listed->hash, hash, sizeof hash) != 0)
-            continue;
-        return !__builtin_add_overflow(listed->age_ns, node->now_ns - kept->heard_ns, age_ns);
-    }
-    return false;
+    const struct statement_batch *listed = listed_batch(node, index, hash);
+    return listed &&
+           !__builtin_add_overflow(listed->age_ns, node->now_ns - node->proofs.kept[index].heard_ns, age_ns);
+}
+
+bool member_vouches_grants(const struct node *node, uint32_t index, const struct batch *batch)
+{
+    struct batch_holder holders[BATCH_GRANTS_MAX];
+    uint8_t hash[TEXT_HASH_BYTES];
+    origin_holders(node, batch, holders);
+    batch_hash_granting(batch, &node->limits, holders, hash);
+    return listed_batch(node, index, hash) != NULL;
 }
 
 bool member_rests(const struct node *node, uint32_t index)

@@ -107,6 +107,8 @@ bool member_signs(const struct node *node, uint32_t index);
  * member's word, but for the time that this was on its way.
  */
 bool member_vouches(const struct node *node, uint32_t index, const struct batch *batch, uint64_t *age_ns);
+/* The same of all grants of the batch. False as well where whoever passed it on knows one of their holders no more. */
+bool member_vouches_grants(const struct node *node, uint32_t index, const struct batch *batch);
 /*
  * True: only the member itself is believed about what it has applied and spent, since it signs and this node hears it
  * itself. Of one that is not heard, what others pass on needs its signature.

@@ -5,6 +5,8 @@
  */
 #include "cluster/state/origin.h"
 
+#include "cluster/codec/batch.h"
+#include "cluster/codec/batch_hash.h"
 #include "cluster/state/node_state.h"
 
 int origin_find(const struct node *node, uint32_t member, uint64_t incarnation)
@@ -23,6 +25,18 @@ int origin_find_uid(const struct node *node, uint32_t uid)
         if (node->origin[i].uid == uid)
             return (int)i;
     return -1;
+}
+
+void origin_holders(const struct node *node, const struct batch *batch, struct batch_holder *holders)
+{
+    for (uint32_t g = 0; g < batch->grant_count; g++) {
+        const int slot = origin_find_uid(node, batch->grant[g].holder_uid);
+        holders[g] = (struct batch_holder){0};
+        if (slot < 0)
+            continue;
+        const struct origin *origin = &node->origin[slot];
+        holders[g] = (struct batch_holder){bytes_of(node->member[origin->member].name), origin->incarnation};
+    }
 }
 
 bool origin_is_ghost(const struct node *node, const struct origin *origin)

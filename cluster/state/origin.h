@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct batch;
+struct batch_holder;
 struct node;
 
 struct origin {
@@ -45,6 +45,8 @@ struct origin {
 
 int origin_find(const struct node *node, uint32_t member, uint64_t incarnation);
 int origin_find_uid(const struct node *node, uint32_t uid);
+/* Whom each grant of the batch is for. `holders` has room for as many as a batch may have. */
+void origin_holders(const struct node *node, const struct batch *batch, struct batch_holder *holders);
 /* True if no new batches of it can come: its member has restarted or left. */
 bool origin_is_ghost(const struct node *node, const struct origin *origin);
 /*

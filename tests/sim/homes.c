@@ -5,6 +5,7 @@
  *
  *   shares of a limit   what all nodes together have of each limit is never more than the whole: after each step.
  */
+#include "tests/lib/fake_signing.h"
 #include "tests/sim/sim.h"
 
 #include <inttypes.h>
@@ -37,6 +38,16 @@ static void draw_rules(struct plan *plan, struct random *random)
         rule->limit.hash = limit_terms_hash(&rule->terms);
         rule->by_key = draw_one_in(random, 3);
     }
+}
+
+/* In a third of the worlds all sign, so that what others pass on counts by signatures alone. */
+void homes_options(const struct sim *sim, unsigned i, struct node_options *options)
+{
+    static uint8_t keys[SIM_NODES_MAX][NODE_KEY_BYTES];
+    if (!sim->plan.homes || sim->plan.seed % 3 != 0)
+        return;
+    options->signing = (struct node_signing){.keys = KEYS_LEARNT};
+    fake_signing(&options->signing, (uint8_t)(i + 1), keys[i]);
 }
 
 void homes_draw(struct plan *plan)

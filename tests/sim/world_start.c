@@ -118,6 +118,7 @@ static void fill_options(struct node_options *options, const struct sim *sim, un
     options->limits = odd ? &plan->odd_limits.named : &plan->limits.named;
     options->config_digest = odd ? 2 : 1;
     liars_options(sim, i, options);
+    homes_options(sim, i, options);
     lists_options(sim, i, options);
 }
 
