@@ -77,10 +77,10 @@ struct weights_record {
 
 /* What a member knows of limits that change: see members/limit_list.h. */
 struct limits_record {
-    bool said;                 /* false: it is of a release that does not know them */
+    bool said;                /* false: it is of a release that does not know them */
     struct version_stamp seen; /* number 0: the config's list */
-    uint64_t sum;              /* a hash of the text of that version there */
-    struct bytes text;         /* limit_list_text.h; "": nobody needs it */
+    uint64_t sum;             /* a hash of the text of that version there */
+    struct bytes text;        /* limit_list_text.h; "": nobody needs it */
 };
 
 /* What a member was asked for since it started, in tokens over all keys: see members/demand.h. */

@@ -261,8 +261,7 @@ static bool may_have_another(struct node *node, const struct member_record *reco
     const struct life_record *life = &record->life;
     const bool is_former = handover_is_former(node, index, life->key);
     const bool is_late = record->incarnation > member->incarnation;
-    const bool follows =
-        life->former && same_key(life->former, member->proof.key); /* it was not checked, or wrong */
+    const bool follows = life->former && same_key(life->former, member->proof.key); /* it was not checked, or wrong */
     if (follows || (is_former && !is_late)) {
         node->stats.messages_unproven++; /* what was on its way, or is said again */
         return false;

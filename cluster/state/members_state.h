@@ -63,7 +63,7 @@ struct sharing {
     uint32_t home;       /* the number of this node's region as a home */
     struct home homes[NODE_REGIONS_MAX]; /* of the regions of the options, in their order */
     bool alone;                          /* no other peer exists */
-    uint32_t peer_count;                 /* members that have not left, this node included */
+    uint32_t peer_count; /* members that have not left, this node included */
     /* of struct takeover, as budgets are */
     bool stops;
     uint64_t owed_weight;
