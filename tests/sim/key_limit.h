@@ -14,5 +14,7 @@
 
 /* The index of that limit; -1: nothing is known of the key. */
 int key_limit(const struct node *node, struct key_id id);
+/* Tokens of the key in the node's voucher, rounded up, under whatever limit it has them. */
+uint64_t key_voucher_tokens(struct node *node, struct key_id id, uint64_t now_ns);
 
 #endif

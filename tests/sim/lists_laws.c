@@ -110,7 +110,20 @@ static void note_disk(struct sim *sim, unsigned i)
                                                      .value = waiting->number});
 }
 
-/* Whoever begins alone, or with a list that others do not know, cannot know. */
+static bool is_silent_to(const struct sim *sim, unsigned i, unsigned j)
+{
+    static struct peer_report reports[NODE_PEERS_MAX];
+    const size_t count = node_peers(sim->node[i].node, world_local_ns(sim, i), reports, NODE_PEERS_MAX);
+    for (size_t r = 0; r < count; r++)
+        if (strcmp(reports[r].name, sim->node[j].name) == 0)
+            return reports[r].heard_ago_ns > sim->plan.silent_after_ns;
+    return true;
+}
+
+/*
+ * Whoever begins alone, or with a list that others do not know, cannot know. Nor can anybody know what only those have
+ * who are silent: nobody waits for their word.
+ */
 static void check_joining(struct sim *sim, unsigned i)
 {
     struct list_node *n = &sim->lists.node[i];
@@ -125,7 +138,7 @@ static void check_joining(struct sim *sim, unsigned i)
         return;
     for (unsigned j = 0; j < sim->plan.nodes; j++) {
         const struct list_node *other = &sim->lists.node[j];
-        if (j == i || !world_is_up(sim, j) || !other->was_active)
+        if (j == i || !world_is_up(sim, j) || !other->was_active || is_silent_to(sim, i, j))
             continue;
         if (sim->now_ns - other->since_ns < long_ns)
             return;

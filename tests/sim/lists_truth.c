@@ -4,7 +4,8 @@
  *
  * A view under a smaller list ends at that list's overshoot. What is used beyond that is lacking there: when the key
  * gets another limit at that node, or others take its view, it is forgotten, and the truth is given it back
- * (docs/accounting.md, "Whose config counts").
+ * (docs/accounting.md, "Whose config counts"). Views are charged with vouchers when they are granted, so tokens in
+ * vouchers are used here, as they are not in the truth.
  */
 #include "tests/sim/key_limit.h"
 #include "tests/sim/sim.h"
@@ -30,6 +31,7 @@ static void move_truth(struct sim *sim, unsigned name, const struct limit *to)
             sim->lists.lacks[i][k] = scaled(sim->lists.lacks[i][k], from, to);
         truth->high = to->capacity_units - scaled(from->capacity_units - truth->high, from, to);
         truth->low = to->capacity_units - scaled(from->capacity_units - truth->low, from, to);
+        truth->doubtful = scaled(truth->doubtful, from, to);
         truth->high_tick = clock_read(&sim->fast, sim->now_ns) / to->tick_ns;
         truth->low_tick = clock_read(&sim->slow, sim->now_ns) / to->tick_ns;
     }
@@ -113,6 +115,12 @@ static uint64_t smallest_anywhere(const struct sim *sim, unsigned key)
     return all;
 }
 
+/* What views are charged with, of the key's widest limit. */
+static int64_t used_units(struct sim *sim, unsigned key)
+{
+    return sim_limit(sim, key)->capacity_units - sim->truth[key].high + rights_out_units(sim, key);
+}
+
 /*
  * A view under a limit ends at the overshoot of that, whatever is used: what goes beyond is lacking, until refill has
  * paid all off.
@@ -121,7 +129,7 @@ void lists_truth_spent(struct sim *sim, unsigned key)
 {
     const struct limit *limit = sim_limit(sim, key);
     truth_now(sim, key);
-    const int64_t used = limit->capacity_units - sim->truth[key].high;
+    const int64_t used = used_units(sim, key);
     for (unsigned i = 0; i < sim->plan.nodes; i++) {
         int64_t *lacks = &sim->lists.lacks[i][key];
         if (!world_is_up(sim, i))
@@ -142,7 +150,7 @@ static void forgive(struct sim *sim, unsigned i, unsigned key)
     story_tell(sim, "truth", "%.2f tokens of key %u are forgotten at %s, which were beyond a smaller limit",
                truth_tokens(sim_limit(sim, key), units), key, sim->node[i].name);
     sim->lists.forgiven++;
-    truth_refund(&sim->truth[key], sim_limit(sim, key), units);
+    rights_forgotten(sim, key, units);
     for (unsigned j = 0; j < sim->plan.nodes; j++)
         sim->lists.lacks[j][key] -= least(units, sim->lists.lacks[j][key]);
 }
@@ -160,8 +168,7 @@ uint16_t sim_index(struct sim *sim, unsigned i, unsigned key)
         sim->lists.conversions++;
         forgive(sim, i, key);
         sim->lists.lacks[i][key] =
-            most_of(0, widest->capacity_units - sim->truth[key].high -
-                           (int64_t)(to->capacity + to->overshoot) * widest->units_per_token);
+            most_of(0, used_units(sim, key) - (int64_t)(to->capacity + to->overshoot) * widest->units_per_token);
     }
     return (uint16_t)index;
 }
@@ -214,8 +221,9 @@ void lists_end(struct sim *sim)
     }
     for (unsigned k = 0; k < sim->plan.keys; k++) {
         const struct limit *limit = sim_limit(sim, k);
-        if (sim->truth[k].high < -limit->overshoot_units)
-            sim->truth[k].high = -limit->overshoot_units;
+        const int64_t least = rights_out_units(sim, k) - limit->overshoot_units;
+        if (sim->truth[k].high < least)
+            sim->truth[k].high = least;
     }
     laws_begin(sim);
 }

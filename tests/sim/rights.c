@@ -10,6 +10,7 @@
  * voucher was out; until a clock leaps, and beside that, nothing may. Of a limit with a home, only leaps of its home's
  * clock count, and a start of its home that asks nobody: it has forgotten what it granted, and is full.
  */
+#include "tests/sim/key_limit.h"
 #include "tests/sim/sim.h"
 
 #include <inttypes.h>
@@ -77,6 +78,17 @@ static uint64_t held_by_all(struct sim *sim, unsigned k)
     return tokens;
 }
 
+int64_t rights_out_units(struct sim *sim, unsigned k)
+{
+    uint64_t tokens = 0;
+    if (sim->rights.all.granted == 0)
+        return 0;
+    for (unsigned i = 0; i < sim->plan.nodes; i++)
+        if (sim->node[i].node != NULL)
+            tokens += key_voucher_tokens(sim->node[i].node, sim->plan.key[k].id, world_local_ns(sim, i));
+    return units_out(sim, sim_limit(sim, k), tokens);
+}
+
 static uint64_t held_of_rule(struct sim *sim, const struct ask_part *part)
 {
     uint64_t tokens = 0;
@@ -95,6 +107,16 @@ static void doubt(struct truth *truth, const struct limit *limit, int64_t units)
 {
     truth->doubtful += units;
     truth->doubtful = truth->doubtful < limit->capacity_units ? truth->doubtful : limit->capacity_units;
+}
+
+/* All that is out may still be used, though the truth is full. */
+void rights_forgotten(struct sim *sim, unsigned k, int64_t units)
+{
+    struct truth *truth = &sim->truth[k];
+    const int64_t room = sim_limit(sim, k)->capacity_units - truth->high, out = rights_out_units(sim, k);
+    const int64_t beyond = units > room ? units - room : 0;
+    truth_refund(truth, sim_limit(sim, k), units);
+    doubt(truth, sim_limit(sim, k), beyond < out ? beyond : out);
 }
 
 /* `is_home`: the clock is one of the limit's home. */
