@@ -123,14 +123,14 @@ sub refuses {
     return;
 }
 refuses(qr/:\d+: central\.tls_ca has no effect without central\.tls: true$/m, tls_ca => "$certs/ca.pem");
-refuses(qr/: central\.tls_ca is '\S+none\.pem': expected a file of certificates in PEM \(/, tls => 'true',
+refuses(qr/:\d+: central\.tls_ca is '\S+none\.pem': expected a file of certificates in PEM \(/, tls => 'true',
         tls_ca => "$certs/none.pem");
 refuses(qr/: central has one of tls_certificate and tls_key: expected both, or neither$/m, tls => 'true',
         tls_certificate => "$certs/daemon.pem");
-refuses(qr/: central\.tls_key is '\S+store\.key': expected the key of the certificate /, tls => 'true',
+refuses(qr/:\d+: central\.tls_key is '\S+store\.key': expected the key of the certificate /, tls => 'true',
         tls_certificate => "$certs/daemon.pem", tls_key => "$certs/store.key");
 chmod 0644, "$certs/daemon.key";
-refuses(qr/: central\.tls_key is '\S+daemon\.key': expected a file that others cannot read/, tls => 'true',
+refuses(qr/:\d+: central\.tls_key is '\S+daemon\.key': expected a file that others cannot read/, tls => 'true',
         tls_certificate => "$certs/daemon.pem", tls_key => "$certs/daemon.key");
 ok($cluster->stop(20), 'all leave');
 

@@ -53,6 +53,9 @@ sub refuses {
     my ($got, undef, $said) = Headgate::run(10, $headgated, '--check-config', '-c', $daemon->{config});
     is($got, 78, "$name: exit status 78");
     like($said, qr/^headgated: \Q$daemon->{config}\E$sentence\n\z/, 'in one sentence');
+    my ($line, $key) = $said =~ /^[^:]+: [^:]+:(\d+): tls\.(\w+) is '/ or return;
+    my @lines = split /\n/, Headgate::read_file($daemon->{config});
+    like($lines[$line - 1], qr/^ *"?$key"?:/, 'which names the line of the key');
 }
 refuses(qr/:\d+: tls has no effect without a port that speaks it: expected .*/, 'certificates without a port');
 $settings->{listen}{clients_tls} = "127.0.0.1:$resp_port";
@@ -62,12 +65,12 @@ $settings->{listen}{http_tls} = "127.0.0.1:$http_port";
 my $files = delete $settings->{tls};
 refuses(qr/:\d+: tls.certificate is missing: expected .*/, 'a port without a certificate');
 $settings->{tls} = {%$files, key => "$dir/client.key"};
-refuses(qr{: tls.key is '$dir/client.key': expected the key of the certificate $dir/node.pem}, 'the key of another');
+refuses(qr{:\d+: tls.key is '$dir/client.key': expected the key of the certificate $dir/node.pem}, 'the key of another');
 $settings->{tls} = {%$files, certificate => "$dir/none.pem"};
-refuses(qr{: tls.certificate is '$dir/none.pem': expected .* \(No such file or directory\)}, 'no file');
+refuses(qr{:\d+: tls.certificate is '$dir/none.pem': expected .* \(No such file or directory\)}, 'no file');
 chmod 0644, "$dir/node.key";
 $settings->{tls} = {%$files};
-refuses(qr{: tls.key is '$dir/node.key': expected a file that others cannot read.* \(it has 644\)}, 'an open key');
+refuses(qr{:\d+: tls.key is '$dir/node.key': expected a file that others cannot read.* \(it has 644\)}, 'an open key');
 chmod 0600, "$dir/node.key";
 
 # ---- clients ----

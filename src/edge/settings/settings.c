@@ -6,6 +6,7 @@
 #include "edge/settings/settings_cluster.h"
 #include "edge/settings/settings_http.h"
 #include "edge/settings/settings_keys.h"
+#include "edge/settings/settings_place.h"
 #include "edge/settings/settings_reach.h"
 #include "edge/settings/settings_reader.h"
 #include "edge/settings/settings_takeover.h"
@@ -332,6 +333,8 @@ bool settings_parse(struct settings *settings, struct bytes text, const char *fi
                          file);
     const struct settings_reader reader = {file, &tree, tree.nodes, error};
     good = good && settings_check_keys(&reader) && read_all(&reader, settings);
+    if (good)
+        settings_note_lines(&reader, settings);
     yaml_tree_close(&tree);
     if (!good)
         return false;

@@ -32,6 +32,7 @@ enum {
     /* of http.request_headers, as it is printed */
     SETTINGS_HEADERS_BYTES = HTTP_SOURCES_MAX * (2 * HTTP_SOURCE_BYTES + 2),
     SETTINGS_FILE_MAX_BYTES = 1 << 20,
+    SETTINGS_KEYS_MAX = 128, /* more than there are keys */
     /* the default of rules.rules */
     SETTINGS_RULES = 50000,
     /* the default of rules.service_rules */
@@ -112,6 +113,8 @@ struct settings {
     /* of the regions of `node`, as the file has them: in billionths, and where; line 0: the file has none */
     uint64_t region_billionths[NODE_REGIONS_MAX];
     unsigned region_line[NODE_REGIONS_MAX];
+    /* where the keys of the table of settings_keys.h stand in the file; see settings_place.h */
+    unsigned key_line[SETTINGS_KEYS_MAX];
     /* "": the default of state_dir.h; "none": no state is kept */
     char state_dir[SETTINGS_PATH_BYTES];
     enum store_sync state_sync;

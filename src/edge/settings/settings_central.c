@@ -3,6 +3,7 @@
 #include "edge/central/central_sentinel.h"
 #include "edge/central/central_tls.h"
 #include "edge/process/tls_files.h"
+#include "edge/settings/settings_place.h"
 #include "edge/settings/settings_users.h"
 
 #include <stdio.h>
@@ -129,8 +130,7 @@ bool settings_fetch_central(struct settings *settings, const char *file, struct 
     (void)snprintf(central->secret, sizeof central->secret, "%s", central->password);
     struct tls_fault fault;
     if (central->tls && !central_tls_check(central, &fault))
-        return error_set(error, EX_CONFIG, "%s: central.%s is '%s': expected %s", file, fault.member, fault.path,
-                         fault.expected);
+        return settings_tell_fault(settings, file, "central", &fault, error);
     if (central->tls)
         central_tls_digest(central);
     return settings_fetch_secret(&place, central->secret, error);

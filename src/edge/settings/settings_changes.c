@@ -183,6 +183,7 @@ void settings_note_renewed(struct settings_changes *changes, const char *path)
 
 void settings_take(struct settings *now, const struct settings *next)
 {
+    memcpy(now->key_line, next->key_line, sizeof now->key_line);
     if (may_take("tls.", now, next)) {
         memcpy(now->tls_certificate, next->tls_certificate, sizeof now->tls_certificate);
         memcpy(now->tls_key, next->tls_key, sizeof now->tls_key);

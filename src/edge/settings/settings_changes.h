@@ -11,7 +11,7 @@
 #include "edge/settings/settings.h"
 
 enum {
-    SETTINGS_CHANGES_MAX = 128, /* more than there are keys */
+    SETTINGS_CHANGES_MAX = SETTINGS_KEYS_MAX,
     SETTINGS_CHANGES_BYTES = 512,
     SETTINGS_RENEWED_MAX = 3,
 };

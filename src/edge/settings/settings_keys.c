@@ -173,6 +173,7 @@ const struct settings_key settings_keys[] = {
     {"debug", CHOICE(debug, &reader_booleans)},
     {NULL, ENTRY},
 };
+_Static_assert(sizeof settings_keys / sizeof settings_keys[0] <= SETTINGS_KEYS_MAX, "key_line has a place for each");
 
 const char *settings_key_name(const struct settings_key *key, const char *group)
 {

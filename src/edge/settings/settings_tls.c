@@ -3,6 +3,7 @@
 #include "edge/clients/tls.h"
 #include "edge/peers/transport_tls.h"
 #include "edge/settings/settings_http.h"
+#include "edge/settings/settings_place.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -84,8 +85,7 @@ bool settings_tls_open(const struct settings *settings, const char *file, struct
     struct tls_fault fault = {0};
     if (*tls != NULL ? tls_reload(*tls, &files, &fault) : (*tls = tls_create(&files, &fault)) != NULL)
         return true;
-    return error_set(error, EX_CONFIG, "%s: tls.%s is '%s': expected %s", file, fault.member, fault.path,
-                     fault.expected);
+    return settings_tell_fault(settings, file, "tls", &fault, error);
 }
 
 bool settings_peers_tls_open(const struct settings *settings, const char *file, struct transport_tls **tls,
@@ -98,6 +98,5 @@ bool settings_peers_tls_open(const struct settings *settings, const char *file, 
     *tls = transport_tls_create(&files, settings->node.name, &fault);
     if (*tls != NULL)
         return true;
-    return error_set(error, EX_CONFIG, "%s: peers_tls.%s is '%s': expected %s", file, fault.member, fault.path,
-                     fault.expected);
+    return settings_tell_fault(settings, file, "peers_tls", &fault, error);
 }

@@ -4,6 +4,7 @@
 #include "edge/settings/settings_changes.h"
 
 #include "edge/settings/settings_keys.h"
+#include "edge/settings/settings_place.h"
 #include "tests/lib/tap.h"
 
 #include <assert.h>
@@ -164,6 +165,9 @@ static void test_take(void)
     OK(good && found.taken_count == 0 && found.restart_count == 1, "all but what needs a restart is taken over");
     OK(now->node.interval_ns == 100000000 && strcmp(now->password, "b") == 0 && now->users.user[0].name[0] == 'v',
        "as it is meant");
+    OK(settings_line(now, "password") == 3 && settings_line(now, "clients.auth_timeout") == 7 &&
+           settings_line(now, "region") == 0 && settings_line(now, "users.name") == 0,
+       "the lines of its keys are those of the new file");
     good = parse(next, "log_level: debug\ninterval: 100ms");
     settings_take(now, next);
     OK(good && now->password[0] == 'b' && now->users.count == 1 && now->log_level == LOG_LEVEL_DEBUG,
