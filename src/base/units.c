@@ -283,3 +283,32 @@ const char *units_format_size_short(char *out, size_t room, uint64_t bytes)
     assert(room >= 1);
     return write_short(out, room, binary_sizes, COUNT_OF(binary_sizes), bytes);
 }
+
+/* ---- examples ---- */
+
+static const char *examples(char *out, size_t room, const char *const *usual, size_t count,
+                            bool (*parse)(struct bytes, uint64_t *), uint64_t least, uint64_t most)
+{
+    unsigned shown = 0;
+    size_t size = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < count && shown < 2 && size < room; i++) {
+        uint64_t value;
+        if (parse(bytes_of(usual[i]), &value) && value >= least && value <= most)
+            size +=
+                (size_t)snprintf(out + size, room - size, "%s%s", shown++ > 0 ? " or " : ", such as ", usual[i]);
+    }
+    return out;
+}
+
+const char *units_duration_examples(char *out, size_t room, uint64_t least_ns, uint64_t most_ns)
+{
+    static const char *const usual[] = {"100ms", "2s", "5m", "1h", "1d"};
+    return examples(out, room, usual, COUNT_OF(usual), units_parse_duration, least_ns, most_ns);
+}
+
+const char *units_size_examples(char *out, size_t room, uint64_t least, uint64_t most)
+{
+    static const char *const usual[] = {"64KiB", "1MiB", "16MiB", "256MiB", "1GiB"};
+    return examples(out, room, usual, COUNT_OF(usual), units_parse_size, least, most);
+}

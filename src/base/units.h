@@ -42,6 +42,13 @@ const char *units_format_count(char *out, size_t room, uint64_t count); /* "1,04
 /* "100/s", "5/10s" */
 const char *units_format_rate(char *out, size_t room, uint64_t tokens, uint64_t period_ns);
 
+/*
+ * Examples for a mistake: the first two of some usual values from `least` to `most`, as ", such as 100ms or 2s"; "" if
+ * none is usual.
+ */
+const char *units_duration_examples(char *out, size_t room, uint64_t least_ns, uint64_t most_ns);
+const char *units_size_examples(char *out, size_t room, uint64_t least, uint64_t most);
+
 /* For the eye: three digits, rounded to nearest: "1.23 ms", "87.1 MiB". */
 const char *units_format_duration_short(char *out, size_t room, uint64_t ns);
 const char *units_format_size_short(char *out, size_t room, uint64_t bytes);

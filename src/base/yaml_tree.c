@@ -241,6 +241,15 @@ static void end(struct yaml_reader *reader)
     reader->depth--;
 }
 
+/* Three digits, and then no digit. */
+static bool is_rest(struct bytes key)
+{
+    size_t digits = 0;
+    while (digits < key.size && key.data[digits] >= '0' && key.data[digits] <= '9')
+        digits++;
+    return digits == 3;
+}
+
 /* Compares a key with the few keys of the map that is being read. */
 static bool key_is_new(struct yaml_reader *reader, unsigned line)
 {
@@ -252,8 +261,11 @@ static bool key_is_new(struct yaml_reader *reader, unsigned line)
     uint32_t index = reader->open[reader->depth - 1] + 1;
     for (uint32_t i = 0; i < map->count; i++, index = tree->nodes[index].end)
         if (bytes_equal(tree->nodes[index].key, reader->key))
-            return fail(reader, line, "%s is given twice, first in line %u: expected it once",
-                        next_path(reader, path), tree->nodes[index].line);
+            return is_rest(reader->key)
+                       ? fail(reader, line, "%s is given twice: expected " YAML_NUMBER_EXPECTED,
+                              next_path(reader, path))
+                       : fail(reader, line, "%s is given twice, first in line %u: expected it once",
+                              next_path(reader, path), tree->nodes[index].line);
     return true;
 }
 
@@ -379,6 +391,11 @@ const struct yaml_node *yaml_next(const struct yaml_tree *tree, const struct yam
                                   const struct yaml_node *child)
 {
     return child->end < node->end ? &tree->nodes[child->end] : NULL;
+}
+
+bool yaml_is_rest_of_number(const struct yaml_node *node)
+{
+    return node->kind == YAML_TEXT && node->text.size == 0 && is_rest(node->key);
 }
 
 const char *yaml_path(const struct yaml_tree *tree, const struct yaml_node *node, char out[YAML_TREE_PATH_BYTES])

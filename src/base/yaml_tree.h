@@ -71,6 +71,13 @@ const struct yaml_node *yaml_first(const struct yaml_node *node);
 const struct yaml_node *yaml_next(const struct yaml_tree *tree, const struct yaml_node *node,
                                   const struct yaml_node *child);
 
+/*
+ * True: the node is the rest of a number with commas between braces, such as 000 of {limit: 1,000} and 000/s of
+ * {rate: 1,000/s}: YAML ends values at commas there.
+ */
+bool yaml_is_rest_of_number(const struct yaml_node *node);
+#define YAML_NUMBER_EXPECTED "numbers between braces without commas, or in quotes"
+
 /* Writes the path of `node` for a sentence, such as "limits[0].rate"; "" for the root. Long keys
  * are cut. Returns `out`. */
 const char *yaml_path(const struct yaml_tree *tree, const struct yaml_node *node, char out[YAML_TREE_PATH_BYTES]);

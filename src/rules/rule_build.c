@@ -243,14 +243,8 @@ static bool find_fields(struct rule_builder *builder)
         while (field < RULE_FIELDS && !bytes_equal(node->key, bytes_of(rule_field_names[field])))
             field++;
         if (field == RULE_FIELDS)
-            return rule_fail(
-                &builder->reader, node->line,
-                "%.64s is unknown: expected id, service, endpoint, by, counts, when, replaces, "
-                "algorithm, rate, burst, limit, "
-                "window, zone, begins, overshoot, sync, on_isolation, when_down, mode, priority_floor, tiers, "
-                "overrides, "
-                "overrides_of, overrides_file, allow, deny, adaptive, persist, inherit, patience, home",
-                node->key.data);
+            return rule_unknown(&builder->reader, node, "", rule_field_names, RULE_FIELDS,
+                                "a field of docs/rules.md, such as id, service, by, rate or limit");
         builder->field[field] = node;
     }
     return true;

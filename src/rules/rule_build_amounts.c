@@ -311,8 +311,8 @@ bool rule_read_floors(struct rule_builder *builder)
     for (const struct yaml_node *node = yaml_first(map); node; node = yaml_next(builder->reader.tree, map, node)) {
         int priority = rule_choice(&rule_priorities, node->key);
         if (priority < 0 || priority == RULE_PRIORITY_CRITICAL)
-            return rule_fail(&builder->reader, node->line,
-                             "priority_floor.%.32s is unknown: expected low, normal and high", node->key.data);
+            return rule_unknown(&builder->reader, node, "priority_floor.", rule_priorities.name,
+                                RULE_PRIORITY_CRITICAL, "low, normal and high");
         level[priority] = node;
     }
     uint64_t floor = 0;
@@ -328,6 +328,7 @@ bool rule_read_floors(struct rule_builder *builder)
 
 bool rule_read_adaptive(struct rule_builder *builder)
 {
+    static const char *const names[] = {"floor", "latency"};
     const struct yaml_node *map = builder->field[RULE_FIELD_ADAPTIVE];
     struct rule *rule = builder->rule;
     if (!map)
@@ -341,8 +342,7 @@ bool rule_read_adaptive(struct rule_builder *builder)
             good = rule_read_duration(&builder->reader, node, "adaptive.latency", 1000000, 3600000000000,
                                       &rule->adaptive_latency_ns);
         else
-            good = rule_fail(&builder->reader, node->line, "adaptive.%.32s is unknown: expected floor and latency",
-                             node->key.data);
+            good = rule_unknown(&builder->reader, node, "adaptive.", names, 2, "floor and latency");
         if (!good)
             return false;
     }

@@ -105,10 +105,11 @@ static bool read_override(struct rule_builder *builder, const struct yaml_node *
     struct rule *rule = builder->rule;
     struct rule_override *override = &builder->overrides[rule->override_count];
     const struct yaml_node *whom = NULL, *amount = NULL, *until = NULL;
-    char field[3][40];
+    char field[3][40], entry[24];
     static const char *const names[3] = {"for", "amount", "until"};
     for (int i = 0; i < 3; i++)
         (void)snprintf(field[i], sizeof field[i], "overrides[%u].%s", index, names[i]);
+    (void)snprintf(entry, sizeof entry, "overrides[%u].", index);
     if (node->kind != YAML_MAP)
         return rule_fail(&builder->reader, node->line, "overrides[%u] is no map: expected for, amount and until",
                          index);
@@ -119,9 +120,7 @@ static bool read_override(struct rule_builder *builder, const struct yaml_node *
                                          : bytes_equal(child->key, bytes_of("until"))  ? &until
                                                                                        : NULL;
         if (!place)
-            return rule_fail(&builder->reader, child->line,
-                             "overrides[%u].%.32s is unknown: expected for, amount and until", index,
-                             child->key.data);
+            return rule_unknown(&builder->reader, child, entry, names, 3, "for, amount and until");
         *place = child;
     }
     if (!whom || !amount)

@@ -3,6 +3,7 @@
  */
 #include "rules/rule_reader.h"
 
+#include "base/nearest.h"
 #include "base/units.h"
 
 #include <inttypes.h>
@@ -24,20 +25,26 @@ static int shown(struct bytes text)
 
 /*
  * Marks the parts of a sentence that ends with `what`: "FIELD is 'VALUE': expected EXPECTED", of which all but the
- * field may be missing or otherwise. Nothing is marked where the sentence was cut, or is about the rule itself (it).
+ * field may be missing or otherwise: "FIELD is unknown: did you mean EXPECTED?" is one such. Nothing is marked where
+ * the sentence was cut, or is about the rule itself (it).
  */
 static void mark_parts(struct error *error, const char *what)
 {
-    static const char is[] = " is '", expected[] = ": expected ";
+    static const char is[] = " is '", expected[] = ": expected ", did_you_mean[] = " is unknown: did you mean ";
     const size_t size = strlen(error->text), what_size = strlen(what), field_size = strcspn(what, " ");
     const bool is_whole = what_size <= size && strcmp(error->text + size - what_size, what) == 0;
     if (!is_whole || strncmp(what, "it ", 3) == 0 || strncmp(what, "its ", 4) == 0)
         return;
     const size_t begins = size - what_size;
-    const char *expects = strstr(what, expected), *value = what + field_size + sizeof is - 1;
+    const char *meant = strstr(what, did_you_mean), *expects = strstr(what, expected),
+               *value = what + field_size + sizeof is - 1;
     error->field = (struct error_part){(uint16_t)begins, (uint16_t)field_size};
     for (const char *next = expects; next; next = strstr(next + 1, expected))
         expects = next; /* a value may say the same */
+    if (meant && what[what_size - 1] == '?') {
+        const size_t meant_at = (size_t)(meant - what) + sizeof did_you_mean - 1;
+        error->expected = (struct error_part){(uint16_t)(begins + meant_at), (uint16_t)(what_size - 1 - meant_at)};
+    }
     if (!expects)
         return;
     const size_t expects_at = (size_t)(expects - what) + sizeof expected - 1;
@@ -67,12 +74,29 @@ bool rule_fail(const struct rule_reader *reader, unsigned line, const char *form
     return false;
 }
 
+bool rule_unknown(const struct rule_reader *reader, const struct yaml_node *node, const char *within,
+                  const char *const *names, size_t count, const char *expected)
+{
+    struct nearest nearest = {.written = node->key};
+    for (size_t i = 0; i < count; i++)
+        nearest_try(&nearest, names[i]);
+    if (yaml_is_rest_of_number(node))
+        return rule_fail(reader, node->line, "%s%.32s is unknown: expected " YAML_NUMBER_EXPECTED, within,
+                         node->key.data);
+    if (nearest.name)
+        return rule_fail(reader, node->line, "%s%.64s is unknown: did you mean %s?", within, node->key.data,
+                         nearest.name);
+    return rule_fail(reader, node->line, "%s%.64s is unknown: expected %s", within, node->key.data, expected);
+}
+
 bool rule_wrong(const struct rule_reader *reader, const struct yaml_node *node, const char *field,
                 const char *expected)
 {
     if (node->kind != YAML_TEXT)
         return rule_fail(reader, node->line, "%s is a %s: expected %s", field,
                          node->kind == YAML_MAP ? "map" : "list", expected);
+    if (yaml_is_rest_of_number(node))
+        expected = YAML_NUMBER_EXPECTED;
     bool cut = shown(node->text) < (int)node->text.size;
     return rule_fail(reader, node->line, "%s is '%.*s%s': expected %s", field, shown(node->text), node->text.data,
                      cut ? "..." : "", expected);
@@ -142,7 +166,7 @@ bool rule_read_count(const struct rule_reader *reader, const struct yaml_node *n
 bool rule_read_duration(const struct rule_reader *reader, const struct yaml_node *node, const char *field,
                         uint64_t least_ns, uint64_t most_ns, uint64_t *ns)
 {
-    char expected[192], least[UNITS_TEXT_BYTES], most[UNITS_TEXT_BYTES];
+    char expected[256], least[UNITS_TEXT_BYTES], most[UNITS_TEXT_BYTES], example[UNITS_TEXT_BYTES];
     uint64_t value;
     if (!node)
         return true;
@@ -151,9 +175,10 @@ bool rule_read_duration(const struct rule_reader *reader, const struct yaml_node
         *ns = value;
         return true;
     }
-    (void)snprintf(expected, sizeof expected, "a duration from %s to %s",
+    (void)snprintf(expected, sizeof expected, "a duration from %s to %s%s",
                    rule_duration_text(least_ns, least, sizeof least),
-                   rule_duration_text(most_ns, most, sizeof most));
+                   rule_duration_text(most_ns, most, sizeof most),
+                   units_duration_examples(example, sizeof example, least_ns, most_ns));
     return rule_wrong(reader, node, field, expected);
 }
 

@@ -36,6 +36,13 @@ bool rule_fail(const struct rule_reader *reader, unsigned line, const char *form
 bool rule_wrong(const struct rule_reader *reader, const struct yaml_node *node, const char *field,
                 const char *expected);
 
+/*
+ * Of a field that is none of the names: "... FIELD is unknown: did you mean NAME?", or else "... expected EXPECTED".
+ * `within` comes before the field's name, such as "adaptive.".
+ */
+bool rule_unknown(const struct rule_reader *reader, const struct yaml_node *node, const char *within,
+                  const char *const *names, size_t count, const char *expected);
+
 /* Reads a text of 1 to most_bytes bytes. */
 bool rule_read_text(const struct rule_reader *reader, const struct yaml_node *node, const char *field,
                     size_t most_bytes, const char *expected, struct bytes *text);

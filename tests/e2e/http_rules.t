@@ -163,6 +163,8 @@ subtest 'mistakes' => sub {
     is($client->put('/v1/rules/bad/a', {rate => '1/s', tiers => {free => 'x'}})->{json}{field}, 'tiers.free',
        'in a map');
     is($client->put('/v1/rules/bad/a', {rate => '1/s', colour => 'red'})->{json}{field}, 'colour', 'an unknown key');
+    my $json = $client->put('/v1/rules/bad/a', {raet => '1/s'})->{json};
+    is("$json->{field} $json->{expected}", 'raet rate', 'one that is near another');
     is($client->put('/v1/rules/bad/a', {})->{json}{field}, 'rate', 'a missing one');
     is($client->put('/v1/rules/bad/a', {id => 'b', rate => '1/s'})->{json}{field}, 'id', 'another id than the path');
     is($client->put('/v1/rules/bad/a%20b', {rate => '1/s'})->{json}{field}, 'id', 'an id that cannot be');

@@ -288,7 +288,7 @@ subtest 'what a config must say' => sub {
     my $cluster = Headgate::cluster(regions => ['here'], peers_tls => {ca => "$dir/ours/ca.pem"});
     my $here = $cluster->daemon('here');
     for ([{certificate => undef, key => undef}, qr/: peers_tls.certificate is missing: expected the path of/],
-         [{}, qr/:\d+: peers_tls.certificate is '.*': expected a certificate for here, as this node is called, such as/]) {
+         [{}, qr/:\d+: peers_tls.certificate is '.*': expected a certificate for here, as this node is called, such/]) {
         my ($change, $sentence) = @$_;
         my %files = (%{tls('ours', 'us-east')}, %$change);
         delete $files{$_} for grep { !defined $files{$_} } keys %files;

@@ -65,7 +65,7 @@ $settings->{listen}{http_tls} = "127.0.0.1:$http_port";
 my $files = delete $settings->{tls};
 refuses(qr/:\d+: tls.certificate is missing: expected .*/, 'a port without a certificate');
 $settings->{tls} = {%$files, key => "$dir/client.key"};
-refuses(qr{:\d+: tls.key is '$dir/client.key': expected the key of the certificate $dir/node.pem}, 'the key of another');
+refuses(qr{:\d+: tls.key is '$dir/client.key': expected the key of the certificate $dir/node.pem}, 'another key');
 $settings->{tls} = {%$files, certificate => "$dir/none.pem"};
 refuses(qr{:\d+: tls.certificate is '$dir/none.pem': expected .* \(No such file or directory\)}, 'no file');
 chmod 0644, "$dir/node.key";

@@ -9,6 +9,7 @@
 #include "edge/settings/settings_place.h"
 #include "edge/settings/settings_reach.h"
 #include "edge/settings/settings_reader.h"
+#include "edge/settings/settings_shape.h"
 #include "edge/settings/settings_takeover.h"
 #include "edge/settings/settings_tls.h"
 #include "edge/settings/settings_users.h"

@@ -26,7 +26,6 @@ enum {
     RULES_MOST = 1000000,
     MESSAGE_LEAST_BYTES = 64 << 10,
     MESSAGE_MOST_BYTES = 64 << 20,
-    KNOWN_BYTES = 560,
 };
 
 /* ---- the table ---- */
@@ -204,86 +203,6 @@ const char *settings_key_idle(const struct settings_key *key, const struct setti
     if (!settings_serve_grpc(settings) && strcmp(key->path, "grpc") == 0)
         return "gRPC is not served";
     return NULL;
-}
-
-/* ---- which keys there are ---- */
-
-static const struct settings_key *find(const char *group, struct bytes name)
-{
-    for (const struct settings_key *key = settings_keys; key->path; key++) {
-        const char *its = settings_key_name(key, group);
-        if (its && bytes_equal(bytes_of(its), name))
-            return key;
-    }
-    return NULL;
-}
-
-/* The rest of a number with commas between braces, where YAML takes a comma for the end of the value. */
-static bool is_rest_of_number(struct bytes key)
-{
-    size_t digits = 0;
-    while (digits < key.size && key.data[digits] >= '0' && key.data[digits] <= '9')
-        digits++;
-    return key.size > 0 && digits == key.size;
-}
-
-static bool unknown_key(const struct settings_reader *reader, const char *group)
-{
-    char known[KNOWN_BYTES];
-    size_t size = 0;
-    if (is_rest_of_number(reader->within->key))
-        return reader_is(reader, "",
-                         "not a known key: expected numbers between braces without commas, or in quotes");
-    for (const struct settings_key *key = settings_keys; key->path; key++) {
-        const char *name = settings_key_name(key, group);
-        int length = name ? snprintf(known + size, sizeof known - size, "%s%s", size > 0 ? ", " : "", name) : 0;
-        if (length > 0 && size + (size_t)length < sizeof known)
-            size += (size_t)length;
-    }
-    return reader_is(reader, "", "not a known key: expected one of %s", known);
-}
-
-static bool check_shape(const struct settings_reader *reader, enum key_form form)
-{
-    static const char *const is[] =
-        {[YAML_TEXT] = "a single value", [YAML_MAP] = "a mapping", [YAML_LIST] = "a list"};
-    const enum yaml_kind kind = reader->within->kind;
-    const bool is_list = form == KEY_LIST || form == KEY_SECRETS;
-    const enum yaml_kind wanted = form == KEY_MAP ? YAML_MAP : is_list ? YAML_LIST : YAML_TEXT;
-    if (kind != wanted)
-        return reader_is(reader, "", "%s: expected %s", is[kind],
-                         wanted == YAML_MAP    ? "a mapping of keys to values"
-                         : wanted == YAML_LIST ? "a list, each entry after a dash"
-                                               : "a single value");
-    return reader->within->text.size <= SETTINGS_VALUE_BYTES ||
-           reader_is(reader, "", "too long: expected at most %d bytes", SETTINGS_VALUE_BYTES);
-}
-
-/* `reader` is within a node of that form. A list holds maps; the keys of each are those of its group. */
-static bool check_node(const struct settings_reader *reader, const char *group, enum key_form form, uint64_t most)
-{
-    const struct yaml_node *node = reader->within;
-    unsigned index = 0;
-    if (!check_shape(reader, form))
-        return false;
-    for (const struct yaml_node *at = yaml_first(node); at; at = yaml_next(reader->tree, node, at), index++) {
-        struct settings_reader inner = *reader;
-        inner.within = at;
-        const struct settings_key *key = form == KEY_MAP ? find(group, at->key) : NULL;
-        if (form == KEY_LIST && index == most)
-            return reader_fail(&inner, "", "%s has too many entries: expected at most %u", group, index);
-        if (form == KEY_MAP && !key)
-            return unknown_key(&inner, group);
-        const enum key_form inner_form = key ? key->form : form == KEY_SECRETS ? KEY_ENTRY : KEY_MAP;
-        if (!check_node(&inner, key ? key->path : group, inner_form, key ? key->most : 0))
-            return false;
-    }
-    return true;
-}
-
-bool settings_check_keys(const struct settings_reader *reader)
-{
-    return check_node(reader, "", KEY_MAP, 0);
 }
 
 /* ---- values ---- */

@@ -45,9 +45,6 @@ extern const struct settings_key settings_keys[];
 /* The name of `key` within `group` ("": the file, "listen": that map), or NULL if it stands elsewhere. */
 const char *settings_key_name(const struct settings_key *key, const char *group);
 
-/* Checks that all keys are known and have values of the right shape, within the bounds of lists and texts. */
-bool settings_check_keys(const struct settings_reader *reader);
-
 /* Reads all values whose rows have bounds or choices; what is absent keeps its default. */
 bool settings_read_simple(const struct settings_reader *reader, struct settings *settings);
 

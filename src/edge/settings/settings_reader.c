@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-enum { SHOWN_BYTES = 64, EXAMPLES_BYTES = 32, PORT_MAX = 65535 };
+enum { SHOWN_BYTES = 64, PORT_MAX = 65535 };
 
 /* ---- sentences ---- */
 
@@ -131,29 +131,13 @@ bool reader_missing(const struct settings_reader *reader, const char *path, cons
 
 /* ---- numbers ---- */
 
-/* Examples for a mistake: the first two of some usual durations that are allowed; "" if none is. */
-static const char *examples(char text[EXAMPLES_BYTES], uint64_t least_ns, uint64_t most_ns)
-{
-    static const char *const usual[] = {"100ms", "2s", "5m", "1h", "1d"};
-    unsigned shown = 0;
-    text[0] = '\0';
-    for (size_t i = 0; i < sizeof usual / sizeof usual[0] && shown < 2; i++) {
-        const size_t size = strlen(text);
-        uint64_t ns;
-        if (units_parse_duration(bytes_of(usual[i]), &ns) && ns >= least_ns && ns <= most_ns)
-            (void)snprintf(text + size, EXAMPLES_BYTES - size, "%s%s", shown++ > 0 ? " or " : ", such as ",
-                           usual[i]);
-    }
-    return text;
-}
-
 bool read_duration(const struct settings_reader *reader, const char *path, uint64_t least_ns, uint64_t most_ns,
                    uint64_t *ns)
 {
     const char *text = reader_text(reader, path);
     if (!text)
         return true;
-    char least[UNITS_TEXT_BYTES], most[UNITS_TEXT_BYTES], example[EXAMPLES_BYTES];
+    char least[UNITS_TEXT_BYTES], most[UNITS_TEXT_BYTES], example[UNITS_TEXT_BYTES];
     uint64_t value;
     if (units_parse_duration(bytes_of(text), &value) && value >= least_ns && value <= most_ns) {
         *ns = value;
@@ -161,7 +145,8 @@ bool read_duration(const struct settings_reader *reader, const char *path, uint6
     }
     return reader_wrong(reader, path, text, "a duration from %s to %s%s",
                         units_format_duration(least, sizeof least, least_ns),
-                        units_format_duration(most, sizeof most, most_ns), examples(example, least_ns, most_ns));
+                        units_format_duration(most, sizeof most, most_ns),
+                        units_duration_examples(example, sizeof example, least_ns, most_ns));
 }
 
 bool read_duration_or_off(const struct settings_reader *reader, const char *path, uint64_t least_ns,
@@ -184,14 +169,15 @@ bool read_size(const struct settings_reader *reader, const char *path, uint64_t 
     const char *text = reader_text(reader, path);
     if (!text)
         return true;
-    char from[UNITS_TEXT_BYTES], to[UNITS_TEXT_BYTES];
+    char from[UNITS_TEXT_BYTES], to[UNITS_TEXT_BYTES], example[UNITS_TEXT_BYTES];
     uint64_t value;
     if (units_parse_size(bytes_of(text), &value) && value >= least && value <= most) {
         *bytes = value;
         return true;
     }
-    return reader_wrong(reader, path, text, "a size from %s to %s", units_format_size(from, sizeof from, least),
-                        units_format_size(to, sizeof to, most));
+    return reader_wrong(reader, path, text, "a size from %s to %s%s", units_format_size(from, sizeof from, least),
+                        units_format_size(to, sizeof to, most),
+                        units_size_examples(example, sizeof example, least, most));
 }
 
 bool read_count(const struct settings_reader *reader, const char *path, uint64_t least, uint64_t most,

@@ -192,12 +192,18 @@ static const struct {
     {"id: a\nservice: b/c",
      "r.yaml:2: rule a: service is 'b/c': expected 1 to 63 letters, digits, dots, dashes, underscores"},
     {"id: a\nservice: b", "r.yaml:1: rule b/a: rate is missing: expected a rate such as 100/m, or unlimited"},
-    {"id: a\nrate: 1/s\n\nrtae: 1/s",
-     "r.yaml:4: rule 1: rtae is unknown: expected id, service, endpoint, by, "
-     "counts, when, replaces, algorithm, rate, burst, limit, window, "
-     "zone, begins, overshoot, sync, on_isolation, when_down, mode, priority_floor, tiers, "
-     "overrides, overrides_of, overrides_file, allow, deny, adaptive, persist, "
-     "inherit, patience, home"},
+    {"id: a\nrate: 1/s\n\nrtae: 1/s", "r.yaml:4: rule 1: rtae is unknown: did you mean rate?"},
+    {"id: a\ncolour: red", "r.yaml:2: rule 1: colour is unknown: expected a field of docs/rules.md, such as id, "
+                           "service, by, rate or limit"},
+    {"- {id: a, window: 1m, limit: 1,000}",
+     "r.yaml:1: rule 1: 000 is unknown: expected numbers between braces without commas, or in quotes"},
+    {"- {id: a, by: user, rate: 1/s, overrides: [{for: user=x, amount: 1,000/s}]}",
+     "r.yaml:1: rule a: overrides[0].000/s is unknown: expected numbers between braces without commas, or in "
+     "quotes"},
+    {"- {id: a, window: 1m, limit: 1,000,000}",
+     "r.yaml:1: [0].000 is given twice: expected numbers between braces without commas, or in quotes"},
+    {"- {id: a, by: user, limit: 1, window: 1m, algorithm: fixed_window, tiers: {gold: 1,000}}",
+     "r.yaml:1: rule a: tiers.000 is '': expected numbers between braces without commas, or in quotes"},
     {"id: a\nalgorithm: fixed_window\nlimit: 5\nwindow: 1m\nbegins: first_request",
      "r.yaml:5: rule a: begins is 'first_request': expected clock, or sync: central beside it, since regions "
      "cannot "
@@ -208,7 +214,8 @@ static const struct {
      "r.yaml:5: rule a: begins makes no sense with quota: expected fixed_window"},
     {"id: a\nrate: 1/s\nsync: budget\nhome: us-east",
      "r.yaml:4: rule a: home makes no sense with sync: budget, whose shares never move"},
-    {"id: a\nrate: 1/s\npatience: 6s", "r.yaml:3: rule a: patience is '6s': expected a duration from 1ms to 5s"},
+    {"id: a\nrate: 1/s\npatience: 6s",
+     "r.yaml:3: rule a: patience is '6s': expected a duration from 1ms to 5s, such as 100ms or 2s"},
     {"id: a\nrate: 1/s\nsync: budget\npatience: 1s",
      "r.yaml:4: rule a: patience makes no sense with sync: budget, whose shares never move"},
     {"id: a\nrate: 1/s\nrate: 2/s", "r.yaml:3: rate is given twice, first in line 2: expected it once"},
@@ -256,7 +263,7 @@ static const struct {
     {"id: a\nalgorithm: quota\nlimit: 5\nwindow: day\nzone: Europe/Berlni",
      "r.yaml:5: rule a: zone is 'Europe/Berlni': expected a time zone such as Europe/Berlin or UTC"},
     {"id: a\nalgorithm: fixed_window\nlimit: 5\nwindow: 1ms",
-     "r.yaml:4: rule a: window is '1ms': expected a duration from 100ms to 366d"},
+     "r.yaml:4: rule a: window is '1ms': expected a duration from 100ms to 366d, such as 100ms or 2s"},
     {"id: a\nalgorithm: sliding_log\nlimit: 10001\nwindow: 1m",
      "r.yaml:3: rule a: limit is '10001': expected at most 10000, since sliding_log remembers each request "
      "(sliding_window counts more)"},
@@ -322,8 +329,7 @@ static const struct {
     {"id: a\nrate: 1/s\nwhen: {k: [a, b, a]}", "r.yaml:3: rule a: when has k=a twice"},
     {"id: a\nrate: 1/s\nwhen: {a: 1, b: 1, c: 1, d: 1, e: 1, f: 1, g: 1, h: 1, i: 1}",
      "r.yaml:3: rule a: when has 9 entries: expected at most 8"},
-    {"id: a\nrate: 1/s\nadaptive: {flor: 5%}",
-     "r.yaml:3: rule a: adaptive.flor is unknown: expected floor and latency"},
+    {"id: a\nrate: 1/s\nadaptive: {flor: 5%}", "r.yaml:3: rule a: adaptive.flor is unknown: did you mean floor?"},
     {"id: a\nrate: 1/s\nadaptive: {floor: 0%}",
      "r.yaml:3: rule a: adaptive.floor is '0%': expected a part from 1% to 100%"},
     {"id: a\nrate: 1/s\npersist: 1", "r.yaml:3: rule a: persist is '1': expected false or true"},
