@@ -125,6 +125,7 @@ void server_step(struct server *server, struct event *event)
         server_tell(server, &server->effects.notice[i]);
     server_watch_weights(server);
     server_watch_limits(server);
+    server_watch_journal(server, event->now_ns);
     persist_counters(&server->persist, &server->effects, event->now_ns);
     server->last_step_ns = event->now_ns;
     server->next_wake_ns = server->effects.next_wake_ns;

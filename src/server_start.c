@@ -11,6 +11,8 @@
 #include "edge/process/clock.h"
 #include "edge/process/memory.h"
 #include "edge/process/sandbox.h"
+#include "edge/settings/settings_listen.h"
+#include "edge/settings/settings_place.h"
 #include "edge/settings/settings_tls.h"
 #include "http/json_arena.h"
 #include "server_state.h"
@@ -22,12 +24,19 @@
 
 enum { REQUEST_TIMEOUT_MS = 2000, LOOK_INTERVALS = 5, LOOK_LEAST_MS = 100, LOOK_MOST_MS = 5000 };
 
+/* Puts the place of state_dir before the sentence, if the config has that key. Returns false. */
+static bool state_fails(const struct server *server, struct error *error)
+{
+    return server->settings->state_dir[0] &&
+           settings_locate(server->settings, server->config_path, "state_dir", error);
+}
+
 /* Restores rules and counters from the store before the node asks or tells any peer. */
 static bool open_store(struct server *server, struct error *error)
 {
     struct persist *persist = &server->persist;
     if (!persist_open(persist, server->settings, server_on_store_wake, server, error))
-        return false;
+        return state_fails(server, error);
     struct persist_stepper stepper = {server_on_persist_step, server, worker_turn(&server->worker).now_ns};
     server_tell(server, &persist->place);
     if (persist->seed.text[0])
@@ -120,7 +129,7 @@ static bool open_journal(struct server *server, struct error *error)
         return true;
     server->journal = journal_open(server->settings->refusal_log, error);
     if (server->journal == NULL)
-        return false;
+        return settings_locate(server->settings, server->config_path, "refusal_log", error);
     server->refusals = refusals_create(server->journal);
     return server->refusals != NULL || error_set(error, EX_OSERR, "not enough memory for refusal_log");
 }
@@ -290,16 +299,18 @@ static void enter_sandbox(struct server *server)
 static bool start(struct server *server, const char *config_path, struct error *error)
 {
     if (!persist_find(&server->persist, server->settings, error))
-        return false;
+        return state_fails(server, error);
     persist_settle_seed(&server->persist, server->settings);
     if (!persist_settle_key(&server->persist, server->settings, error))
-        return false;
+        return settings_locate(server->settings, config_path, "signatures", error);
     if (!server_build_fence(server, error))
         return false;
     if ((settings_has_tls(server->settings) &&
          !settings_tls_open(server->settings, config_path, &server->tls, error)) ||
         (settings_has_peers_tls(server->settings) &&
          !settings_peers_tls_open(server->settings, config_path, &server->peers_tls, error)))
+        return false;
+    if (!settings_check_hosts(server->settings, config_path, error))
         return false;
     if (!open_users(server, error) || !open_listeners(server, error) || !open_transport(server, error) ||
         !watch(server, error) || !open_replays(server, error))

@@ -57,7 +57,9 @@ struct server {
     /* runs while a step is due, so that the loop does not sleep */
     uv_idle_t awake;
     uv_signal_t signals[SERVER_SIGNALS];
-    uint64_t weights_told;           /* the version of weights that the log was told to be above the config */
+    uint64_t weights_told;            /* the version of weights that the log was told to be above the config */
+    uint64_t journal_looked_ns;       /* when the journal was looked at */
+    uint64_t journal_lost;            /* lines that it had lost when it worked last */
     struct version_stamp limits_told; /* the version of limits that the log was told of */
     uint64_t next_wake_ns, last_step_ns;
     uint64_t wake_ns; /* the time that the timer is set to */
@@ -70,6 +72,7 @@ struct server {
     bool resting;
     bool stepping; /* effects are being carried out */
     bool leaving, ending;
+    bool journal_failing; /* the log was told that the journal cannot be written */
 };
 
 /* What each thread serves gRPC by. */
@@ -147,6 +150,11 @@ void server_watch_weights(struct server *server);
 void server_tell_limits(struct server *server);
 /* The same, once for each version of limits that comes into force. */
 void server_watch_limits(struct server *server);
+
+/* ---- server_journal.c ---- */
+
+/* Says once that the log of refusals cannot be written, and once that it can again. */
+void server_watch_journal(struct server *server, uint64_t now_ns);
 
 /* ---- server_fence.c ---- */
 

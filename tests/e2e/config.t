@@ -117,6 +117,28 @@ for my $name (sort keys %what) {
     is(scalar(grep { /^headgated: / } split /\n/, $err), 1, 'in one sentence');
 }
 
+$daemon->{settings}{listen}{gossip} = 'no-such-host.invalid:7071';
+$daemon->write_config;
+($status, $out, $err) = Headgate::run(20, $headgated, '-c', $daemon->{config});
+is($status, 68, 'a name of a host that nobody knows: exit status 68');
+my $place = qr/^headgated: \Q$daemon->{config}\E:\d+: /m;
+like($err, qr/${place}listen\.gossip is 'no-such-host\.invalid:7071': expected an address of this machine, a name /,
+     'in a sentence with its line');
+$daemon->{settings}{listen}{gossip} = "127.0.0.1:$daemon->{ports}{gossip}";
+for (['state_dir', "$scratch/e.yaml/state", qr/expected a directory that can be made and written \(Not a directory\)/],
+     ['refusal_log', "$scratch", qr/expected a file that can be made and written \(Is a directory\)/]) {
+    my ($key, $value, $sentence) = @$_;
+    my $former = $daemon->{settings}{$key};
+    $daemon->{settings}{$key} = $value;
+    $daemon->write_config;
+    ($status, $out, $err) = Headgate::run(20, $headgated, '-c', $daemon->{config});
+    is($status, 73, "$key is wrong: exit status 73");
+    like($err, qr/$place$key is '\Q$value\E': $sentence\n/, 'in a sentence with its line');
+    $daemon->{settings}{$key} = $former;
+    delete $daemon->{settings}{$key} if !defined $former;
+}
+$daemon->write_config;
+
 # ---- a lone daemon ----
 
 $daemon->start;

@@ -109,6 +109,34 @@ subtest 'a full disk' => sub {
     my $metrics = Http::connect($full)->metrics;
     is($metrics->{headgate_refusal_log_failing} + 0, 1, '/metrics says so');
     is($asking->command('CHECK', 'user=v', 'SERVICE', 'shop')->[0], 1, 'and clients are served');
+    my $says = qr{ warning refusal_log: /dev/full cannot be written \(No space left on device\): lines of };
+    ok(Headgate::wait_until(20, sub { $full->log =~ $says }), 'the log says so');
+    $asking->command('CHECK', "user=w$_", 'SERVICE', 'shop', 'COST', 9) for 1 .. 50;
+    ok(Headgate::wait_until(20, sub { $asking->fields('INFO', 'refusals')->{refusal_log_lost} >= 51 }), 'more is lost');
+    is(() = $full->log =~ /$says/g, 1, 'of which nothing more is said');
+    $other->stop;
+};
+
+subtest 'a file that is gone, and comes back' => sub {
+    my $parent = "$place/moves";
+    mkdir $parent or die;
+    my ($other, $daemon, $asking) = daemon(refusal_log => "$parent/refusals", sandbox => 'false');
+    rename $parent, "$parent.away" or die;
+    $daemon->signal('USR1');
+    my $user = 0;
+    my $says = sub {
+        my ($sentence) = @_;
+        return Headgate::wait_until(20, sub {
+            $user++;
+            $asking->command('CHECK', "user=u$user", 'SERVICE', 'shop', 'COST', 9);
+            return $daemon->log =~ $sentence;
+        });
+    };
+    ok($says->(qr{ warning refusal_log: \Q$parent\E/refusals cannot be written \(No such file or directory\)}),
+       'the log says why');
+    rename "$parent.away", $parent or die;
+    ok($says->(qr{ info refusal_log: \Q$parent\E/refusals is written again; lines lost meanwhile: [1-9]\d*\n}),
+       'and that it is over');
     $other->stop;
 };
 

@@ -40,6 +40,8 @@ static size_t write_all(int fd, const char *data, size_t size)
         const ssize_t written = write(fd, data + done, size - done);
         if (written < 0 && errno == EINTR)
             continue;
+        if (written == 0)
+            errno = EIO;
         if (written <= 0)
             break;
         done += (size_t)written;
@@ -87,10 +89,12 @@ static void write_waiting(struct journal *journal)
     if (reopens || journal->fd < 0)
         open_again(journal);
     const size_t written = write_lines(journal, size);
+    const int reason = errno; /* of the write or the opening, if one failed */
     uv_mutex_lock(&journal->mutex);
     journal->stats.lines += written;
     journal->stats.lost += count - written;
     journal->stats.failing = journal->fd < 0 || written < count;
+    journal->stats.reason = journal->stats.failing ? reason : 0;
 }
 
 static void run(void *argument)

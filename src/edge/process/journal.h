@@ -30,6 +30,7 @@ struct journal_stats {
     JOURNAL_STATS(X)
 #undef X
     bool failing; /* the last write, or the last opening, failed */
+    int reason;   /* why it failed, as errno has it */
 };
 
 struct journal;
