@@ -158,12 +158,22 @@ static uint64_t answer_ns(const struct node *node)
            (rights_are_awaited(node) ? node->publishing.gap_least_ns : node->publishing.gap_ns);
 }
 
+/*
+ * Spends of a burst are told together with the ask for what it lacks: who is asked before the spends are charged grants
+ * more.
+ */
+static uint64_t hurry_ns(const struct node *node)
+{
+    const uint64_t gathered_ns = node->publishing.hurried_ns + node->publishing.gap_least_ns, at_ns = answer_ns(node);
+    return at_ns > gathered_ns ? at_ns : gathered_ns;
+}
+
 static bool publishing_is_due(const struct node *node)
 {
     return (node->now_ns >= node->publishing.tick_ns && !tick_is_spared(node, node->publishing.published_ns)) ||
            todo_has(&node->todo, DO_PUBLISH) ||
-           ((todo_has(&node->todo, DO_ANSWER) || todo_has(&node->todo, DO_HURRY)) &&
-            node->now_ns >= answer_ns(node)) ||
+           (todo_has(&node->todo, DO_ANSWER) && node->now_ns >= answer_ns(node)) ||
+           (todo_has(&node->todo, DO_HURRY) && node->now_ns >= hurry_ns(node)) ||
            (todo_has(&node->todo, DO_PUSH) && node->now_ns >= node->publishing.published_ns + PUSH_GAP_NS) ||
            node->now_ns >= node->telling.next_ns;
 }
@@ -186,6 +196,8 @@ static void tick(struct node *node, struct effects *effects)
 static void publish_if_due(struct node *node, struct effects *effects)
 {
     thread_states_gather(node);
+    if (todo_has(&node->todo, DO_HURRY) && node->publishing.hurried_ns == 0)
+        node->publishing.hurried_ns = node->now_ns;
     bool due = publishing_is_due(node);
     if (node->now_ns >= node->publishing.tick_ns)
         tick(node, effects);
@@ -209,8 +221,10 @@ static void set_if_earlier(uint64_t *wake_ns, uint64_t at_ns)
 static uint64_t next_wake_ns(const struct node *node)
 {
     uint64_t wake_ns = node->publishing.tick_ns;
-    if (todo_has(&node->todo, DO_ANSWER) || todo_has(&node->todo, DO_HURRY))
+    if (todo_has(&node->todo, DO_ANSWER))
         set_if_earlier(&wake_ns, answer_ns(node));
+    if (todo_has(&node->todo, DO_HURRY))
+        set_if_earlier(&wake_ns, hurry_ns(node));
     if (todo_has(&node->todo, DO_PUSH))
         set_if_earlier(&wake_ns, node->publishing.published_ns + PUSH_GAP_NS);
     set_if_earlier(&wake_ns, node->telling.next_ns);

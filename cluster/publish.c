@@ -299,6 +299,7 @@ void publish_message(struct node *node, struct effects *effects)
     node->stats.bytes_published += message_size(&writer);
     todo_add_if(&node->todo, DO_STEP, left);
     node->publishing.published_ns = node->now_ns;
+    node->publishing.hurried_ns = 0;
     todo_drop(&node->todo, DO_ANSWER);
     todo_drop(&node->todo, DO_PUSH);
     todo_drop(&node->todo, DO_PUSH_LATER);

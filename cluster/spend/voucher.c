@@ -106,8 +106,10 @@ static void note_wanted(struct node *node, const struct charge *charge, uint64_t
     if (voucher_since_ns(voucher->wanted_since_ns, now_ns) >= voucher_gather_ns(node))
         voucher->went_on = number_sum(voucher->went_on, charge->cost);
     voucher->wanted_at_once = charge->cost > voucher->wanted_at_once ? charge->cost : voucher->wanted_at_once;
-    atomic_store_explicit(&node->rights.wants, true, memory_order_relaxed);
     own_thread(node)->hurry_wanted = true;
+    /* the last step may have put off what was urgent for longer than an ask waits */
+    if (!atomic_exchange_explicit(&node->rights.wants, true, memory_order_relaxed))
+        own_thread(node)->step_wanted = true;
 }
 
 uint64_t voucher_pays(struct node *node, const struct charge *charge, const struct bucket *bucket, bool take,

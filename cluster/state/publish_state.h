@@ -30,6 +30,7 @@ struct publishing {
     uint64_t made_raw_ns[ECHOES_MAX];      /* the same on this node's raw clock */
     uint64_t published_ns;                 /* when the last message was sent */
     uint64_t gap_ns;                       /* answers wait this long after it: see publish_set_gaps */
+    uint64_t hurried_ns; /* when a step first saw DO_HURRY since the last message; 0: none has */
     uint64_t gap_least_ns;                 /* the same where rights are asked for or granted */
     uint64_t tick_ns;                      /* when the next batch is due */
     uint64_t demand_ns;                    /* when demands were last averaged */

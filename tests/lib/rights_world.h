@@ -9,7 +9,8 @@
 
 #include "tests/lib/cluster_harness.h"
 
-enum { WAY_MS = 40, TURN_MS = 2 * WAY_MS + 20 };
+/* GATHERED_MS: after so long a burst is over, and what it lacked has been asked for. */
+enum { WAY_MS = 40, GATHERED_MS = 4, TURN_MS = 2 * WAY_MS + 20 + GATHERED_MS };
 
 /* All name each other; none is started. The test may change their options. */
 void rights_world_init(unsigned count);

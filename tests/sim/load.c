@@ -154,7 +154,7 @@ bool load_admit(struct sim *sim, unsigned i, unsigned k, uint64_t cost)
     bool allowed = sim->admissions % 16 == 0 ? admit_checked(sim, i, key, limit, cost, now_ns)
                                              : node_can_access(node, key->id, limit, cost, now_ns);
     note_answer(sim, i, k, cost, allowed);
-    if (allowed)
+    if (allowed || sim->arrival_count > 0) /* worlds of seeds stay what they were */
         wake_if_wanted(sim, i);
     return allowed;
 }

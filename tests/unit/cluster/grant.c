@@ -45,6 +45,7 @@ static void none_is_larger_than_the_limit(void)
         rights_world_init(3);
         rights_world_start();
         (void)rights_take(ANN, "hourly", &hourly, 60);
+        world_run(GATHERED_MS);
         world_links(ANN, LINK_CUT);
         struct node *node = world.host[ANN].node;
         const struct charge charge = charge_at(ANN, "hourly", &hourly, 1);

@@ -46,6 +46,7 @@ static void between_ask_and_grant(void)
 {
     a_world(3);
     const unsigned admitted = rights_take(ANN, "key", &slow, 60);
+    world_run(GATHERED_MS);
     OK(world_stats(ANN).rights_asked > 0, "ann asks");
     world_run(WAY_MS / 2);
     OK_U64(granted(), 0, "nobody has heard of it");
