@@ -185,7 +185,6 @@ static void tick(struct node *node, struct effects *effects)
     demand_average(node);
     publish_set_gaps(node);
     (void)counters_emit(node, effects);
-    voucher_give_back_idle(node);
     voucher_sweep(node);
     contest_sweep(node);
     node->publishing.tick_ns += node->options.interval_ns;

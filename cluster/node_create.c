@@ -141,6 +141,8 @@ struct node *node_create(const struct node_options *options, struct error *error
     compact_init(node);
     node->log.settle_ns = 2 * options->interval_ns;
     list_init(&node->inbox.list);
+    const uint32_t places = options->rights_places > 0 ? options->rights_places : PLACES_MAX;
+    node->rights.voucher_places.room = node->rights.grant_places.room = places < PLACES_MAX ? places : PLACES_MAX;
     random_seed(&node->random, options->seed);
     if (!shares_create(node, error) || !limits_create(node, error)) {
         node_destroy(&node);

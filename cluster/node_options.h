@@ -137,6 +137,7 @@ struct node_options {
     bool weights_all_propose;      /* whoever is first: for tests */
     bool has_central;              /* rules may have sync: central */
     bool grants;                   /* asks peers for rights of keys, and grants rights: see spend/voucher.h */
+    uint32_t rights_places;        /* most keys with vouchers, and most grants that have not settled; 0: 4,096 */
     bool grants_eager; /* asks as if all refused clients came back, whatever they did before: for tests */
     /*
      * A clock that runs at the rate of events' now_ns, and also while the machine sleeps or a request is worked on;

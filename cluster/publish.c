@@ -24,11 +24,13 @@ enum {
     ANSWERS_PER_INTERVAL = 32, /* acknowledgements wait for each other this part of an interval */
     /* in clusters of no more peers than this: see publish_set_gaps */
     ANSWERS_PEERS = 5,
-    ANSWERS_PER_TRIP = 4, /* or this part of a round trip, if that is longer */
+    ANSWERS_PER_TRIP = 4,   /* or this part of a round trip, if that is longer */
     RESEND_BACKOFF_MAX = 5, /* doublings */
     RELAY_FALLBACK = 4,     /* after so many resend times every peer may pass a batch on */
     SPARE_BATCH_BYTES = 64, /* the size of a batch without its keys, about */
     SPARE_BYTES = 4096,     /* of batches in each message in case an earlier copy was lost */
+    ASKS_PART = 8,
+    WORDS_PART = 4, /* of all asks in a message: so many may be words of contest.h */
     /* work sent again to a member that does not answer: as much as so many steps take */
     WINDOW_STEPS = 8,
 };
@@ -266,13 +268,22 @@ static uint32_t keep_what_fits(const struct node *node, struct due *due, uint32_
     return kept;
 }
 
+/* Asks and words may take a part of a message: at least a batch of half of it fits beside them. */
+static uint32_t asks_room(const struct node *node)
+{
+    const uint64_t room = node->options.message_max_bytes / ASKS_PART / ASK_ENCODED_MAX_BYTES;
+    return room < MESSAGE_ASKS_MAX ? (uint32_t)room : MESSAGE_ASKS_MAX;
+}
+
 void publish_message(struct node *node, struct effects *effects)
 {
     uint32_t slots[ORIGINS_MAX] = {0};
-    struct ask_record asks[MESSAGE_ASKS_MAX];
+    struct ask_record *asks = node->publishing.asks;
+    const uint32_t room = asks_room(node), words = room / WORDS_PART;
     /* it may spend, which the message tells */
-    uint32_t ask_count = voucher_ask_due(node, asks, MESSAGE_ASKS_MAX);
-    ask_count += contest_words_due(node, asks + ask_count, MESSAGE_ASKS_MAX - ask_count);
+    uint32_t ask_count = voucher_ask_due(node, asks, room - words);
+    const bool asks_left = ask_count == room - words && voucher_wants_more(node);
+    ask_count += contest_words_due(node, asks + ask_count, words);
     tell_at_pace(node);
     struct due *due = node->publishing.due;
     header_begin_slots(node, MESSAGE_GOSSIP, slots);
@@ -300,7 +311,7 @@ void publish_message(struct node *node, struct effects *effects)
     todo_add_if(&node->todo, DO_STEP, left);
     node->publishing.published_ns = node->now_ns;
     node->publishing.hurried_ns = 0;
-    todo_drop(&node->todo, DO_ANSWER);
+    todo_put(&node->todo, DO_ANSWER, asks_left);
     todo_drop(&node->todo, DO_PUSH);
     todo_drop(&node->todo, DO_PUSH_LATER);
     todo_drop(&node->todo, DO_HURRY);

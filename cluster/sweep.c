@@ -77,11 +77,11 @@ void sweep_limits(struct node *node)
         if (node->origin[slot].uid)
             use_batches(usage, &node->origin[slot].log);
     use_batches(usage, &node->inbox.list);
-    for (uint32_t i = 0; i < VOUCHERS_MAX; i++)
+    for (uint32_t i = 0; i < node->rights.voucher_places.end; i++)
         use(usage, node->rights.voucher[i].limit);
     for (uint32_t i = 0; i < CONTESTS_MAX; i++)
         use(usage, node->contests.contest[i].limit);
-    for (uint32_t i = 0; i < GRANTS_MAX; i++)
+    for (uint32_t i = 0; i < node->rights.grant_places.end; i++)
         use(usage, node->rights.grant[i].limit);
     table_visit(node->table, 0, 0, use_entry, usage);
     ruleset_visit_limits(node_rules(node), use, usage);

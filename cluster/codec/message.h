@@ -246,7 +246,7 @@ struct ask_record {
     struct key_id previous;
     uint64_t window_ns, left_ns; /* left_ns <= window_ns */
 };
-enum { MESSAGE_ASKS_MAX = 32, ASK_ENCODED_MAX_BYTES = 1 + 18 + 64 + 5 * 9 + 1 + 18 + 2 * 9 };
+enum { MESSAGE_ASKS_MAX = 256, ASK_ENCODED_MAX_BYTES = 1 + 18 + 64 + 5 * 9 + 1 + 18 + 2 * 9 };
 /* Reads the ask at `index`, which must be below ask_count. False: the ask is malformed. */
 bool message_ask(const struct message *message, uint32_t index, struct ask_record *ask);
 

@@ -118,7 +118,7 @@ static void flush(struct node *node)
     uint32_t count = add_equal_ones(node, node->telling.sorted, node->telling.count);
     bool complete = !node->telling.orphans && urgent_count(node) == 0;
     for (uint32_t from = 0, end; from < count; from = end) {
-        end = batch_end(node, node->telling.sorted, from, count);
+        end = grants_end(node, node->telling.sorted, from, batch_end(node, node->telling.sorted, from, count));
         close_part(node, node->telling.sorted + from, end - from, complete);
         /* spends begun meanwhile are marked as of the second batch: see open_spend */
         complete &= !node->telling.spans;

@@ -8,6 +8,7 @@
 #include "base/number.h"
 #include "cluster/codec/batch.h"
 #include "cluster/codec/message.h"
+#include "cluster/spend/grant_places.h"
 #include "cluster/spend/level.h"
 #include "cluster/spend/outbox.h"
 #include "cluster/spend/record.h"
@@ -20,16 +21,12 @@
 #include <string.h>
 
 enum {
-    WHOLE_TOKENS = 8,                           /* a grant of so many is rounded to whole ones */
-    GRANT_TOKENS_MAX = UINT32_MAX / GRANTS_MAX, /* so that all grants fit spend.granted */
+    WHOLE_TOKENS = 8, /* a grant of so many is rounded to whole ones */
     GRANTED_PROBES = 8,
     /* others count the life of a voucher from when they heard of it, and their clocks may be fast */
     GRANTED_LIFE_PART = 16,
     LEAP_INTERVALS = 2,
 };
-
-/* of one key, where one more is made */
-#define GRANTED_TOKENS_MAX (UINT32_MAX - GRANT_TOKENS_MAX)
 
 __extension__ typedef unsigned __int128 wide;
 
@@ -107,93 +104,6 @@ static int64_t rounding_units(const struct limit *limit)
     return limit->units_per_token > 1 ? (limit->units_per_token >> SPARE_BITS) + 2 : 0;
 }
 
-/*
- * Two grants of the key that are told and have not settled become one: while somebody is silent, none settles. None
- * becomes larger than a grant may be, so all of them still fit spend.granted.
- */
-static struct grant *fold_grants(struct node *node, struct key_id id)
-{
-    struct grant *least = NULL;
-    for (uint32_t i = 0; i < GRANTS_MAX; i++) {
-        struct grant *grant = &node->rights.grant[i];
-        if (grant->settled || grant->maker_uid != node->origin[node->my_slot].uid || !key_id_equal(grant->id, id))
-            continue;
-        if (least && least->tokens + grant->tokens <= GRANT_TOKENS_MAX) {
-            least->tokens += grant->tokens;
-            least->sequence = grant->sequence > least->sequence ? grant->sequence : least->sequence;
-            return grant;
-        }
-        least = least && least->tokens <= grant->tokens ? least : grant;
-    }
-    return NULL;
-}
-
-/*
- * A told grant whose place another one takes: while somebody is silent, the grants of all keys would need one. From now
- * on the log says what is granted, which takes longer.
- */
-static struct grant *drop_grant(struct node *node)
-{
-    for (uint32_t i = 0; i < GRANTS_MAX; i++)
-        if (node->rights.grant[i].maker_uid == node->origin[node->my_slot].uid) {
-            node->rights.dropped_ns = node->now_ns;
-            return &node->rights.grant[i];
-        }
-    return NULL;
-}
-
-/* Under whatever limits the batch has the key. */
-static uint64_t granted_in(const struct batch *batch, struct key_id id)
-{
-    uint64_t tokens = 0;
-    for (uint32_t i = 0; i < batch->spend_count; i = batch_next_limit(batch, i)) {
-        const struct spend *spend = batch_find(batch, batch->spend[i].limit, id);
-        tokens += spend ? spend->granted : 0;
-    }
-    return tokens;
-}
-
-/* What the logs of this node say: grants that are told and have not settled. */
-static uint64_t granted_in_logs(const struct node *node, struct key_id id)
-{
-    uint64_t tokens = 0;
-    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
-        const struct origin *own = &node->origin[slot];
-        if (!own->uid || !own->mine)
-            continue;
-        for (struct list *at = own->log.next; at != &own->log; at = at->next)
-            tokens += granted_in(LIST_OWNER(at, const struct batch, link), id);
-    }
-    return tokens;
-}
-
-bool grants_concern(const struct node *node, struct key_id id, uint64_t *tokens)
-{
-    const bool in_logs = node->rights.dropped_ns > 0;
-    *tokens = in_logs ? granted_in_logs(node, id) : 0;
-    bool some = *tokens > 0;
-    for (uint32_t i = 0; i < node->rights.grants_end; i++) {
-        const struct grant *grant = &node->rights.grant[i];
-        if (grant->tokens == 0 || !key_id_equal(grant->id, id))
-            continue;
-        some = true;
-        *tokens += grant->settled || (in_logs && grant->maker_uid != 0) ? 0 : grant->tokens;
-    }
-    return some;
-}
-
-static struct grant *free_grant(struct node *node, struct key_id id)
-{
-    uint64_t granted = 0;
-    if (node->rights.dropped_ns > 0 && grants_concern(node, id, &granted) && granted > GRANTED_TOKENS_MAX)
-        return NULL;
-    for (uint32_t i = 0; i < GRANTS_MAX; i++)
-        if (node->rights.grant[i].tokens == 0)
-            return &node->rights.grant[i];
-    struct grant *grant = fold_grants(node, id);
-    return grant ? grant : drop_grant(node);
-}
-
 /* What is asked of this node: the asker's wish, divided by shares, and rounded up; all of it, of who has the whole. */
 static int64_t wanted_units(const struct ask_record *ask, const struct limit *limit, uint64_t share)
 {
@@ -258,7 +168,8 @@ static void split_units(int64_t units, const struct limit *limit, struct grant *
 static int64_t make_grant(struct node *node, struct entry *entry, int64_t units, uint32_t holder_slot, uint64_t ask)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
-    struct grant *grant = can_record(node, entry) && outbox_has_room(node, 1) ? free_grant(node, entry->id) : NULL;
+    struct grant *grant =
+        can_record(node, entry) && outbox_has_room(node, 1) ? grant_obtain(node, entry->id) : NULL;
     if (!grant)
         return 0;
     *grant = (struct grant){.id = entry->id,
@@ -266,8 +177,6 @@ static int64_t make_grant(struct node *node, struct entry *entry, int64_t units,
                             .holder_uid = node->origin[holder_slot].uid,
                             .ask = ask};
     split_units(units, limit, grant);
-    uint32_t end = (uint32_t)(grant - node->rights.grant) + 1;
-    node->rights.grants_end = end > node->rights.grants_end ? end : node->rights.grants_end;
     node->rights.grants_untold++;
     units = grant_units(limit, grant->tokens, grant->spare);
     note_open(own_thread(node), node->now_ns);
@@ -339,98 +248,4 @@ int64_t grant_own(struct node *node, struct entry *entry, const struct bucket *l
     int64_t spare = bucket_allowance(level, &node->by_limit.budget[entry->limit]) - level->unsettled;
     units = rounded_units(node, units, spare, entry->limit);
     return units > 0 ? make_grant(node, entry, units, node->my_slot, ask) : 0;
-}
-
-/* ---- how grants are told ---- */
-
-static uint64_t tokens_in(const struct batch_grant *grants, uint32_t count, struct key_id id)
-{
-    uint64_t tokens = 0;
-    for (uint32_t i = 0; i < count; i++)
-        tokens += key_id_equal(grants[i].id, id) ? grants[i].tokens : 0;
-    return tokens;
-}
-
-uint32_t grants_tell(struct node *node, const struct spend *spends, uint32_t count, uint64_t sequence,
-                     struct batch_grant *grants)
-{
-    struct batch some = {.spend_count = count};
-    uint32_t told = 0;
-    if (node->rights.grants_untold == 0)
-        return 0;
-    /* batch_find only reads the spends. NOLINTNEXTLINE(bugprone-sizeof-expression): the pointer is copied */
-    memcpy(&some.spend, &spends, sizeof some.spend);
-    for (uint32_t i = 0; i < node->rights.grants_end && node->rights.grants_untold > 0; i++) {
-        struct grant *grant = &node->rights.grant[i];
-        const struct spend *spend =
-            grant->tokens == 0 || grant->maker_uid != 0 ? NULL : batch_find(&some, grant->limit, grant->id);
-        if (!spend || tokens_in(grants, told, grant->id) + grant->tokens > spend->granted)
-            continue; /* a spend of the key that was made before the grant */
-        grant->maker_uid = node->origin[node->my_slot].uid;
-        grant->sequence = sequence;
-        node->rights.grants_untold--;
-        if (told < BATCH_GRANTS_MAX)
-            grants[told++] = (struct batch_grant){.id = grant->id,
-                                                  .holder_uid = grant->holder_uid,
-                                                  .spare = grant->spare,
-                                                  .ask = grant->ask,
-                                                  .tokens = grant->tokens};
-    }
-    return told;
-}
-
-void grants_move(struct node *node, const struct batch *batch, uint32_t origin_uid, uint64_t sequence)
-{
-    for (uint32_t i = 0; i < node->rights.grants_end; i++) {
-        struct grant *grant = &node->rights.grant[i];
-        if (grant->tokens == 0 || grant->maker_uid != batch->origin_uid || grant->sequence < batch->first ||
-            grant->sequence > batch->last)
-            continue;
-        grant->maker_uid = origin_uid;
-        grant->sequence = sequence;
-    }
-}
-
-static bool has_settled(const struct node *node, const struct grant *grant)
-{
-    int slot = grant->maker_uid != 0 ? origin_find_uid(node, grant->maker_uid) : -1;
-    if (slot < 0)
-        return grant->maker_uid != 0;
-    const struct list *log = &node->origin[slot].log;
-    return list_empty(log) || LIST_OWNER(log->next, const struct batch, link)->first > grant->sequence;
-}
-
-/* Nothing of the key is unsettled any more: see own_tokens in return.c. */
-static bool is_forgotten(const struct node *node, const struct grant *grant)
-{
-    const struct entry *entry = table_find(node->table, grant->id);
-    return !entry || entry->bucket.unsettled == 0;
-}
-
-static bool dropped_have_settled(const struct node *node)
-{
-    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
-        const struct origin *own = &node->origin[slot];
-        if (!own->uid || !own->mine || list_empty(&own->log))
-            continue;
-        const struct batch *oldest = LIST_OWNER(own->log.next, const struct batch, link);
-        if (slot != node->my_slot || batch_opened_ns(oldest) <= node->rights.dropped_ns)
-            return false;
-    }
-    return true;
-}
-
-void grants_sweep(struct node *node)
-{
-    uint32_t end = 0;
-    for (uint32_t i = 0; i < node->rights.grants_end; i++) {
-        struct grant *grant = &node->rights.grant[i];
-        grant->settled |= grant->tokens > 0 && has_settled(node, grant);
-        if (grant->settled && is_forgotten(node, grant))
-            *grant = (struct grant){0};
-        end = grant->tokens > 0 ? i + 1 : end;
-    }
-    node->rights.grants_end = end;
-    if (node->rights.dropped_ns > 0 && dropped_have_settled(node))
-        node->rights.dropped_ns = 0;
 }

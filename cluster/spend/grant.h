@@ -36,9 +36,14 @@ int64_t grant_own(struct node *node, struct entry *entry, const struct bucket *l
  */
 uint32_t grants_tell(struct node *node, const struct spend *spends, uint32_t count, uint64_t sequence,
                      struct batch_grant *grants);
+/*
+ * Where a batch of the spends from..end - 1 must end, so that it can tell all grants of its keys. It has at least one
+ * spend, whose grants beyond BATCH_GRANTS_MAX are lost.
+ */
+uint32_t grants_end(const struct node *node, const struct spend *spends, uint32_t from, uint32_t end);
 /* The batch of an own former incarnation, which told grants, is told anew: as batch `sequence` of that origin. */
 void grants_move(struct node *node, const struct batch *batch, uint32_t origin_uid, uint64_t sequence);
-/* Frees the places of grants that have settled. In a step. */
+/* Frees the places of grants that have settled; of many places a part. In a step. */
 void grants_sweep(struct node *node);
 /*
  * True: among the key's unsettled tokens there were granted ones, which no client of this node spent. Adds up

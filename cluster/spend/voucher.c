@@ -108,7 +108,7 @@ static void note_wanted(struct node *node, const struct charge *charge, uint64_t
     voucher->wanted_at_once = charge->cost > voucher->wanted_at_once ? charge->cost : voucher->wanted_at_once;
     own_thread(node)->hurry_wanted = true;
     /* the last step may have put off what was urgent for longer than an ask waits */
-    if (!atomic_exchange_explicit(&node->rights.wants, true, memory_order_relaxed))
+    if (voucher_wants(node, voucher))
         own_thread(node)->step_wanted = true;
 }
 
@@ -158,7 +158,7 @@ void voucher_note_waiting(struct node *node, const struct charge *charge, uint64
         if (!voucher || voucher->wanted < tokens)
             note_wanted(node, charge, now_ns);
         else /* a step found that nobody had any for now, and may have forgotten it */
-            atomic_store_explicit(&node->rights.wants, true, memory_order_relaxed);
+            (void)voucher_wants(node, voucher);
         voucher = voucher_find(node, charge->id, charge->limit);
         if (voucher && voucher->wanted > 0)
             want_waiting(voucher, tokens);

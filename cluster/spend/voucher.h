@@ -35,10 +35,10 @@ static inline int64_t grant_units(const struct limit *limit, uint64_t tokens, ui
     return (int64_t)tokens * limit->units_per_token - (int64_t)off;
 }
 
-/* A bit for the key in rights.held. */
-static inline uint64_t voucher_bit(struct key_id id)
+/* False: there is no voucher of the key. */
+static inline bool voucher_may_be_held(const struct node *node, struct key_id id)
 {
-    return (uint64_t)1 << (id.low & 63);
+    return atomic_load_explicit(&node->rights.held[id.low % HELD_MARKS], memory_order_relaxed) != 0;
 }
 
 /*
@@ -48,7 +48,7 @@ static inline uint64_t voucher_bit(struct key_id id)
 static inline bool voucher_may_help(const struct node *node, struct key_id id, const struct bucket *bucket,
                                     const struct limit *limit, uint64_t cost)
 {
-    if ((atomic_load_explicit(&node->rights.held, memory_order_relaxed) & voucher_bit(id)) != 0)
+    if (voucher_may_be_held(node, id))
         return true;
     if (!node->rights.shared)
         return false;
@@ -94,19 +94,21 @@ uint64_t voucher_wait_ns(const struct node *node, const struct charge *charge, c
 
 /* Finds out whether all peers answer asks: while one does not, of an earlier release perhaps, nobody asks. */
 void voucher_look_around(struct node *node);
-/* Writes the asks that are due, at most `room`, and counts them as made. */
+/* Writes the asks that are due, at most `room`, and counts them as made. The rest waits in rights.wanting. */
 uint32_t voucher_ask_due(struct node *node, struct ask_record *asks, uint32_t room);
+/* True: vouchers are to be looked at in the next message. */
+bool voucher_wants_more(const struct node *node);
 /* All of the batch is applied: takes its grants to this node. `member`: its maker. */
 void voucher_take(struct node *node, const struct batch *batch, uint32_t member);
 /* True if this node has asked for tokens of the key lately: it has none to spare. */
 bool voucher_asked_lately(struct node *node, struct key_id id);
 /* Asks for no tokens of the key for a while: a peer that has the right of way does. */
 void voucher_yield(struct node *node, struct key_id id);
-/* Gives back the vouchers that nobody uses. */
-void voucher_give_back_idle(struct node *node);
+/* Gives back what nobody has used of the voucher for so long that others should have it. */
+void voucher_give_back_idle(struct node *node, struct voucher *voucher);
 /* Gives the key's voucher back if nobody has used it within the last answers: a peer is short of the key. */
 void voucher_give_back_for(struct node *node, struct key_id id);
-/* Frees the places of vouchers that have ended. */
+/* Gives back what nobody uses, and frees the places of vouchers that have ended; of many places a part. */
 void voucher_sweep(struct node *node);
 /*
  * This node has another incarnation from now on: grants to the one before are not its own. Or it is alone, and its

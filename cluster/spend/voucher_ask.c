@@ -22,6 +22,7 @@ enum {
     JOINS_PART = 4,     /* of an ask's tokens: so many of an older one are worth their shorter life */
     USEFUL_DECAYS = 12, /* a wish is so many times what decays until it is answered */
     LONELY_DECAYS = 2,  /* the same while somebody is silent */
+    LOOKS_PER_ASK = 4,  /* vouchers that a message looks at, for each ask that it has room for */
 };
 
 #define HEALS_NS UINT64_C(1000000000)
@@ -278,19 +279,19 @@ static bool ask_of(struct node *node, struct voucher *voucher, struct ask_record
 
 uint32_t voucher_ask_due(struct node *node, struct ask_record *asks, uint32_t room)
 {
-    uint32_t count = 0;
-    bool wants = false;
+    const struct wanting *wanting = &node->rights.wanting;
+    uint32_t count = 0, looks = (uint32_t)number_least(wanting->count, LOOKS_PER_ASK * room);
     if (!atomic_load_explicit(&node->rights.wants, memory_order_relaxed))
         return 0;
-    for (uint32_t i = 0; i < VOUCHERS_MAX; i++) {
-        struct voucher *voucher = &node->rights.voucher[i];
+    for (; looks > 0 && count < room; looks--) {
+        struct voucher *voucher = voucher_next_wanting(node);
         voucher_drop_stale(node, voucher, node->now_ns);
-        if (count < room && may_ask(node, voucher))
+        if (may_ask(node, voucher))
             count += ask_of(node, voucher, &asks[count]); /* or not yet: the next refusal has it looked at again */
-        else
-            wants |= voucher->wanted > 0;
+        else if (voucher->wanted > 0)
+            (void)voucher_wants(node, voucher);
     }
-    atomic_store_explicit(&node->rights.wants, wants, memory_order_relaxed);
+    atomic_store_explicit(&node->rights.wants, wanting->count > 0, memory_order_relaxed);
     return count;
 }
 

@@ -15,7 +15,9 @@
 #include <string.h>
 
 enum {
-    PROBES = 8,          /* places in which a key's voucher may stand */
+    LOOKS = 8,           /* at so many places a new key looks for one that makes way */
+    SWEPT = 1024,        /* places in one sweep */
+    SCARCE_PART = 4,     /* with fewer free ones of so many, places are scarce */
     DRIFT_PART = 64,     /* clocks run apart by no more than this part */
     WAIT_PART = 8,       /* of an interval: the answer waits for so long, about */
     GATHER_PART = 8,     /* of an interval */
@@ -24,6 +26,7 @@ enum {
     RESERVE_PART = 16,   /* of a full bucket, which nobody may spend */
     MUCH_PART = 4,       /* of a bucket's capacity: parts of a token that come to nothing would be much of less */
     MUCH_OF_CELL_PART = 16,
+    AWAITED_ANSWERS = 8,
     SPENT_ANSWERS = 2, /* so long after its last use, others have answered all that a spent voucher asked */
 };
 
@@ -237,22 +240,13 @@ static bool has_ended(const struct voucher *voucher, uint64_t now_ns)
            number_least(voucher->expires_ns, over_ns) <= now_ns;
 }
 
-static struct voucher *place_of(struct node *node, struct key_id id, uint32_t probe)
-{
-    return &node->rights.voucher[(id.high + probe) % VOUCHERS_MAX];
-}
-
-static bool is_of(const struct voucher *voucher, struct key_id id)
-{
-    return voucher->touched_ns > 0 && key_id_equal(voucher->id, id);
-}
-
 struct voucher *voucher_of_key(struct node *node, struct key_id id)
 {
-    for (uint32_t i = 0; i < PROBES; i++)
-        if (is_of(place_of(node, id, i), id))
-            return place_of(node, id, i);
-    return NULL;
+    struct rights *rights = &node->rights;
+    uint32_t place = places_first(&rights->voucher_places, id.high);
+    while (place != PLACE_NONE && !key_id_equal(rights->voucher[place].id, id))
+        place = places_next(&rights->voucher_places, place);
+    return place == PLACE_NONE ? NULL : &rights->voucher[place];
 }
 
 struct voucher *voucher_find(struct node *node, struct key_id id, uint16_t limit)
@@ -261,18 +255,23 @@ struct voucher *voucher_find(struct node *node, struct key_id id, uint16_t limit
     return voucher && voucher->limit == limit ? voucher : NULL;
 }
 
-/* It has nothing, waits for nothing, and holds back nothing: a new voucher of its key would do as well. */
+/*
+ * It has no token, waits for nothing, and holds back nothing: a new voucher of its key would do as well. What is not
+ * answered after so long was lost, or nobody has it.
+ */
 static bool is_spent(const struct node *node, const struct voucher *voucher, uint64_t now_ns)
 {
     const struct limit *limit = &node->limits.limit[voucher->limit];
     const struct voucher_ask *last = &voucher->ask[VOUCHER_ASKS - 1];
-    const uint64_t answers_ns = SPENT_ANSWERS * voucher_answer_ns(node);
-    if ((last->number > 0 && last->granted_by == 0) || now_ns < voucher->yields_until_ns ||
+    const uint64_t answer_ns = voucher_answer_ns(node), answers_ns = SPENT_ANSWERS * answer_ns;
+    const bool is_awaited = last->number > 0 && last->granted_by == 0 &&
+                            voucher_since_ns(last->asked_ns, now_ns) < AWAITED_ANSWERS * answer_ns;
+    if (is_awaited || now_ns < voucher->yields_until_ns ||
         (voucher->wanted > 0 && voucher_since_ns(voucher->touched_ns, now_ns) <= voucher_wanted_ns(node)))
         return false;
     return voucher_since_ns(voucher->busy_ns, now_ns) >= answers_ns &&
            voucher_since_ns(voucher->touched_ns, now_ns) >= answers_ns + voucher_pause_ns(node, limit) &&
-           voucher_units(node, voucher, now_ns) == 0;
+           voucher_units(node, voucher, now_ns) < limit->units_per_token;
 }
 
 static bool is_idle(const struct voucher *voucher, uint64_t now_ns)
@@ -285,41 +284,27 @@ static bool is_idle(const struct voucher *voucher, uint64_t now_ns)
 static bool may_make_way(const struct node *node, const struct voucher *voucher, uint64_t now_ns, uint64_t *lost)
 {
     *lost = 0;
-    if (voucher->touched_ns == 0 || has_ended(voucher, now_ns) || is_spent(node, voucher, now_ns))
+    if (has_ended(voucher, now_ns) || is_spent(node, voucher, now_ns))
         return true;
     const int64_t token = node->limits.limit[voucher->limit].units_per_token;
     *lost = (uint64_t)(voucher_units(node, voucher, now_ns) / token) + 1;
     return is_idle(voucher, now_ns);
 }
 
-/* The free place of the key, or the one whose voucher loses least; NULL: all are busy. */
-static struct voucher *free_place(struct node *node, struct key_id id, uint64_t now_ns)
+/* A part of all places is looked at, those first that were not looked at for longest. NULL: all of them are busy. */
+static struct voucher *making_way(struct node *node, uint64_t now_ns)
 {
-    struct voucher *place = NULL;
-    uint64_t least = UINT64_MAX, lost = 0;
-    for (uint32_t i = 0; i < PROBES && least > 0; i++) {
-        struct voucher *voucher = place_of(node, id, i);
-        if (!may_make_way(node, voucher, now_ns, &lost) || lost >= least)
+    struct voucher *least = NULL;
+    uint64_t least_lost = UINT64_MAX, lost;
+    for (uint32_t i = 0; i < LOOKS && least_lost > 0; i++) {
+        struct voucher *voucher = &node->rights.voucher[node->rights.way_at];
+        node->rights.way_at = (node->rights.way_at + 1) % node->rights.voucher_places.room;
+        if (!may_make_way(node, voucher, now_ns, &lost) || lost >= least_lost)
             continue;
-        place = voucher;
-        least = lost;
+        least = voucher;
+        least_lost = lost;
     }
-    return place;
-}
-
-struct voucher *voucher_obtain(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns)
-{
-    struct voucher *place = voucher_of_key(node, id);
-    if (place && place->limit == limit)
-        return place;
-    place = place ? place : free_place(node, id, now_ns);
-    if (!place)
-        return NULL;
-    for (unsigned a = 0; a < VOUCHER_ASKS && place->touched_ns > 0; a++)
-        voucher_habit_note(node, place->limit, &place->ask[a]);
-    *place = (struct voucher){.id = id, .limit = limit, .touched_ns = now_ns};
-    atomic_fetch_or_explicit(&node->rights.held, voucher_bit(id), memory_order_relaxed);
-    return place;
+    return least;
 }
 
 static void end_ask(struct node *node, uint16_t limit, struct voucher_ask *ask)
@@ -329,26 +314,112 @@ static void end_ask(struct node *node, uint16_t limit, struct voucher_ask *ask)
         node->stats.rights_decayed_tokens += (uint64_t)(ask->units / node->limits.limit[limit].units_per_token);
 }
 
+static _Atomic uint16_t *mark_of(struct node *node, struct key_id id)
+{
+    return &node->rights.held[id.low % HELD_MARKS];
+}
+
+static void free_place(struct node *node, struct voucher *voucher)
+{
+    struct rights *rights = &node->rights;
+    places_give_back(&rights->voucher_places, voucher->id.high, (uint32_t)(voucher - rights->voucher));
+    atomic_fetch_sub_explicit(mark_of(node, voucher->id), 1, memory_order_relaxed);
+    *voucher = (struct voucher){0};
+}
+
+/* NULL: there is no room. */
+static struct voucher *take_place(struct node *node, struct key_id id, uint64_t now_ns)
+{
+    struct places *places = &node->rights.voucher_places;
+    struct voucher *way = places->count < places->room ? NULL : making_way(node, now_ns);
+    for (unsigned a = 0; a < VOUCHER_ASKS && way; a++)
+        voucher_habit_note(node, way->limit, &way->ask[a]);
+    if (way)
+        free_place(node, way);
+    const uint32_t place = places_take(places, id.high);
+    if (place == PLACE_NONE)
+        return NULL;
+    atomic_fetch_add_explicit(mark_of(node, id), 1, memory_order_relaxed);
+    return &node->rights.voucher[place];
+}
+
+struct voucher *voucher_obtain(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns)
+{
+    struct voucher *voucher = voucher_of_key(node, id);
+    if (voucher && voucher->limit == limit)
+        return voucher;
+    for (unsigned a = 0; a < VOUCHER_ASKS && voucher; a++)
+        voucher_habit_note(node, voucher->limit, &voucher->ask[a]);
+    voucher = voucher ? voucher : take_place(node, id, now_ns);
+    if (voucher)
+        *voucher = (struct voucher){.id = id, .limit = limit, .touched_ns = now_ns};
+    return voucher;
+}
+
+bool voucher_places_are_scarce(const struct node *node)
+{
+    const struct places *places = &node->rights.voucher_places;
+    return places->count > places->room - places->room / SCARCE_PART;
+}
+
+/* While many places are taken, those of spent vouchers are freed too, so that a new key need not look for one. */
+static void sweep(struct node *node, struct voucher *voucher, bool many)
+{
+    voucher_give_back_idle(node, voucher);
+    if (!has_ended(voucher, node->now_ns) && !(many && is_spent(node, voucher, node->now_ns)))
+        return;
+    for (unsigned a = 0; a < VOUCHER_ASKS; a++)
+        end_ask(node, voucher->limit, &voucher->ask[a]);
+    free_place(node, voucher);
+}
+
 void voucher_sweep(struct node *node)
 {
-    uint64_t held = 0;
-    if (atomic_load_explicit(&node->rights.held, memory_order_relaxed) == 0)
-        return;
-    for (uint32_t i = 0; i < VOUCHERS_MAX; i++) {
-        struct voucher *voucher = &node->rights.voucher[i];
-        if (voucher->touched_ns > 0 && has_ended(voucher, node->now_ns)) {
-            for (unsigned a = 0; a < VOUCHER_ASKS; a++)
-                end_ask(node, voucher->limit, &voucher->ask[a]);
-            *voucher = (struct voucher){0};
-        }
-        held |= voucher->touched_ns > 0 ? voucher_bit(voucher->id) : 0;
+    struct rights *rights = &node->rights;
+    const struct places *places = &rights->voucher_places;
+    const bool many = places->count > places->room / 2;
+    for (uint32_t i = 0; i < SWEPT && i < places->end; i++) {
+        rights->vouchers_at = rights->vouchers_at + 1 < places->end ? rights->vouchers_at + 1 : 0;
+        struct voucher *voucher = &rights->voucher[rights->vouchers_at];
+        if (voucher->touched_ns > 0)
+            sweep(node, voucher, many);
     }
-    atomic_store_explicit(&node->rights.held, held, memory_order_relaxed);
 }
 
 void voucher_forget(struct node *node)
 {
-    memset(node->rights.voucher, 0, sizeof node->rights.voucher);
-    atomic_store_explicit(&node->rights.held, 0, memory_order_relaxed);
-    atomic_store_explicit(&node->rights.wants, false, memory_order_relaxed);
+    struct rights *rights = &node->rights;
+    memset(rights->voucher, 0, rights->voucher_places.end * sizeof *rights->voucher);
+    places_clear(&rights->voucher_places);
+    memset(&rights->wanting, 0, sizeof rights->wanting);
+    for (uint32_t i = 0; i < HELD_MARKS; i++)
+        atomic_store_explicit(&rights->held[i], 0, memory_order_relaxed);
+    atomic_store_explicit(&rights->wants, false, memory_order_relaxed);
+}
+
+/* ---- vouchers that want tokens ---- */
+
+bool voucher_wants(struct node *node, const struct voucher *voucher)
+{
+    struct wanting *wanting = &node->rights.wanting;
+    const uint32_t place = (uint32_t)(voucher - node->rights.voucher);
+    if (!wanting->has[place])
+        wanting->place[(wanting->first + wanting->count++) % VOUCHERS_MAX] = (uint16_t)place;
+    wanting->has[place] = true;
+    return !atomic_exchange_explicit(&node->rights.wants, true, memory_order_relaxed);
+}
+
+bool voucher_wants_more(const struct node *node)
+{
+    return node->rights.wanting.count > 0;
+}
+
+struct voucher *voucher_next_wanting(struct node *node)
+{
+    struct wanting *wanting = &node->rights.wanting;
+    const uint32_t place = wanting->place[wanting->first];
+    wanting->first = (wanting->first + 1) % VOUCHERS_MAX;
+    wanting->count--;
+    wanting->has[place] = false;
+    return &node->rights.voucher[place];
 }

@@ -1,7 +1,8 @@
 /*
  * voucher_places: where the vouchers of a node stand, and what is left of them.
  *
- * The one idea: fixed places, found by the hash of the key; one place for each key. What is left is computed from
+ * The one idea: fixed places, found by the hash of the key; one place for each key. Where none is free, a voucher makes
+ * way in which nothing is left. What is left is computed from
  * what was granted, less what was used, less what may have been lost since the ask. For voucher.c and voucher_ask.c
  * only; where requests and steps may run side by side, requests hold vouchers_lock().
  */
@@ -70,5 +71,12 @@ struct voucher *voucher_of_key(struct node *node, struct key_id id);
 struct voucher *voucher_find(struct node *node, struct key_id id, uint16_t limit);
 /* The same, or a new one. NULL: there is no room. */
 struct voucher *voucher_obtain(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns);
+/* True: few places are free, so nobody should keep one for long. */
+bool voucher_places_are_scarce(const struct node *node);
+
+/* The voucher wants tokens: a step looks at it. True: no other one has wanted any since the last step. */
+bool voucher_wants(struct node *node, const struct voucher *voucher);
+/* Takes the first voucher out of rights.wanting, which must not be empty. */
+struct voucher *voucher_next_wanting(struct node *node);
 
 #endif

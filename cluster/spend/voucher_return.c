@@ -12,7 +12,10 @@
 #include "cluster/state/peaks.h"
 #include "limit/kind.h"
 
-enum { LATELY_ANSWERS = 2 };
+enum {
+    LATELY_ANSWERS = 2,
+    SCARCE_ANSWERS = 4, /* so long after its last use a voucher is idle while places are scarce */
+};
 
 /* True if the tokens of the voucher may be returned: all that is charged for them is known to be known soon. */
 static struct entry *entry_to_return_to(const struct node *node, const struct voucher *voucher)
@@ -76,15 +79,13 @@ static void give_back(struct node *node, struct voucher *voucher)
     node->stats.rights_returned_tokens += tokens;
 }
 
-void voucher_give_back_idle(struct node *node)
+void voucher_give_back_idle(struct node *node, struct voucher *voucher)
 {
-    if (atomic_load_explicit(&node->rights.held, memory_order_relaxed) == 0)
-        return;
-    for (uint32_t i = 0; i < VOUCHERS_MAX; i++) {
-        struct voucher *voucher = &node->rights.voucher[i];
-        if (voucher->busy_ns > 0 && voucher_since_ns(voucher->busy_ns, node->now_ns) >= VOUCHER_IDLE_NS)
-            give_back(node, voucher);
-    }
+    uint64_t idle_ns = VOUCHER_IDLE_NS;
+    if (voucher_places_are_scarce(node))
+        idle_ns = number_least(idle_ns, SCARCE_ANSWERS * voucher_answer_ns(node));
+    if (voucher->busy_ns > 0 && voucher_since_ns(voucher->busy_ns, node->now_ns) >= idle_ns)
+        give_back(node, voucher);
 }
 
 void voucher_give_back_for(struct node *node, struct key_id id)

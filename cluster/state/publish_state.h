@@ -8,6 +8,7 @@
 #define HEADGATE_CLUSTER_STATE_PUBLISH_STATE_H
 
 #include "cluster/codec/batch.h"
+#include "cluster/codec/message.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,7 +36,9 @@ struct publishing {
     uint64_t tick_ns;                      /* when the next batch is due */
     uint64_t demand_ns;                    /* when demands were last averaged */
     uint64_t demand_tokens, wanted_tokens; /* admitted and wanted here by then */
-    struct due due[PUBLISH_BATCHES_MAX];   /* scratch: too large for the stack */
+    /* scratch: too large for the stack */
+    struct due due[PUBLISH_BATCHES_MAX];
+    struct ask_record asks[MESSAGE_ASKS_MAX];
 };
 
 #endif

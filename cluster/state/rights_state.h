@@ -3,23 +3,26 @@
  * made, and which keys had grants lately.
  *
  * The one idea: fixed places, found by hash. Where none is free, nothing is asked for, granted, or
- * given back: the safe side. Requests change vouchers, under the lock; only steps change the rest.
+ * given back: the safe side. Vouchers that want tokens stand in a queue, so that a step visits no others. Requests
+ * change vouchers and the queue, under the lock; only steps change the rest.
  */
 #ifndef HEADGATE_CLUSTER_STATE_RIGHTS_STATE_H
 #define HEADGATE_CLUSTER_STATE_RIGHTS_STATE_H
 
 #include "base/hash.h"
+#include "cluster/state/places.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 enum {
-    VOUCHERS_MAX = 256,      /* keys of which this node holds vouchers, or asks for them */
-    VOUCHER_ASKS = 4,        /* asks of one key that may still be answered */
-    GRANTS_MAX = 256,        /* own grants that have not settled; the log has more of them */
-    GRANTED_KEYS_MAX = 1024, /* keys with grants of anybody */
-    RIGHTS_HABITS = 256,     /* limits whose clients are watched: see voucher_habit.h */
+    VOUCHERS_MAX = PLACES_MAX, /* keys of which this node holds vouchers, or asks for them */
+    VOUCHER_ASKS = 4,          /* asks of one key that may still be answered */
+    HELD_MARKS = 16384,        /* with all places taken, one key of five is marked in vain */
+    GRANTS_MAX = PLACES_MAX,   /* own grants that have not settled; the log has more of them */
+    GRANTED_KEYS_MAX = 1024,   /* keys with grants of anybody */
+    RIGHTS_HABITS = 256,       /* limits whose clients are watched: see voucher_habit.h */
     HABIT_ONE = 1024,
 };
 
@@ -49,18 +52,18 @@ struct key_window {
 struct voucher {
     struct key_id id;
     uint16_t limit;
-    uint64_t touched_ns;                  /* 0: a free place */
-    uint64_t wanted;                      /* tokens refused for this node's share alone since the last ask */
-    uint64_t waiting;                     /* of these, tokens of requests that wait for them */
-    uint64_t wanted_at_once;              /* of these, the most of one request */
-    uint64_t wanted_since_ns;             /* when the first of them was refused */
-    uint64_t went_on;                     /* of these, tokens that were refused some time after the first */
-    uint64_t unwatched;                   /* of these, tokens that no ask expects to be wanted again */
-    uint64_t asked_ns, much_ns;           /* when others were last asked, and when while much was left */
-    uint64_t expires_ns;                  /* of a cell: see bucket.h */
+    uint64_t touched_ns;        /* 0: a free place */
+    uint64_t wanted;            /* tokens refused for this node's share alone since the last ask */
+    uint64_t waiting;           /* of these, tokens of requests that wait for them */
+    uint64_t wanted_at_once;    /* of these, the most of one request */
+    uint64_t wanted_since_ns;   /* when the first of them was refused */
+    uint64_t went_on;           /* of these, tokens that were refused some time after the first */
+    uint64_t unwatched;         /* of these, tokens that no ask expects to be wanted again */
+    uint64_t asked_ns, much_ns; /* when others were last asked, and when while much was left */
+    uint64_t expires_ns;        /* of a cell: see bucket.h */
     struct key_window window;
-    uint64_t yields_until_ns;             /* asks for nothing before: see voucher_yield */
-    uint64_t busy_ns;                     /* when tokens were last wanted, received or used */
+    uint64_t yields_until_ns; /* asks for nothing before: see voucher_yield */
+    uint64_t busy_ns;         /* when tokens were last wanted, received or used */
     struct earlier_asks earlier;
     struct voucher_ask ask[VOUCHER_ASKS]; /* the newest is the last */
 };
@@ -88,17 +91,28 @@ struct habit {
     uint16_t present; /* the part that came back, of HABIT_ONE */
 };
 
+/* Places of vouchers that want tokens, in the order in which they are to be looked at; each of them once. */
+struct wanting {
+    uint32_t first, count;
+    uint16_t place[VOUCHERS_MAX];
+    bool has[VOUCHERS_MAX];
+};
+
 struct rights {
-    /* bit n: there may be a voucher of a key whose hash has n; 0: there is none */
-    _Atomic uint64_t held;
     bool shared;       /* all peers answer asks, and so does this node */
     uint64_t heard;    /* the part of all others' shares whose members are heard, in 1/SHARE_ONE */
     atomic_bool wants; /* some voucher has wanted tokens */
     atomic_bool locked;
-    uint64_t asks_count;                /* the number of the last ask */
-    uint32_t grants_untold, grants_end; /* places from grants_end on are free */
-    uint64_t dropped_ns;                /* grants that were told by then may have no place; 0: all have one */
-    uint64_t blind_until_ns;            /* until then, by awake_ns(), any key may have had grants */
+    uint64_t asks_count; /* the number of the last ask */
+    uint32_t grants_untold;
+    uint64_t dropped_ns;             /* grants that were told by then may have no place; 0: all have one */
+    uint64_t blind_until_ns;         /* until then, by awake_ns(), any key may have had grants */
+    uint32_t way_at;                 /* the place that is looked at next for one that makes way */
+    uint32_t vouchers_at, grants_at; /* places from which sweeps go on */
+    struct places voucher_places, grant_places;
+    struct wanting wanting;
+    /* of each mark, how many vouchers there are of keys whose hash has it */
+    _Atomic uint16_t held[HELD_MARKS];
     struct voucher voucher[VOUCHERS_MAX];
     struct grant grant[GRANTS_MAX];
     struct granted_key granted[GRANTED_KEYS_MAX];

@@ -70,7 +70,7 @@ int main(void)
     five = (struct limit_terms){.kind = LIMIT_CELL, .capacity = 5, .home = limit_home_of(bytes_of("ann's"))};
     rights_world_init(3);
     for (unsigned i = ANN; i <= CAT; i++)
-        world.host[i].options.table_keys = 4096;
+        world.host[i].options.table_keys = 4096, world.host[i].options.rights_places = 256;
     rights_world_start();
     OK_U64(ask_all("heard"), ROUNDS * KEYS, "each of more keys than there are places for vouchers has its token");
     whole("heard");
