@@ -22,7 +22,6 @@
 
 enum {
     WHOLE_TOKENS = 8, /* a grant of so many is rounded to whole ones */
-    GRANTED_PROBES = 8,
     /* others count the life of a voucher from when they heard of it, and their clocks may be fast */
     GRANTED_LIFE_PART = 16,
     LEAP_INTERVALS = 2,
@@ -42,17 +41,13 @@ static uint64_t granted_until_ns(const struct node *node)
            LEAP_INTERVALS * node->options.interval_ns;
 }
 
-static struct granted_key *granted_place(struct rights *rights, struct key_id id, uint32_t probe)
-{
-    return &rights->granted[(id.high + probe) % GRANTED_KEYS_MAX];
-}
-
 /* `again`: the tokens were noted before. */
 static void note_granted(struct node *node, struct key_id id, uint64_t tokens, bool again)
 {
+    struct granted_group *group = &node->rights.granted[id.high % GRANTED_GROUPS];
     struct granted_key *place = NULL;
-    for (uint32_t i = 0; i < GRANTED_PROBES; i++) {
-        struct granted_key *key = granted_place(&node->rights, id, i);
+    for (uint32_t i = 0; i < GRANTED_GROUP_KEYS; i++) {
+        struct granted_key *key = &group->key[i];
         if (key->until_ns > awake_ns(node) && key_id_equal(key->id, id)) {
             key->tokens = again ? key->tokens : number_sum(key->tokens, tokens);
             key->until_ns = granted_until_ns(node);
@@ -64,7 +59,7 @@ static void note_granted(struct node *node, struct key_id id, uint64_t tokens, b
     if (place)
         *place = (struct granted_key){id, tokens, granted_until_ns(node)};
     else
-        granted_unknown(node);
+        group->blind_until_ns = granted_until_ns(node);
 }
 
 void granted_note(struct node *node, const struct batch *batch, bool is_own)
@@ -86,13 +81,12 @@ void granted_unknown(struct node *node)
 uint64_t granted_tokens(const struct node *node, struct key_id id)
 {
     const uint64_t now_ns = awake_ns(node);
-    if (now_ns < node->rights.blind_until_ns)
+    const struct granted_group *group = &node->rights.granted[id.high % GRANTED_GROUPS];
+    if (now_ns < node->rights.blind_until_ns || now_ns < group->blind_until_ns)
         return UINT64_MAX;
-    for (uint32_t i = 0; i < GRANTED_PROBES; i++) {
-        const struct granted_key *key = &node->rights.granted[(id.high + i) % GRANTED_KEYS_MAX];
-        if (key->until_ns > now_ns && key_id_equal(key->id, id))
-            return key->tokens;
-    }
+    for (uint32_t i = 0; i < GRANTED_GROUP_KEYS; i++)
+        if (group->key[i].until_ns > now_ns && key_id_equal(group->key[i].id, id))
+            return group->key[i].tokens;
     return 0;
 }
 

@@ -21,8 +21,9 @@ enum {
     VOUCHER_ASKS = 4,          /* asks of one key that may still be answered */
     HELD_MARKS = 16384,        /* with all places taken, one key of five is marked in vain */
     GRANTS_MAX = PLACES_MAX,   /* own grants that have not settled; the log has more of them */
-    GRANTED_KEYS_MAX = 1024,   /* keys with grants of anybody */
-    RIGHTS_HABITS = 256,       /* limits whose clients are watched: see voucher_habit.h */
+    GRANTED_GROUPS = 4096,     /* of keys with grants of anybody, by hash */
+    GRANTED_GROUP_KEYS = 8,
+    RIGHTS_HABITS = 256, /* limits whose clients are watched: see voucher_habit.h */
     HABIT_ONE = 1024,
 };
 
@@ -85,6 +86,12 @@ struct granted_key {
     uint64_t tokens, until_ns; /* by awake_ns() */
 };
 
+/* The keys of one hash. */
+struct granted_group {
+    struct granted_key key[GRANTED_GROUP_KEYS];
+    uint64_t blind_until_ns; /* until then, by awake_ns(), any key of the group may have had grants */
+};
+
 /* See voucher_habit.h. */
 struct habit {
     bool known;
@@ -115,7 +122,7 @@ struct rights {
     _Atomic uint16_t held[HELD_MARKS];
     struct voucher voucher[VOUCHERS_MAX];
     struct grant grant[GRANTS_MAX];
-    struct granted_key granted[GRANTED_KEYS_MAX];
+    struct granted_group granted[GRANTED_GROUPS];
     struct habit habit[RIGHTS_HABITS];
     uint16_t present_of_all; /* of HABIT_ONE: the part with which limits begin */
 };
