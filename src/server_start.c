@@ -243,6 +243,10 @@ static void introduce(struct server *server)
             &server->log, LOG_LEVEL_WARNING,
             "secret is none: whoever reaches the ports for peers%s can forge what they spend, and who they are",
             server->peers_tls != NULL ? ", with a certificate of peers_tls.ca," : "");
+    if (settings->has_open_secrets)
+        log_write(&server->log, LOG_LEVEL_WARNING,
+                  "%s has secrets, and everybody on this machine may read it: expected mode 640 or 600",
+                  server->config_path);
     if (settings->warning[0])
         log_write(&server->log, LOG_LEVEL_WARNING, "%s", settings->warning);
     if (settings->debug)

@@ -151,8 +151,18 @@ is($daemon->signal('INT')->wait_end(5), 0, 'SIGINT: it ends with status 0');
 ok($client->closed, 'its clients are told by the end of their connection');
 like($daemon->log, qr/SIGINT: leaving the cluster\n.*here has left\n\z/s, 'and so is the log');
 
-$daemon->start;
-is($daemon->stop, 0, 'SIGTERM: the same');
+my $open = qr/ warning \Q$daemon->{config}\E has secrets, and everybody on this machine may read it: expected mode 6/;
+for ([0644, 'a long random text', 1], [0640, 'a long random text', 0], [0644, undef, 0]) {
+    my ($mode, $secret, $warns) = @$_;
+    delete $daemon->{settings}{secret};
+    $daemon->{settings}{secret} = $secret if defined $secret;
+    $daemon->write_config;
+    chmod $mode, $daemon->{config} or die;
+    Headgate::write_file($daemon->{log_path}, '');
+    $daemon->start;
+    is($daemon->stop, 0, 'SIGTERM: the same');
+    is(() = $daemon->log =~ /$open/g, $warns, sprintf '%s secret and mode %o', defined $secret ? 'a' : 'no', $mode);
+}
 
 my $low = Headgate::cluster(regions => ['low'], max_connections => 100_000)->daemon('low');
 Headgate::spawn("$scratch/low", "$scratch/low", 'sh', '-c', 'ulimit -n 700; exec "$@"', 'sh', $headgated, '-c',

@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sysexits.h>
 
 #define MILLISECOND ((uint64_t)1000000)
@@ -346,6 +347,16 @@ bool settings_parse(struct settings *settings, struct bytes text, const char *fi
 
 /* ---- the file ---- */
 
+/* Before secrets are fetched from elsewhere. */
+static bool has_secrets(const struct settings *settings)
+{
+    bool has = settings_have_secret(settings) || settings->hash_seed[0] || settings->password[0] ||
+               settings->central.password[0];
+    for (uint32_t i = 0; i < settings->users.count && !has; i++)
+        has = settings->users.user[i].secret[0] || settings->users.user[i].password_hash[0];
+    return has;
+}
+
 bool settings_read(struct settings *settings, const char *path, struct error *error)
 {
     size_t size;
@@ -356,5 +367,8 @@ bool settings_read(struct settings *settings, const char *path, struct error *er
                     ? settings_parse(settings, (struct bytes){text, size}, path, error)
                     : error_set(error, EX_CONFIG, "%s is larger than 1 MiB: expected a config file", path);
     free(text);
+    struct stat status;
+    settings->has_open_secrets =
+        good && has_secrets(settings) && stat(path, &status) == 0 && (status.st_mode & S_IROTH) != 0;
     return good && settings_fetch_secrets(settings, path, error);
 }

@@ -123,8 +123,9 @@ struct settings {
     enum log_format log_format;
     char refusal_log[SETTINGS_PATH_BYTES]; /* the file of refusals; "": none is written */
     bool debug;
-    bool sandbox;        /* the process gives up what it has no use for, once it has started */
-    bool remember_names; /* HOT and the log of refusals may show names of keys */
+    bool sandbox;          /* the process gives up what it has no use for, once it has started */
+    bool remember_names;   /* HOT and the log of refusals may show names of keys */
+    bool has_open_secrets; /* the config has secrets, and every user of the machine may read it */
     /* a sentence about a value that may be a mistake; "": none */
     char warning[SETTINGS_WARNING_BYTES];
     /* the system backs all memory of the table at the start, in the background */

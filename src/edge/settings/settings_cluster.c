@@ -4,6 +4,8 @@
  */
 #include "edge/settings/settings_cluster.h"
 
+#include "rules/homes.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -19,6 +21,14 @@ static const struct region_weight *find_region(const struct node_options *node, 
     return NULL;
 }
 
+/* In rules, `home: by_key` means the home of each key, and no region of that name. */
+static bool read_region(const struct settings_reader *reader, const char *path, char *name, const char *expected)
+{
+    return read_name(reader, path, name, NODE_NAME_BYTES, expected) &&
+           (!home_is_by_key(bytes_of(name)) ||
+            reader_wrong(reader, path, name, "another name, as home: by_key of rules means the home of each key"));
+}
+
 /*
  * Weights are exact in billionths. Each is then rounded down, so that together they never exceed
  * the whole.
@@ -31,7 +41,7 @@ static bool read_regions(const struct settings_reader *reader, struct settings *
     for (uint32_t i = 0; reader_entry(reader, "regions", i, &entry); i++) {
         char name[NODE_NAME_BYTES];
         uint64_t billionths;
-        if (!read_name(&entry, "name", name, sizeof name, "a region's name"))
+        if (!read_region(&entry, "name", name, "a region's name"))
             return false;
         if (find_region(node, name))
             return reader_wrong(&entry, "name", name, "a region that is not in the list already");
@@ -114,7 +124,7 @@ static bool read_peer(const struct settings_reader *reader, struct settings *set
     for (uint32_t i = 0; i < node->peer_count; i++)
         if (strcmp(node->peers[i].name, peer.name) == 0)
             return reader_wrong(reader, "node", peer.name, "a name that peers[%u] does not have already", i);
-    if (!read_name(reader, "region", peer.region, sizeof peer.region, "the peer's region") ||
+    if (!read_region(reader, "region", peer.region, "the peer's region") ||
         !check_region(reader, settings, "region", peer.region))
         return false;
     if (!reader_text(reader, "gossip"))
@@ -203,7 +213,7 @@ bool settings_read_cluster(struct settings *settings, const struct settings_read
     struct node_options *node = &settings->node;
     const bool is_named = reader_text(reader, "region") != NULL;
     if ((is_named || reader_count(reader, "regions") > 0) &&
-        !read_name(reader, "region", node->region, sizeof node->region, "this node's region"))
+        !read_region(reader, "region", node->region, "this node's region"))
         return false;
     if (!read_regions(reader, settings) ||
         !check_region(reader, settings, is_named ? "region" : "regions", node->region) ||

@@ -56,6 +56,8 @@ static const struct mistake mistakes[] = {
      "f:3: listen.gossip is given twice, first in line 2: expected it once"},
     {"node: a\nlimits:\n- {name: d, capacity: 1, rate: 1/s}\n- name: e\n  rate: 1/s\n  rate: 1/s\n",
      "f:6: limits[1].rate is given twice, first in line 5: expected it once"},
+    {LEAST "region: by_key\n",
+     "f:4: region is 'by_key': expected another name, as home: by_key of rules means the home of each key"},
     {LEAST "listen.clients: 'h:1'\n", "f:4: listen.clients is not a known key: expected clients within listen"},
     {LEAST "listen: {'clients.x': 1}\n", "f:4: listen.clients.x is not a known key: did you mean clients?"},
     {LEAST "listen: {\"cli\\nents\": 1}\n", "f:4: listen.cli?ents is not a known key: did you mean clients?"},
