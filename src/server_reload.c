@@ -183,6 +183,8 @@ bool server_reload(struct server *server, const char *why, struct reload_report 
         if (report->limits_wait.text[0])
             log_write(&server->log, LOG_LEVEL_WARNING, "%s: the new limits are not taken over: %s", why,
                       report->limits_wait.text);
+        if (!report->limits_wait.text[0])
+            (void)server_limits_differ(server, &report->limits_differ);
         server_tell_weights(server, next);
         server_tell_limits(server);
     } else {

@@ -146,7 +146,9 @@ void server_watch_weights(struct server *server);
 
 /* ---- server_limits.c ---- */
 
-/* Says so if the limits of the config's file are not those in force. */
+/* True: the limits of the config's file, as it was last read, are not those in force, as the sentence says. */
+bool server_limits_differ(const struct server *server, struct error *sentence);
+/* Says so in the log. */
 void server_tell_limits(struct server *server);
 /* The same, once for each version of limits that comes into force. */
 void server_watch_limits(struct server *server);

@@ -22,7 +22,8 @@ void call_reload(struct call *call)
     }
     const struct settings_changes *changes = &report.changes;
     const bool limits_wait = report.limits_wait.text[0] != '\0';
-    answer_map(answer, limits_wait ? 5 : 4);
+    const bool limits_differ = report.limits_differ.text[0] != '\0';
+    answer_map(answer, 4u + limits_wait + limits_differ);
     answer_paths(answer, "changed", changes->taken, changes->taken_count);
     answer_paths(answer, "needs_restart", changes->restart, changes->restart_count);
     answer_text(answer, "certificate_ends");
@@ -34,5 +35,9 @@ void call_reload(struct call *call)
     if (limits_wait) {
         answer_text(answer, "limits_wait");
         answer_text(answer, report.limits_wait.text);
+    }
+    if (limits_differ) {
+        answer_text(answer, "limits_differ");
+        answer_text(answer, report.limits_differ.text);
     }
 }

@@ -39,5 +39,9 @@ void http_reload(struct http_call *call)
         put_text(&call->body, ",\"limits_wait\":");
         put_string(&call->body, bytes_of(report.limits_wait.text));
     }
+    if (report.limits_differ.text[0]) {
+        put_text(&call->body, ",\"limits_differ\":");
+        put_string(&call->body, bytes_of(report.limits_differ.text));
+    }
     put_text(&call->body, "}\n");
 }

@@ -14,6 +14,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Of INFO, as people are told. */
+#define COMMAND_INFO_SECTIONS                                                                                      \
+    "server, clients, limits, rules, table, cluster, stats, transport, store, central, memory, keyspace, "         \
+    "refusals, decisions, latency"
+
 enum {
     COMMAND_WORDS_MAX = 33,                                 /* set, and a weight for each region */
     COMMAND_TIMEOUT_MS = 2000,                              /* the default of --timeout */

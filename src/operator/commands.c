@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sysexits.h>
 
 enum {
@@ -321,12 +322,49 @@ static void print_info(const struct invocation *invocation, const struct headgat
     json_close(&json, '}');
 }
 
+/* The reply has "# Section", or the word asks for all of them. */
+static bool has_section(const char *reply, const char *word)
+{
+    static const char *const all[] = {"all", "default", "everything"};
+    struct bytes line;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (strcasecmp(word, all[i]) == 0)
+            return true;
+    while (next_line(&reply, &line))
+        if (line.size == strlen(word) + 2 && line.data[0] == '#' &&
+            strncasecmp(line.data + 2, word, line.size - 2) == 0)
+            return true;
+    return false;
+}
+
+/* Daemons pass over sections that they do not know, as Redis does. A person is told. */
 int command_info(const struct invocation *invocation)
 {
     const char *words[COMMAND_WORDS_MAX + 1] = {"INFO"};
+    const struct headgate_reply *reply;
+    int failure = EX_OK;
     for (uint32_t i = 0; i < invocation->word_count; i++)
         words[i + 1] = invocation->word[i];
-    return command_exchange(invocation, words, invocation->word_count + 1, HEADGATE_REPLY_TEXT, print_info);
+    struct headgate_client *client =
+        command_connect(invocation->name, invocation->at, invocation->timeout_ms, &invocation->access, &failure);
+    if (!client)
+        return failure;
+    const enum headgate_client_status status =
+        headgate_client_command(client, invocation->word_count + 1, words, NULL, &reply);
+    if (status != HEADGATE_CLIENT_OK)
+        failure = command_failed(invocation->name, client, status);
+    else if (reply->kind != HEADGATE_REPLY_TEXT)
+        failure = command_unexpected(invocation->name, invocation->at);
+    for (uint32_t i = 0; i < invocation->word_count && failure == EX_OK; i++)
+        if (!has_section(reply->text, invocation->word[i])) {
+            fprintf(stderr, "headgate info: \"%s\" is no section: expected some of " COMMAND_INFO_SECTIONS "\n",
+                    invocation->word[i]);
+            failure = EX_USAGE;
+        }
+    if (failure == EX_OK)
+        print_info(invocation, reply);
+    headgate_client_destroy(&client);
+    return failure;
 }
 
 static void print_forgotten(const struct invocation *invocation, const struct headgate_reply *reply)
@@ -334,10 +372,11 @@ static void print_forgotten(const struct invocation *invocation, const struct he
     const bool waits = strcmp(reply->text, "WAITS") == 0;
     struct json json;
     if (!invocation->json) {
-        printf(waits ? "not forgotten yet: %s; this daemon has been told so, and forget: majority takes more of them: "
-                       "say it to each daemon that is left\n"
-                     : "forgotten: %s\n",
-               invocation->word[0]);
+        printf(
+            waits ? "not forgotten yet: %s; this daemon has been told so, and forget: majority takes more of them: "
+                    "say it to each daemon that is left\n"
+                  : "forgotten: %s\n",
+            invocation->word[0]);
         return;
     }
     json_init(&json, stdout);

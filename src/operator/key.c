@@ -28,8 +28,15 @@ static void print_key(const struct invocation *invocation, const struct headgate
 
 static void print_accepted(const struct invocation *invocation, const struct headgate_reply *reply)
 {
+    const char *name = invocation->word[1], *key = invocation->word[2];
     (void)reply;
-    print(invocation, "accepted", invocation->word[1], "accepted: ");
+    if (invocation->json)
+        print(invocation, "accepted", name, "");
+    else if (strcmp(key, "none") == 0)
+        printf("%s has no key at this daemon now, and the next key that it brings is learnt: say so to each daemon\n",
+               name);
+    else
+        printf("%s has the key %s at this daemon from now on: say so to each daemon\n", name, key);
 }
 
 int command_key(const struct invocation *invocation)

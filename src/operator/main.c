@@ -68,15 +68,13 @@ static const struct subcommand {
      command_fingerprint, ""},
     {"nodes", "", "the daemons of the cluster, as this one sees them", 0, 0, false, false, command_nodes, ""},
     {"info", "[section ...]",
-     "figures: server, clients, limits, rules, table, cluster, stats, transport, store, central, memory, keyspace, "
-     "refusals, "
-     "decisions, latency",
+     "figures: " COMMAND_INFO_SECTIONS,
      0, COMMAND_WORDS_MAX - 1, false, false, command_info, ""},
     {"top", "[word value ...]", "what the daemon decides each second, live, until q is typed", 0, 4, false, false,
      command_top,
      "Further words: interval 100ms..1h (default 1s), count n (looks, then the end). Where it does not write to a\n"
-     "terminal it looks once; with --json it writes a line of JSON for each look, without an end unless count says "
-     "one.\n"},
+     "terminal, and with --json, which writes a line of JSON for each look, it looks once; with interval and without\n"
+     "count it looks until it is ended.\n"},
     {"forget", "node", "declares a daemon gone for good, so that others get its share", 1, 1, false, false,
      command_forget, "Only for a daemon that will not come back: if it still runs, the limit no longer holds.\n"},
     {"weights", "[action ...]", "the weights of regions: shows them, or changes them in all regions", 0,

@@ -49,6 +49,7 @@ static void print_text(const struct headgate_reply *reply)
     const struct headgate_reply *renewed = command_member(reply, "renewed");
     const struct headgate_reply *needs_restart = command_member(reply, "needs_restart");
     const char *limits_wait = command_member_text(reply, "limits_wait");
+    const char *limits_differ = command_member_text(reply, "limits_differ");
     const time_t ends = (time_t)command_member_integer(reply, "certificate_ends");
     char day[16];
     struct tm utc;
@@ -58,9 +59,11 @@ static void print_text(const struct headgate_reply *reply)
     print_paths("changed, but not in force until the daemon is restarted: ", needs_restart);
     if (limits_wait[0])
         printf("the limits wait: %s\n", limits_wait);
+    if (limits_differ[0])
+        printf("%s\n", limits_differ);
     print_shared(needs_restart);
     if (count_of(changed) + count_of(renewed) + count_of(needs_restart) == 0)
-        printf("nothing has changed, and nothing waits for a restart\n");
+        printf("nothing has changed since it was last read, and nothing waits for a restart\n");
     else
         printf("all other settings are in force as before\n");
     if (ends > 0 && gmtime_r(&ends, &utc) != NULL && strftime(day, sizeof day, "%Y-%m-%d", &utc) > 0)
@@ -77,6 +80,7 @@ static void print_paths_json(struct json *json, const char *name, const struct h
 
 static void print_reload(const struct invocation *invocation, const struct headgate_reply *reply)
 {
+    static const char *const sentences[] = {"limits_wait", "limits_differ"};
     const int64_t ends_s = command_member_integer(reply, "certificate_ends");
     if (!invocation->json) {
         print_text(reply);
@@ -92,6 +96,9 @@ static void print_reload(const struct invocation *invocation, const struct headg
     else
         json_null(&json, "certificate_ends");
     print_paths_json(&json, "renewed", command_member(reply, "renewed"));
+    for (size_t i = 0; i < sizeof sentences / sizeof sentences[0]; i++)
+        if (command_member_text(reply, sentences[i])[0])
+            json_string(&json, sentences[i], command_member_text(reply, sentences[i]));
     json_close(&json, '}');
 }
 

@@ -214,8 +214,9 @@ int rules_rollback(struct rules_invocation *invocation)
     status = rules_ask(invocation, invocation->to ? 5 : 4, words, NULL, HEADGATE_REPLY_INTEGER, false, &reply);
     if (status != EX_OK)
         return status;
-    char did[64];
-    (void)snprintf(did, sizeof did, "rolled back to version %.24s", invocation->to ? invocation->to : "2");
+    char did[96];
+    (void)snprintf(did, sizeof did, "what was version %.24s is the newest now, version 1 of its history",
+                   invocation->to ? invocation->to : "2");
     report_one(invocation, &name, reply->integer > 0, did);
     return EX_OK;
 }

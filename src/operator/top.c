@@ -2,7 +2,8 @@
  * headgate top: asks a daemon again and again, and draws what has changed, until q is typed.
  *
  * In a terminal it draws over its own screen, and goes on while the daemon is away. Otherwise, and with --json, it
- * prints what it sees as many times as it was told to, and ends when the daemon does not answer.
+ * prints what it sees as many times as it was told to, once if it was told nothing, and ends when the daemon does not
+ * answer.
  */
 #include "operator/top.h"
 
@@ -41,6 +42,7 @@ struct watch {
     int signals;                     /* a descriptor that tells of them while that is so */
     int interrupted;                 /* by the signal of that number; 0: by none */
     uint64_t interval_ms, looks_max; /* 0: no end */
+    bool has_interval;               /* somebody named one */
 };
 
 static uint64_t now_ms(void)
@@ -191,6 +193,7 @@ static bool read_words(struct watch *watch)
         if (strcmp(name, "interval") == 0 && has_value && units_parse_duration(bytes_of(value), &ns) &&
             ns >= TOP_INTERVAL_MIN_MS * UINT64_C(1000000) && ns <= UINT64_C(3600000000000)) {
             watch->interval_ms = ns / 1000000;
+            watch->has_interval = true;
         } else if (strcmp(name, "count") != 0 || !has_value ||
                    !units_parse_count(bytes_of(value), &watch->looks_max) || watch->looks_max == 0) {
             fprintf(stderr,
@@ -215,8 +218,8 @@ int command_top(const struct invocation *invocation)
     *watch = (struct watch){.invocation = invocation, .interval_ms = TOP_INTERVAL_MS};
     int status = EX_USAGE;
     if (read_words(watch)) {
-        if (watch->looks_max == 0 && !is_terminal && !invocation->json)
-            watch->looks_max = 1;
+        if (watch->looks_max == 0 && !watch->has_interval && (!is_terminal || invocation->json))
+            watch->looks_max = 1; /* what comes next waits for the end */
         /* A first mistake is told where it stays: not on the screen that is left. */
         watch->client =
             command_connect(invocation->name, invocation->at, invocation->timeout_ms, &invocation->access, &status);

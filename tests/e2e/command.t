@@ -75,7 +75,7 @@ like((headgate('rules', 'list'))[1], qr/^no rule is in force: the limits of the 
 
 # ---- reload ----
 is((headgate('reload'))[1], "the daemon has read its config again\n" .
-   "nothing has changed, and nothing waits for a restart\n", 'reload: nothing is new');
+   "nothing has changed since it was last read, and nothing waits for a restart\n", 'reload: nothing is new');
 $one->{settings}{log_level} = 'debug';
 $one->{settings}{interval} = '90ms';
 $one->write_config;
@@ -168,6 +168,7 @@ for my $case (
     [['nodes', '-j'], qr/unknown option -j/],
     [['--timeout', 'soon', 'nodes'], qr/--timeout is "soon": expected a duration/],
     [['dance'], qr/unknown command "dance"/],
+    [['info', 'nosuch'], qr/^headgate info: "nosuch" is no section: expected some of server, clients, .*, latency$/],
     [[], qr/^Usage: headgate/],
     [['--at', ':', 'nodes'], qr/":" is no address: expected host:port/],
     [['load', '--keys', '0'], qr/--keys is "0": expected a number from 1 to/],

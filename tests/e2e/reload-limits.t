@@ -91,6 +91,13 @@ subtest 'three daemons' => sub {
     ok(Headgate::wait_until(10, sub {
         $daemons[1]->log =~ / warning \S+: the limits of this file are not in force: limits 1 are, which \S+ has read/
     }), 'who has another file says so');
+    my $answer = {@{$daemons[1]->client->command('RELOAD')}};
+    like($answer->{limits_differ}, qr/^the limits of this file are not in force: limits 1 are, which \S+ has read from/,
+         'a reload says so as well');
+    my $at = "127.0.0.1:$daemons[1]{ports}{clients}";
+    my ($told, $says) = Headgate::run(20, Headgate::headgate(), 'reload', '--at', $at);
+    like("$told $says", qr/^0 .*^the limits of this file are not in force: limits 1 are, .*^nothing has changed /ms,
+         'and so does the command');
     for my $daemon (@daemons[1, 2]) {
         give($daemon, limit(50, %next))->signal('HUP');
         ok(Headgate::wait_until(10, sub { !$daemon->client->fields('INFO', 'limits')->{limits_file_differs} }),

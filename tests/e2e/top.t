@@ -38,6 +38,15 @@ is_deeply([grep { $_->{clock} !~ /^(?:unmeasured|good)$/ || $_->{clock_jumps} ne
            @{$looks[2]{peers}}], [], 'and their clocks');
 is_deeply([map { "$_->{rule} " . ($_->{allowed} + $_->{denied}) } @{$looks[2]{rules}}], ['shop/login 50'], 'and rules');
 
+($status, $out) = headgate('top', '--at', $at, '--json');
+is_deeply([$status, scalar(() = $out =~ /\n/g)], [0, 1], 'one look, if nothing says how many');
+($status, $out) = Headgate::run(30, 'sh', '-c', '"$0" top --at "$1" interval 100ms --json | head -n 3',
+                                Headgate::headgate(), $at);
+is_deeply([$status, scalar(() = $out =~ /\n/g)], [0, 3], 'an interval alone: until nobody reads any more');
+($status, $out) = Headgate::run(30, 'sh', '-c', '"$0" top --at "$1" interval 100ms | grep -m 2 "^headgate "',
+                                Headgate::headgate(), $at);
+is_deeply([$status, scalar(() = $out =~ /\n/g)], [0, 2], 'the same for people');
+
 for my $case ([['often'], qr/"often nothing": expected interval/], [['interval', '1ms'], qr/from 100ms to 1h/],
               [['count', '0'], qr/"count 0"/],
               [['count'], qr/"count nothing"/], [['count', '1', 'now'], qr/"now nothing"/]) {

@@ -30,6 +30,7 @@ struct reload_report {
     struct settings_changes changes;
     uint64_t certificate_ends_s; /* since 1970; 0: no port speaks TLS */
     struct error limits_wait;    /* why changed limits wait for a restart; an empty text: they do not */
+    struct error limits_differ;  /* that the limits of the file are not those in force; an empty text: they are */
 };
 
 /* `next` must have its secrets. What stands in files that the config only names is not compared, but for secrets. */
