@@ -28,13 +28,17 @@
 #include "cluster/state/plane_state.h"
 #include "cluster/view.h"
 
-enum { FAREWELL_GAP_NS = 20000000 };
+enum {
+    FAREWELL_GAP_NS = 20000000,
+    PAST_INTERVALS = 64, /* what a peer says that it has of earlier starts is awaited for so long */
+};
 
 /* ---- from nothing to a share ---- */
 
 static void become_active(struct node *node, struct effects *effects, const char *how)
 {
     node->life.state = PEER_ACTIVE;
+    node->life.past_since_ns = 0;
     todo_add(&node->todo, DO_ANSWER);
     (void)apply_inbox(node);
     view_refresh(node, effects);
@@ -104,6 +108,32 @@ static bool share_is_ours(const struct node *node)
     return true;
 }
 
+/*
+ * True if an active peer has more than this node of what earlier starts of this node spent and granted. The donor of
+ * the snapshot may not have heard that. Those spends were made by the share that this node has now, so that it would
+ * spend as much once more: a home even all of a limit.
+ */
+static bool lacks_own_past(const struct node *node)
+{
+    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
+        const struct origin *origin = &node->origin[slot];
+        if (origin->uid && slot != node->my_slot && origin->member == node->me &&
+            origin_most_informed(node, slot) >= 0)
+            return true;
+    }
+    return false;
+}
+
+/* No peer can keep this node from its share for good by saying that it has more. */
+static bool awaits_own_past(struct node *node)
+{
+    if (!lacks_own_past(node))
+        return false;
+    if (node->life.past_since_ns == 0)
+        node->life.past_since_ns = node->now_ns;
+    return node->now_ns - node->life.past_since_ns < PAST_INTERVALS * node->options.interval_ns;
+}
+
 static bool everybody_is_new(const struct node *node)
 {
     for (uint32_t i = 0; i < node->member_end; i++) {
@@ -161,7 +191,7 @@ void join_step(struct node *node, struct effects *effects)
         node->snapshot.done = false; /* the figures of an active peer are taken as well */
     if (node->snapshot.done) {
         if (share_is_ours(node) && plane_knows_the_rules(node) && weights_are_known(node) &&
-            limit_list_is_known(node))
+            limit_list_is_known(node) && !awaits_own_past(node))
             become_active(node, effects, "its state comes from a peer");
         else
             snapshot_renew(node, effects);

@@ -121,22 +121,6 @@ void snapshot_answered(struct snapshot *snapshot, struct part *part, bool is_spl
 
 /* ---- instead of batches that do not arrive any more ---- */
 
-/* The active peer that has most of an origin, if it has more than this node; -1: none. */
-static int most_informed(const struct node *node, uint32_t slot)
-{
-    int best = -1;
-    uint64_t most = node->origin[slot].applied;
-    for (uint32_t i = 0; i < node->member_end; i++) {
-        const struct member *member = &node->member[i];
-        if (member_needed(member) && member->state == PEER_ACTIVE && !member->silent &&
-            member->known[slot] > most) {
-            best = (int)i;
-            most = member->known[slot];
-        }
-    }
-    return best;
-}
-
 /* A donor that has batches which do not arrive here any more; -1: no snapshot is needed. */
 static int donor_of_what_is_missing(struct node *node)
 {
@@ -145,7 +129,7 @@ static int donor_of_what_is_missing(struct node *node)
         struct origin *origin = &node->origin[slot];
         if (!origin->uid || slot == node->my_slot)
             continue;
-        int informed = most_informed(node, slot);
+        int informed = origin_most_informed(node, slot);
         bool comes = origin->next_part > 0 || inbox_gathers(node, origin->uid);
         if (informed < 0 || comes || origin->behind_since_ns == 0 || origin->behind_at != origin->applied) {
             origin->behind_since_ns = informed < 0 ? 0 : node->now_ns;

@@ -29,6 +29,7 @@ struct life {
     uint32_t changes; /* of the incarnation since the process started */
     uint64_t born_ns; /* the time of EVENT_START */
     uint64_t started_ns, stop_ns, farewell_ns;
+    uint64_t past_since_ns; /* since when only spends of earlier starts are missing; 0: more, or nothing */
     uint64_t hello_ns; /* when the next hello to peers that do not know this node is due */
 };
 

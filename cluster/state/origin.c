@@ -93,3 +93,18 @@ uint64_t origin_most_known(const struct node *node, uint32_t slot)
     }
     return most;
 }
+
+int origin_most_informed(const struct node *node, uint32_t slot)
+{
+    int best = -1;
+    uint64_t most = node->origin[slot].applied;
+    for (uint32_t i = 0; i < node->member_end; i++) {
+        const struct member *member = &node->member[i];
+        if (member_needed(member) && member->state == PEER_ACTIVE && !member->silent &&
+            member->known[slot] > most) {
+            best = (int)i;
+            most = member->known[slot];
+        }
+    }
+    return best;
+}

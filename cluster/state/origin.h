@@ -65,5 +65,7 @@ bool origin_has_begun(const struct origin *origin, const struct batch *part);
 bool origins_are_amid_parts(const struct node *node);
 /* The last of its batches that any other member is known to have. */
 uint64_t origin_most_known(const struct node *node, uint32_t slot);
+/* The active peer that has most of an origin, if it has more than this node; -1: none. */
+int origin_most_informed(const struct node *node, uint32_t slot);
 
 #endif
