@@ -8,6 +8,7 @@
 #include "cluster/members/limit_list.h"
 #include "cluster/members/limit_list_text.h"
 #include "cluster/members/version.h"
+#include "cluster/spend/voucher.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 
@@ -30,6 +31,17 @@ bool plane_limits_intern(struct node *node, const struct named_limits *limits,
     return true;
 }
 
+/* What was granted of limits that have other terms now, or no name, is lost. */
+static void drop_vouchers(struct node *node, const struct named_limits *before, const struct named_limits *now)
+{
+    for (uint32_t i = 0; i < before->count; i++) {
+        const int at = named_limit_find(now, bytes_of(before->limit[i].name));
+        const int limit = node_find_limit(node, &before->limit[i].terms);
+        if (limit >= 0 && (at < 0 || node_find_limit(node, &now->limit[at].terms) != limit))
+            voucher_drop_limit(node, (uint16_t)limit);
+    }
+}
+
 static bool put_in_force(struct node *node, const struct named_limits *limits, struct error *error)
 {
     struct ruleset_named named[NAMED_LIMITS_MAX];
@@ -37,6 +49,7 @@ static bool put_in_force(struct node *node, const struct named_limits *limits, s
         return false;
     if (!ruleset_set_named(node_rules(node), named, limits->count, limits->by_default))
         return error_set(error, EX_OSERR, "not enough memory for the limits");
+    drop_vouchers(node, &node->limit_lists.in_force, limits);
     node->limit_lists.in_force = *limits;
     node->limit_lists.in_force_hash = limit_list_hash(limits);
     return true;

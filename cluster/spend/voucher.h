@@ -111,6 +111,11 @@ void voucher_give_back_for(struct node *node, struct key_id id);
 /* Gives back what nobody uses, and frees the places of vouchers that have ended; of many places a part. */
 void voucher_sweep(struct node *node);
 /*
+ * Keys have other terms than these from now on: their vouchers end. They decay by these terms, and others' views may
+ * refill by faster ones, before keys have these again.
+ */
+void voucher_drop_limit(struct node *node, uint16_t limit);
+/*
  * This node has another incarnation from now on: grants to the one before are not its own. Or it is alone, and its
  * returns do not look at vouchers.
  */

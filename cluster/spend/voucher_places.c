@@ -362,15 +362,28 @@ bool voucher_places_are_scarce(const struct node *node)
     return places->count > places->room - places->room / SCARCE_PART;
 }
 
+static void end_voucher(struct node *node, struct voucher *voucher)
+{
+    for (unsigned a = 0; a < VOUCHER_ASKS; a++)
+        end_ask(node, voucher->limit, &voucher->ask[a]);
+    free_place(node, voucher);
+}
+
+void voucher_drop_limit(struct node *node, uint16_t limit)
+{
+    struct rights *rights = &node->rights;
+    for (uint32_t i = 0; i < rights->voucher_places.end; i++)
+        if (rights->voucher[i].touched_ns > 0 && rights->voucher[i].limit == limit)
+            end_voucher(node, &rights->voucher[i]);
+}
+
 /* While many places are taken, those of spent vouchers are freed too, so that a new key need not look for one. */
 static void sweep(struct node *node, struct voucher *voucher, bool many)
 {
     voucher_give_back_idle(node, voucher);
     if (!has_ended(voucher, node->now_ns) && !(many && is_spent(node, voucher, node->now_ns)))
         return;
-    for (unsigned a = 0; a < VOUCHER_ASKS; a++)
-        end_ask(node, voucher->limit, &voucher->ask[a]);
-    free_place(node, voucher);
+    end_voucher(node, voucher);
 }
 
 void voucher_sweep(struct node *node)
