@@ -22,6 +22,7 @@
 #include "cluster/snapshot/snapshot_ask.h"
 #include "cluster/spend/counters.h"
 #include "cluster/spend/outbox.h"
+#include "cluster/spend/voucher.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/origin.h"
@@ -236,14 +237,15 @@ static bool everybody_knows_we_left(const struct node *node)
 }
 
 /*
- * First all spends are acknowledged and all changes of rules are finished and passed on, then the
- * goodbye is acknowledged. Neither waits longer than leave_timeout. The store is told all changed
- * counters, however long that takes.
+ * First what was asked for is answered and given back, all spends are acknowledged, and all changes
+ * of rules are finished and passed on, then the goodbye is acknowledged. Neither waits longer than
+ * leave_timeout. The store is told all changed counters, however long that takes.
  */
 void leave_step(struct node *node, struct effects *effects)
 {
+    voucher_give_back_all(node);
     bool late = node->now_ns - node->life.stop_ns >= node->options.leave_timeout_ns;
-    bool told = outbox_count(node) == 0 && node->origin[node->my_slot].log_count == 0;
+    bool told = outbox_count(node) == 0 && node->origin[node->my_slot].log_count == 0 && !voucher_is_awaited(node);
     bool waits = (node->life.state == PEER_ACTIVE && !told) || !plane_is_idle(node) || !plane_is_passed_on(node);
     if (node->life.state != PEER_LEFT && waits && !late)
         return;

@@ -106,6 +106,10 @@ bool voucher_asked_lately(struct node *node, struct key_id id);
 void voucher_yield(struct node *node, struct key_id id);
 /* Gives back what nobody has used of the voucher for so long that others should have it. */
 void voucher_give_back_idle(struct node *node, struct voucher *voucher);
+/* Gives back all vouchers: this node leaves. */
+void voucher_give_back_all(struct node *node);
+/* True: somebody may still answer an ask of this node. */
+bool voucher_is_awaited(const struct node *node);
 /* Gives the key's voucher back if nobody has used it within the last answers: a peer is short of the key. */
 void voucher_give_back_for(struct node *node, struct key_id id);
 /* Gives back what nobody uses, and frees the places of vouchers that have ended; of many places a part. */

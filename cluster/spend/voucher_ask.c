@@ -263,7 +263,7 @@ static bool ask_of(struct node *node, struct voucher *voucher, struct ask_record
     }
     begin_ask(node, voucher, wish.expected);
     voucher_want_nothing(voucher);
-    voucher->asked_ns = node->now_ns;
+    voucher->asked_ns = node->rights.asked_ns = node->now_ns;
     if (voucher_much_is_left(limit, level.settled - level.unsettled))
         voucher->much_ns = node->now_ns;
     const int64_t units = asked_of_all(node, limit, wish.units < others ? wish.units : others);

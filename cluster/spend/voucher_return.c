@@ -17,11 +17,18 @@ enum {
     SCARCE_ANSWERS = 4, /* so long after its last use a voucher is idle while places are scarce */
 };
 
+/* Who leaves decides nothing any more, and still has time for this. */
+static bool may_return(const struct node *node)
+{
+    return may_decide(node) ||
+           (node->life.stopping && node->life.state == PEER_ACTIVE && node->accord.decides);
+}
+
 /* True if the tokens of the voucher may be returned: all that is charged for them is known to be known soon. */
 static struct entry *entry_to_return_to(const struct node *node, const struct voucher *voucher)
 {
     struct entry *entry = table_find(node->table, voucher->id);
-    bool can = entry && entry->limit == voucher->limit && may_decide(node) && !node->sharing.alone &&
+    bool can = entry && entry->limit == voucher->limit && may_return(node) && !node->sharing.alone &&
                !node->awake.somebody_silent && can_record(node, entry) && outbox_has_room(node, 1);
     return can ? entry : NULL;
 }
@@ -86,6 +93,19 @@ void voucher_give_back_idle(struct node *node, struct voucher *voucher)
         idle_ns = number_least(idle_ns, SCARCE_ANSWERS * voucher_answer_ns(node));
     if (voucher->busy_ns > 0 && voucher_since_ns(voucher->busy_ns, node->now_ns) >= idle_ns)
         give_back(node, voucher);
+}
+
+void voucher_give_back_all(struct node *node)
+{
+    for (uint32_t i = 0; i < node->rights.voucher_places.end; i++)
+        if (node->rights.voucher[i].busy_ns > 0)
+            give_back(node, &node->rights.voucher[i]);
+}
+
+bool voucher_is_awaited(const struct node *node)
+{
+    const uint64_t asked_ns = node->rights.asked_ns;
+    return asked_ns > 0 && voucher_since_ns(asked_ns, node->now_ns) < LATELY_ANSWERS * voucher_answer_ns(node);
 }
 
 void voucher_give_back_for(struct node *node, struct key_id id)

@@ -111,6 +111,7 @@ struct rights {
     atomic_bool wants; /* some voucher has wanted tokens */
     atomic_bool locked;
     uint64_t asks_count; /* the number of the last ask */
+    uint64_t asked_ns;   /* when peers were last asked; 0: never */
     uint32_t grants_untold;
     uint64_t dropped_ns;             /* grants that were told by then may have no place; 0: all have one */
     uint64_t blind_until_ns;         /* until then, by awake_ns(), any key may have had grants */
