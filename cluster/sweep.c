@@ -81,8 +81,6 @@ void sweep_limits(struct node *node)
         use(usage, node->rights.voucher[i].limit);
     for (uint32_t i = 0; i < CONTESTS_MAX; i++)
         use(usage, node->contests.contest[i].limit);
-    for (uint32_t i = 0; i < node->rights.grant_places.end; i++)
-        use(usage, node->rights.grant[i].limit);
     table_visit(node->table, 0, 0, use_entry, usage);
     ruleset_visit_limits(node_rules(node), use, usage);
     limit_set_sweep(&node->limits, in_use, usage);

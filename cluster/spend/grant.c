@@ -167,7 +167,6 @@ static int64_t make_grant(struct node *node, struct entry *entry, int64_t units,
     if (!grant)
         return 0;
     *grant = (struct grant){.id = entry->id,
-                            .limit = entry->limit,
                             .holder_uid = node->origin[holder_slot].uid,
                             .ask = ask};
     split_units(units, limit, grant);

@@ -145,14 +145,17 @@ struct grant *grant_obtain(struct node *node, struct key_id id)
 
 /* ---- how grants are told ---- */
 
-/* Tells the grants of the spend; one that does not fit it belongs to a later spend of the key. */
+/*
+ * Tells the grants of the spend; one that does not fit it belongs to a later spend of the key. The key may have gone
+ * over to another limit since it was granted: its spend has that one then.
+ */
 static uint32_t tell_of(struct node *node, const struct spend *spend, uint64_t sequence, struct batch_grant *grants,
                         uint32_t told)
 {
     uint64_t tokens = 0;
     for (uint32_t at = first_grant(node, spend->id); at != PLACE_NONE; at = next_grant(node, at)) {
         struct grant *grant = &node->rights.grant[at];
-        if (grant->maker_uid != 0 || grant->limit != spend->limit || tokens + grant->tokens > spend->granted)
+        if (grant->maker_uid != 0 || tokens + grant->tokens > spend->granted)
             continue;
         tokens += grant->tokens;
         grant->maker_uid = node->origin[node->my_slot].uid;

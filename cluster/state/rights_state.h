@@ -72,7 +72,6 @@ struct voucher {
 /* Tokens of this node that are spent on behalf of a holder. */
 struct grant {
     struct key_id id;
-    uint16_t limit;
     uint32_t holder_uid, spare; /* see struct batch_grant */
     uint64_t ask, tokens;       /* tokens 0: a free place */
     uint32_t maker_uid;         /* this node's origin; 0: no batch tells the grant yet */

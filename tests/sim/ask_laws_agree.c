@@ -63,6 +63,16 @@ static void check_view(struct sim *sim, unsigned i, struct ask_part part, int64_
                  ask_algorithm_name(rule->algorithm), part.subject, part.window, truth_tokens(&rule->limit, left));
 }
 
+/*
+ * What its home has forgotten in vouchers may be spent twice. Views end at the overshoot then, and returns raise them
+ * from there, so they may be that much above the truth.
+ */
+static int64_t left_of_cell(const struct truth_cell *cell, const struct limit *limit)
+{
+    const int64_t used = (int64_t)cell->least - (int64_t)cell->doubtful;
+    return limit->capacity_units - used * limit->units_per_token;
+}
+
 static void check_key(struct sim *sim, unsigned i, unsigned r, unsigned s)
 {
     const struct plan_rule *rule = ask_rule(sim, r);
@@ -80,9 +90,7 @@ static void check_key(struct sim *sim, unsigned i, unsigned r, unsigned s)
                            (int64_t)truth_log_least(&truth->log, rule->terms.period_ns, fast_ns));
     } else if (ask_clocks_within(sim, rule)) {
         for (part.window = now - (rule->algorithm == ASK_SLIDING); part.window <= now; part.window++)
-            check_view(sim, i, part,
-                       rule->limit.capacity_units -
-                           (int64_t)truth_cell_of(&truth->cells, part.window)->least * rule->limit.units_per_token);
+            check_view(sim, i, part, left_of_cell(truth_cell_of(&truth->cells, part.window), &rule->limit));
     }
 }
 

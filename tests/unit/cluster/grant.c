@@ -66,9 +66,34 @@ static void none_is_larger_than_the_limit(void)
     }
 }
 
+/* The key goes over to another limit before a batch tells the grant. */
+static void told_under_another_limit(void)
+{
+    static const struct limit_terms slow = {
+        .kind = LIMIT_BUCKET, .capacity = 100, .rate = 100, .period_ns = 3600000 * MS};
+    static const struct limit_terms later = {
+        .kind = LIMIT_BUCKET, .capacity = 200, .rate = 100, .period_ns = 3600000 * MS};
+    rights_world_init(3);
+    rights_world_start();
+    (void)rights_take(BOB, "key", &slow, 1);
+    struct node *node = world.host[BOB].node;
+    const struct charge charge = charge_at(BOB, "key", &slow, 1);
+    struct entry *entry = table_find(node->table, charge.id);
+    (void)grant_own(node, entry, &entry->bucket, 5 * node->limits.limit[charge.limit].units_per_token, 1);
+    OK_U64(node->rights.grants_untold, 1, "bob has granted, and told nobody yet");
+    for (unsigned i = 0; i < 3; i++)
+        (void)rights_take(i, "key", &later, 1);
+    world_run(3000);
+    uint64_t tokens = 0;
+    OK(node->rights.grants_untold == 0 && !grants_concern(node, charge.id, &tokens),
+       "under another limit of its key it is told all the same, and ends");
+    world_close();
+}
+
 int main(void)
 {
     none_is_larger_than_the_limit();
     all_fit_a_spend();
+    told_under_another_limit();
     return tap_done();
 }
