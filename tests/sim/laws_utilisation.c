@@ -106,7 +106,7 @@ static double least_part(struct sim *sim, unsigned k)
     const struct plan_key *key = &sim->plan.key[k];
     if (sim_limit(sim, k)->home == 0)
         return 0.9;
-    return homes_sum_of_shares(sim, key->id, key->limit) < 0.6 ? 0 : 0.3;
+    return homes_sum_of_shares(sim, key->id, key->limit) < 0.6 ? 0 : 0.2;
 }
 
 /* The weights of deserted regions lie idle: then little can be expected. */
