@@ -37,8 +37,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     char *twice = print(&second, &twice_size);
     assert(once_size == twice_size && memcmp(once, twice, once_size) == 0);
     first.node.limits = second.node.limits = NULL;
-    /* where a weight stands means nothing */
+    /* where things stand means nothing */
     memcpy(second.region_line, first.region_line, sizeof first.region_line);
+    memcpy(second.key_line, first.key_line, sizeof first.key_line);
     assert(memcmp(&first, &second, sizeof first) == 0);
     free(once);
     free(twice);

@@ -54,7 +54,7 @@ static const struct contention {
      .nodes = 3,
      .weight = {.45, .45, .1},
      .demand = {5, 5, .08},
-     .floor = .75},
+     .floor = .65},
     {.name = "a small one asks for all, the others for half",
      .nodes = 3,
      .weight = {.6, .3, .1},

@@ -43,6 +43,11 @@ static bool is_there(const struct sim *sim, unsigned i)
     return world_is_up(sim, i) && sim->now_ns >= sim->node[i].paused_until_ns;
 }
 
+static bool is_odd_list(const struct sim *sim, unsigned list)
+{
+    return sim->plan.lists.has_odd && list + 1 == sim->plan.lists.count;
+}
+
 /* A daemon does not ask for a list that it took before, whatever is in force. */
 static bool read_file(struct sim *sim, unsigned i)
 {
@@ -64,6 +69,7 @@ static bool read_file(struct sim *sim, unsigned i)
                                    : "done");
     sim->lists.refused += result->refused;
     n->read = result->refused ? n->read : n->file;
+    sim->lists.adopted |= !result->refused && is_odd_list(sim, n->file) && i != sim->plan.lists.odd;
     return !result->refused;
 }
 
@@ -79,7 +85,6 @@ static bool reload(struct sim *sim, unsigned i, unsigned list)
         return false;
     sim->lists.node[i].file = list;
     const bool took = read_file(sim, i);
-    sim->lists.adopted |= took && sim->plan.lists.has_odd && list + 1 == sim->plan.lists.count;
     return took;
 }
 
