@@ -179,9 +179,19 @@ static bool donor_is_gone(const struct node *node)
     return !member_needed(donor) || donor->incarnation != node->snapshot.donor_incarnation;
 }
 
+/* The active peer whose figures a start takes; -1: none can be heard. */
+static int donor_of_start(const struct node *node)
+{
+    const uint32_t keeper = node->snapshot.keeper;
+    const struct member *member = keeper > 0 ? &node->member[keeper - 1] : NULL;
+    const bool can_give = member && member_needed(member) && member->state == PEER_ACTIVE && !member->silent &&
+                          !member->mute_in && member->number > 0;
+    return can_give ? (int)keeper - 1 : member_to_ask(node);
+}
+
 void join_step(struct node *node, struct effects *effects)
 {
-    int donor = member_to_ask(node), source = stores_overdue(node) ? -1 : stores_source(node);
+    int donor = donor_of_start(node), source = stores_overdue(node) ? -1 : stores_source(node);
     if (node->sharing.peer_count == 1) {
         become_active(node, effects, "there is no other peer");
         return;

@@ -38,6 +38,7 @@ void snapshot_start(struct node *node, uint32_t donor, bool of_store)
     snapshot->donor_incarnation = node->member[donor].incarnation;
     snapshot->donor_knows_stores = node->member[donor].knows_stores;
     snapshot->started_ns = node->now_ns;
+    snapshot->keeper = 0;
     memset(snapshot->retired, 0xff, sizeof snapshot->retired);
     snapshot->asked_count = 0;
     snapshot->depth = 0;

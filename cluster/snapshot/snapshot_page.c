@@ -79,16 +79,20 @@ static bool keeps_origin(const struct node *node, uint32_t index, uint32_t slot)
 /*
  * The donor has retired what all must have alike, and another member says that it has less or more than others: then
  * the donor is wrong, or the words of that one are on their way. What this node dropped now, nobody would send again.
+ * Where this node has just started, that one does not retire the origin either, since this node lacks it: it must be
+ * the donor.
  */
-static bool retires_too_early(const struct node *node, const struct page *page)
+static bool retires_too_early(struct node *node, const struct page *page)
 {
     for (uint32_t slot = 0; slot < node->origin_end; slot++) {
         const struct origin *origin = &node->origin[slot];
         if (!origin->uid || slot == node->my_slot || page->applied[slot] != UINT64_MAX)
             continue;
         for (uint32_t m = 0; m < node->member_end; m++)
-            if (keeps_origin(node, m, slot) && node->member[m].known[slot] != origin->applied)
+            if (keeps_origin(node, m, slot) && node->member[m].known[slot] != origin->applied) {
+                node->snapshot.keeper = m + 1;
                 return true;
+            }
     }
     return false;
 }

@@ -53,6 +53,8 @@ struct snapshot {
     /* when a part was first refused since the last complete snapshot; 0: none */
     uint64_t refused_since_ns;
     uint64_t vain_ns; /* when an answer that could not be used last ended a snapshot; 0: never */
+    /* 1 + a member that has not retired what the last donor had retired: a start asks it next; 0: there is none */
+    uint32_t keeper;
     uint32_t depth;   /* bits of the first part that was not split; 0: none yet */
     uint32_t todo_count, asked_count;
     struct part todo[SNAPSHOT_TODO_MAX], asked[SNAPSHOT_ASKED_MAX];
