@@ -26,7 +26,8 @@ like($daemon->log, qr/ info state is kept in \Q$daemon->{state_dir}\E$/m, 'and s
 my $second = alone(state_dir => $daemon->{state_dir});
 my ($status, $out, $err) = Headgate::run(10, Headgate::headgated(), '--config', $second->{config});
 is($status, 73, 'a second daemon with the same state_dir does not start');
-like($err, qr/^headgated: \S+:\d+: state_dir: \Q$file\E cannot be used \(database is locked\): expected a directory of this/m,
+like($err,
+     qr/^headgated: \S+:\d+: state_dir: \Q$file\E cannot be used \(database is locked\): expected a directory of this/m,
      'and says why');
 is($daemon->stop, 0, 'the first one ends as usual');
 is_deeply([glob "$daemon->{state_dir}/*"], [$file, map { "$daemon->{state_dir}/headgate.$_" } qw(key seed)],
@@ -40,7 +41,8 @@ is($none->stop, 0, 'and ends as usual');
 my $wrong = alone(state_dir => "$daemon->{config}/below");
 ($status, $out, $err) = Headgate::run(10, Headgate::headgated(), '--config', $wrong->{config});
 is($status, 73, 'a state_dir that cannot be made');
-like($err, qr/^headgated: \S+:\d+: state_dir is '\Q$daemon->{config}\E\/below': expected a directory that can be made and /m,
+like($err,
+     qr/^headgated: \S+:\d+: state_dir is '\Q$daemon->{config}\E\/below': expected a directory that can be made and /m,
      'is told');
 
 {
@@ -75,7 +77,8 @@ for my $name (qw(headgate.db headgate.db-wal headgate.db-mark)) {
     symlink $victim, "$open->{state_dir}/$name" or die $!;
     ($status, $out, $err) = Headgate::run(10, Headgate::headgated(), '--config', $open->{config});
     is($status, 73, "$name as a symbolic link: the daemon does not start");
-    like($err, qr/^headgated: \S+:\d+: state_dir: \S+ cannot be used \(\Q$name\E is a symbolic link\): expected a directory/m,
+    like($err,
+         qr/^headgated: \S+:\d+: state_dir: \S+ cannot be used \(\Q$name\E is a symbolic link\): expected a directory/m,
          'and names it');
     is(Headgate::read_file($victim), 'mine', 'what it leads to is left alone');
     unlink "$open->{state_dir}/$name";
