@@ -1,5 +1,7 @@
 #include "edge/settings/settings_http.h"
 
+#include "edge/settings/settings_listen.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -61,18 +63,10 @@ static bool read_sources(const struct settings_reader *reader, struct http_setti
 bool settings_check_port(const struct settings_reader *reader, const struct settings *settings, const char *path,
                          const char *address)
 {
-    const struct {
-        const char *path, *address;
-    } others[] = {{"listen.clients", settings->clients_address},
-                  {"listen.gossip", settings->gossip_address},
-                  {"listen.snapshots", settings->snapshot_address},
-                  {"listen.http", settings->http_address},
-                  {"listen.grpc", settings->grpc_address},
-                  {"listen.clients_tls", settings->clients_tls_address},
-                  {"listen.http_tls", settings->http_tls_address},
-                  {"listen.grpc_tls", settings->grpc_tls_address}};
+    struct settings_listen others[SETTINGS_LISTENS];
+    settings_listens(settings, others);
     const unsigned port = address_port(address);
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+    for (size_t i = 0; i < SETTINGS_LISTENS; i++)
         if (port != 0 && address != others[i].address && address_port(others[i].address) == port)
             return reader_fail(reader, path, "%s has port %u: expected another one than %s", path, port,
                                others[i].path);

@@ -6,8 +6,22 @@
 
 #include <netdb.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sysexits.h>
+
+void settings_listens(const struct settings *settings, struct settings_listen listens[SETTINGS_LISTENS])
+{
+    const struct settings_listen all[SETTINGS_LISTENS] = {{"listen.clients", settings->clients_address},
+                                                          {"listen.gossip", settings->gossip_address},
+                                                          {"listen.snapshots", settings->snapshot_address},
+                                                          {"listen.http", settings->http_address},
+                                                          {"listen.grpc", settings->grpc_address},
+                                                          {"listen.clients_tls", settings->clients_tls_address},
+                                                          {"listen.http_tls", settings->http_tls_address},
+                                                          {"listen.grpc_tls", settings->grpc_tls_address}};
+    memcpy(listens, all, sizeof all);
+}
 
 static bool check(const struct settings *settings, const char *file, const char *path, const char *address,
                   struct error *error)
@@ -31,17 +45,9 @@ static bool check(const struct settings *settings, const char *file, const char 
 
 bool settings_check_hosts(const struct settings *settings, const char *file, struct error *error)
 {
-    const struct {
-        const char *path, *address;
-    } listens[] = {{"listen.clients", settings->clients_address},
-                   {"listen.gossip", settings->gossip_address},
-                   {"listen.snapshots", settings->snapshot_address},
-                   {"listen.http", settings->http_address},
-                   {"listen.grpc", settings->grpc_address},
-                   {"listen.clients_tls", settings->clients_tls_address},
-                   {"listen.http_tls", settings->http_tls_address},
-                   {"listen.grpc_tls", settings->grpc_tls_address}};
-    for (size_t i = 0; i < sizeof listens / sizeof listens[0]; i++)
+    struct settings_listen listens[SETTINGS_LISTENS];
+    settings_listens(settings, listens);
+    for (size_t i = 0; i < SETTINGS_LISTENS; i++)
         if (!check(settings, file, listens[i].path, listens[i].address, error))
             return false;
     return true;
