@@ -183,10 +183,7 @@ static bool donor_is_gone(const struct node *node)
 static int donor_of_start(const struct node *node)
 {
     const uint32_t keeper = node->snapshot.keeper;
-    const struct member *member = keeper > 0 ? &node->member[keeper - 1] : NULL;
-    const bool can_give = member && member_needed(member) && member->state == PEER_ACTIVE && !member->silent &&
-                          !member->mute_in && member->number > 0;
-    return can_give ? (int)keeper - 1 : member_to_ask(node);
+    return keeper > 0 && member_can_give(&node->member[keeper - 1]) ? (int)keeper - 1 : member_to_ask(node);
 }
 
 void join_step(struct node *node, struct effects *effects)

@@ -62,9 +62,10 @@ static uint32_t list_batch(const struct node *node, struct batch *batch, struct 
     struct batch_holder holders[BATCH_GRANTS_MAX];
     if (room < places)
         return 0;
-    if (!batch->hashed) {
-        origin_holders(node, batch, holders);
+    if (!batch->hashed)
         batch_hash(batch, &node->limits, batch->hash);
+    if (!batch->hashed && places > 1) {
+        origin_holders(node, batch, holders);
         batch_hash_granting(batch, &node->limits, holders, batch->granting_hash);
     }
     batch->hashed = true;

@@ -79,7 +79,7 @@ static void drop_grant(struct node *node)
 {
     struct rights *rights = &node->rights;
     for (uint32_t i = 0; i < rights->grant_places.end; i++) {
-        rights->grants_at = rights->grants_at + 1 < rights->grant_places.end ? rights->grants_at + 1 : 0;
+        rights->grants_at = places_turn(&rights->grant_places, rights->grants_at);
         struct grant *grant = &rights->grant[rights->grants_at];
         if (!is_told_now(node, grant))
             continue;
@@ -252,7 +252,7 @@ void grants_sweep(struct node *node)
     struct rights *rights = &node->rights;
     const struct places *places = &rights->grant_places;
     for (uint32_t i = 0; i < SWEPT && i < places->end; i++) {
-        rights->grants_at = rights->grants_at + 1 < places->end ? rights->grants_at + 1 : 0;
+        rights->grants_at = places_turn(places, rights->grants_at);
         struct grant *grant = &rights->grant[rights->grants_at];
         grant->settled |= grant->tokens > 0 && has_settled(node, grant);
         if (grant->settled && is_forgotten(node, grant))

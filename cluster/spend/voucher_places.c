@@ -392,7 +392,7 @@ void voucher_sweep(struct node *node)
     const struct places *places = &rights->voucher_places;
     const bool many = places->count > places->room / 2;
     for (uint32_t i = 0; i < SWEPT && i < places->end; i++) {
-        rights->vouchers_at = rights->vouchers_at + 1 < places->end ? rights->vouchers_at + 1 : 0;
+        rights->vouchers_at = places_turn(places, rights->vouchers_at);
         struct voucher *voucher = &rights->voucher[rights->vouchers_at];
         if (voucher->touched_ns > 0)
             sweep(node, voucher, many);

@@ -53,13 +53,18 @@ bool member_speaks_alone(const struct node *node, uint32_t index)
     return member_signs(node, index) && member_hears(node, &node->member[node->me], index);
 }
 
-/* What the newest statement of that member lists under the hash; NULL: nothing. */
+/* Before a batch is hashed: false where the newest statement of that member lists none. */
+static bool lists_batches(const struct node *node, uint32_t index)
+{
+    const struct kept_statement *kept = &node->proofs.kept[index];
+    return kept->size > 0 && kept->batch_count > 0 && kept->incarnation == node->member[index].incarnation;
+}
+
+/* What that statement lists under the hash; NULL: nothing. */
 static const struct statement_batch *listed_batch(const struct node *node, uint32_t index,
                                                   const uint8_t hash[TEXT_HASH_BYTES])
 {
     const struct kept_statement *kept = &node->proofs.kept[index];
-    if (kept->size == 0 || kept->incarnation != node->member[index].incarnation)
-        return NULL;
     for (uint32_t b = 0; b < kept->batch_count; b++)
         if (memcmp(kept->batches[b].hash, hash, TEXT_HASH_BYTES) == 0)
             return &kept->batches[b];
@@ -69,6 +74,8 @@ static const struct statement_batch *listed_batch(const struct node *node, uint3
 bool member_vouches(const struct node *node, uint32_t index, const struct batch *batch, uint64_t *age_ns)
 {
     uint8_t hash[TEXT_HASH_BYTES];
+    if (!lists_batches(node, index))
+        return false;
     batch_hash(batch, &node->limits, hash);
     const struct statement_batch *listed = listed_batch(node, index, hash);
     return listed &&
@@ -79,6 +86,8 @@ bool member_vouches_grants(const struct node *node, uint32_t index, const struct
 {
     struct batch_holder holders[BATCH_GRANTS_MAX];
     uint8_t hash[TEXT_HASH_BYTES];
+    if (!lists_batches(node, index))
+        return false;
     origin_holders(node, batch, holders);
     batch_hash_granting(batch, &node->limits, holders, hash);
     return listed_batch(node, index, hash) != NULL;
@@ -89,13 +98,18 @@ bool member_rests(const struct node *node, uint32_t index)
     return (node->member[index].hears >> index & 1) != 0;
 }
 
+bool member_can_give(const struct member *member)
+{
+    return member_needed(member) && member->state == PEER_ACTIVE && !member->silent && !member->mute_in &&
+           member->number > 0;
+}
+
 int member_to_ask(const struct node *node)
 {
     int best = -1;
     for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
-        if (!member_needed(member) || member->state != PEER_ACTIVE || member->silent || member->mute_in ||
-            member->number == 0)
+        if (!member_can_give(member))
             continue;
         if (best < 0 || member->heard_direct_ns > node->member[best].heard_direct_ns)
             best = (int)i;

@@ -116,7 +116,9 @@ bool member_vouches_grants(const struct node *node, uint32_t index, const struct
 bool member_speaks_alone(const struct node *node, uint32_t index);
 /* True if its newest message said that it is at rest: see is_at_rest. */
 bool member_rests(const struct node *node, uint32_t index);
-/* An active peer to ask for a snapshot, or -1. */
+/* True: an active peer that is heard, and may be asked for a snapshot. */
+bool member_can_give(const struct member *member);
+/* Of those the one that was heard last, or -1. */
 int member_to_ask(const struct node *node);
 
 #endif

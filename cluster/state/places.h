@@ -33,6 +33,12 @@ static inline uint32_t places_next(const struct places *places, uint32_t place)
     return places->next[place] > 0 ? places->next[place] - 1u : PLACE_NONE;
 }
 
+/* The place whose turn it is after this one, where all places before `end` are visited in turn. */
+static inline uint32_t places_turn(const struct places *places, uint32_t place)
+{
+    return place + 1 < places->end ? place + 1 : 0;
+}
+
 /* Takes a free place for the hash, the last one of its chain. PLACE_NONE: none is free. */
 uint32_t places_take(struct places *places, uint64_t hash);
 /* Gives back a place that was taken for the hash. */

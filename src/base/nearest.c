@@ -1,5 +1,7 @@
 #include "base/nearest.h"
 
+#include "base/number.h"
+
 #include <string.h>
 
 enum { ROW = NEAREST_NAME_MAX_BYTES + 1 };
@@ -7,11 +9,6 @@ enum { ROW = NEAREST_NAME_MAX_BYTES + 1 };
 static char small(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
-}
-
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
 }
 
 /* Row by row, as dynamic programming has it. Both have at most NEAREST_NAME_MAX_BYTES. */
@@ -25,9 +22,9 @@ static size_t distance(struct bytes a, struct bytes b)
         now[0] = i;
         for (size_t j = 1; j <= b.size; j++) {
             const char x = small(a.data[i - 1]), y = small(b.data[j - 1]);
-            now[j] = least(last[j - 1] + (x != y), least(last[j], now[j - 1]) + 1);
+            now[j] = number_least(last[j - 1] + (x != y), number_least(last[j], now[j - 1]) + 1);
             if (i > 1 && j > 1 && x == small(b.data[j - 2]) && small(a.data[i - 2]) == y)
-                now[j] = least(now[j], before[j - 2] + 1);
+                now[j] = number_least(now[j], before[j - 2] + 1);
         }
     }
     return row[a.size % 3][b.size];

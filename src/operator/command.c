@@ -98,6 +98,14 @@ int command_exchange(const struct invocation *invocation, const char *const *wor
                      enum headgate_reply_kind expected,
                      void (*print)(const struct invocation *, const struct headgate_reply *))
 {
+    return command_exchange_checked(invocation, words, count, expected, NULL, print);
+}
+
+int command_exchange_checked(const struct invocation *invocation, const char *const *words, size_t count,
+                             enum headgate_reply_kind expected,
+                             int (*check)(const struct invocation *, const struct headgate_reply *),
+                             void (*print)(const struct invocation *, const struct headgate_reply *))
+{
     int failure;
     struct headgate_client *client =
         command_connect(invocation->name, invocation->at, invocation->timeout_ms, &invocation->access, &failure);
@@ -110,8 +118,9 @@ int command_exchange(const struct invocation *invocation, const char *const *wor
     } else if (reply->kind != expected) {
         failure = command_unexpected(invocation->name, invocation->at);
     } else {
-        print(invocation, reply);
-        failure = EX_OK;
+        failure = check ? check(invocation, reply) : EX_OK;
+        if (failure == EX_OK)
+            print(invocation, reply);
     }
     headgate_client_destroy(&client);
     return failure;

@@ -103,6 +103,11 @@ size_t command_request_words(const struct invocation *invocation, const char *co
 int command_exchange(const struct invocation *invocation, const char *const *words, size_t count,
                      enum headgate_reply_kind expected,
                      void (*print)(const struct invocation *, const struct headgate_reply *));
+/* The same, where `check` may find that the reply is of no use: it has said so, and returns the exit status. */
+int command_exchange_checked(const struct invocation *invocation, const char *const *words, size_t count,
+                             enum headgate_reply_kind expected,
+                             int (*check)(const struct invocation *, const struct headgate_reply *),
+                             void (*print)(const struct invocation *, const struct headgate_reply *));
 
 /* The value of a name in a map (an array of names and values), or NULL; the other functions give 0
  * and "" if the name is absent. */

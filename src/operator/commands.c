@@ -338,33 +338,25 @@ static bool has_section(const char *reply, const char *word)
 }
 
 /* Daemons pass over sections that they do not know, as Redis does. A person is told. */
-int command_info(const struct invocation *invocation)
+static int check_sections(const struct invocation *invocation, const struct headgate_reply *reply)
 {
-    const char *words[COMMAND_WORDS_MAX + 1] = {"INFO"};
-    const struct headgate_reply *reply;
-    int failure = EX_OK;
-    for (uint32_t i = 0; i < invocation->word_count; i++)
-        words[i + 1] = invocation->word[i];
-    struct headgate_client *client =
-        command_connect(invocation->name, invocation->at, invocation->timeout_ms, &invocation->access, &failure);
-    if (!client)
-        return failure;
-    const enum headgate_client_status status =
-        headgate_client_command(client, invocation->word_count + 1, words, NULL, &reply);
-    if (status != HEADGATE_CLIENT_OK)
-        failure = command_failed(invocation->name, client, status);
-    else if (reply->kind != HEADGATE_REPLY_TEXT)
-        failure = command_unexpected(invocation->name, invocation->at);
-    for (uint32_t i = 0; i < invocation->word_count && failure == EX_OK; i++)
+    int status = EX_OK;
+    for (uint32_t i = 0; i < invocation->word_count && status == EX_OK; i++)
         if (!has_section(reply->text, invocation->word[i])) {
             fprintf(stderr, "headgate info: \"%s\" is no section: expected some of " COMMAND_INFO_SECTIONS "\n",
                     invocation->word[i]);
-            failure = EX_USAGE;
+            status = EX_USAGE;
         }
-    if (failure == EX_OK)
-        print_info(invocation, reply);
-    headgate_client_destroy(&client);
-    return failure;
+    return status;
+}
+
+int command_info(const struct invocation *invocation)
+{
+    const char *words[COMMAND_WORDS_MAX + 1] = {"INFO"};
+    for (uint32_t i = 0; i < invocation->word_count; i++)
+        words[i + 1] = invocation->word[i];
+    return command_exchange_checked(invocation, words, invocation->word_count + 1, HEADGATE_REPLY_TEXT,
+                                    check_sections, print_info);
 }
 
 static void print_forgotten(const struct invocation *invocation, const struct headgate_reply *reply)

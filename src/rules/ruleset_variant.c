@@ -202,7 +202,8 @@ void variant_close(struct variant *variant)
     }
 }
 
-static void visit_amount(const struct variant *variant, const struct amount *amount,
+/* The amount that has this place in the row. */
+static void visit_amount(const struct variant *variant, uint32_t index, const struct amount *amount,
                          void (*visit)(void *context, uint16_t limit), void *context)
 {
     if (!amount_counts(amount))
@@ -210,17 +211,18 @@ static void visit_amount(const struct variant *variant, const struct amount *amo
     if (!variant->homes)
         visit(context, amount->limit);
     for (uint32_t i = 0; variant->homes && i < variant->homes->count; i++)
-        visit(context, variant->home_limits[index_of(variant, amount) * variant->homes->count + i]);
+        visit(context, variant->home_limits[index * variant->homes->count + i]);
 }
 
 void variant_visit_limits(const struct variant *variant, void (*visit)(void *context, uint16_t limit),
                           void *context)
 {
-    visit_amount(variant, &variant->base, visit, context);
-    for (uint32_t i = 0; i < tier_count(variant); i++)
-        visit_amount(variant, &variant->tier[i], visit, context);
+    const uint32_t tiers = tier_count(variant);
+    visit_amount(variant, 0, &variant->base, visit, context);
+    for (uint32_t i = 0; i < tiers; i++)
+        visit_amount(variant, 1 + i, &variant->tier[i], visit, context);
     for (uint32_t i = 0; i < variant->override_count; i++)
-        visit_amount(variant, &variant->overrides[i], visit, context);
+        visit_amount(variant, 1 + tiers + i, &variant->overrides[i], visit, context);
 }
 
 /* ---- salt and texts ---- */
