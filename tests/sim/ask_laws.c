@@ -240,9 +240,13 @@ static uint64_t lost_tokens(struct sim *sim, unsigned i, const struct ask_part *
 static void lost_cells(struct sim *sim, unsigned i, struct ask_part part)
 {
     struct ask_truth *truth = &sim->asks.truth[part.rule][part.subject];
+    const int64_t token = ask_rule(sim, part.rule)->limit.units_per_token;
     uint64_t now = ask_window_now(sim, i, part.rule);
-    for (part.window = now - 3; part.window <= now + 1; part.window++)
-        truth_cell_give_back(&truth->cells, part.window, 0, lost_tokens(sim, i, &part));
+    for (part.window = now - 3; part.window <= now + 1; part.window++) {
+        const uint64_t lost = lost_tokens(sim, i, &part), least = truth_cell_of(&truth->cells, part.window)->least;
+        rights_of_rule_lost_with(sim, i, &part, lost > least ? (int64_t)(lost - least) * token : 0);
+        truth_cell_give_back(&truth->cells, part.window, 0, lost);
+    }
 }
 
 static void lost_bucket(struct sim *sim, unsigned i, const struct ask_part *part, uint64_t share)
@@ -253,8 +257,10 @@ static void lost_bucket(struct sim *sim, unsigned i, const struct ask_part *part
     uint64_t tokens = sim->asks.life_tokens[i][part->rule][part->subject] + sim->rights.was[i].granted;
     const uint64_t of_this = homes_share(sim, i, charge.id, charge.limit, share);
     ask_truth_now(sim, part->rule, part->subject);
-    truth_bucket_lose(truth, limit,
-                      ask_view(sim, i, &charge).unsettled + world_paid_off_units(sim, i, limit, tokens, of_this));
+    const int64_t lost = ask_view(sim, i, &charge).unsettled + world_paid_off_units(sim, i, limit, tokens, of_this),
+                  room = limit->capacity_units - truth->now.high;
+    rights_of_rule_lost_with(sim, i, part, lost > room ? lost - room : 0);
+    truth_bucket_lose(truth, limit, lost);
     truth_bucket_gone(truth, i);
 }
 

@@ -82,7 +82,7 @@ static void check_key(struct sim *sim, unsigned i, unsigned r, unsigned s)
     if (rule->terms.kind == LIMIT_BUCKET) {
         check_view(sim, i, part,
                    truth_bucket_high(&truth->bucket, false) +
-                       rights_slack_units(sim, &truth->bucket.now, &rule->limit));
+                       rights_view_slack_units(sim, i, &truth->bucket.now, &rule->limit, homes_home_of(sim, r, s)));
     } else if (rule->terms.kind == LIMIT_LOG) {
         if (truth->log.lost == 0)
             check_view(sim, i, part,
@@ -153,7 +153,7 @@ void ask_laws_after_ebb(struct sim *sim)
     bool known = !laws_are_off(sim);
     ask_truth_now(sim, 0, 0);
     struct truth_bucket *truth = &sim->asks.truth[0][0].bucket;
-    int64_t left = truth_bucket_high(truth, true) + rights_slack_units(sim, &truth->now, limit);
+    const int64_t high = truth_bucket_high(truth, true);
     for (unsigned i = 0; i < sim->plan.nodes; i++)
         known = known && ebb_is_known(sim, i);
     sim->asks.ebbs_known += known;
@@ -161,7 +161,8 @@ void ask_laws_after_ebb(struct sim *sim)
         struct ask_part part = {0};
         struct charge charge = ask_charge_of(sim, i, &part);
         struct bucket view = ask_view(sim, i, &charge);
-        int64_t seen = view.settled - view.unsettled;
+        const int64_t left = high + rights_view_slack_units(sim, i, &truth->now, limit, homes_home_of(sim, 0, 0)),
+                      seen = view.settled - view.unsettled;
         if (seen > left + truth_rounding_units(limit) && seen > -limit->overshoot_units)
             sim_fail(sim, "credited: %s sees %.3f tokens, all that was spent at ebb is known, and %.3f are left",
                      sim->node[i].name, truth_tokens(limit, seen), truth_tokens(limit, left));

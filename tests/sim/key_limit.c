@@ -1,5 +1,6 @@
 #include "tests/sim/key_limit.h"
 
+#include "cluster/spend/grant.h"
 #include "cluster/spend/voucher_places.h"
 #include "cluster/state/node_state.h"
 
@@ -14,5 +15,13 @@ uint64_t key_voucher_tokens(struct node *node, struct key_id id, uint64_t now_ns
     const struct voucher *voucher = voucher_of_key(node, id);
     if (voucher == NULL)
         return 0;
-    return (uint64_t)(voucher_units(node, voucher, now_ns) / node->limits.limit[voucher->limit].units_per_token) + 1;
+    return (uint64_t)(voucher_units(node, voucher, now_ns) / node->limits.limit[voucher->limit].units_per_token) +
+           1;
+}
+
+uint64_t key_granted_tokens(const struct node *node, struct key_id id)
+{
+    uint64_t tokens;
+    (void)grants_concern(node, id, &tokens);
+    return tokens;
 }

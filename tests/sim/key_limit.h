@@ -16,5 +16,7 @@
 int key_limit(const struct node *node, struct key_id id);
 /* Tokens of the key in the node's voucher, rounded up, under whatever limit it has them. */
 uint64_t key_voucher_tokens(struct node *node, struct key_id id, uint64_t now_ns);
+/* Tokens of the key that the node has granted and that some peer may not know of. */
+uint64_t key_granted_tokens(const struct node *node, struct key_id id);
 
 #endif

@@ -144,7 +144,8 @@ static void check_view(struct sim *sim, unsigned i, unsigned key, uint64_t laten
     const struct limit *limit = sim_limit(sim, key);
     struct truth *truth = &sim->truth[key];
     struct bucket bucket = sim_bucket(sim, i, key);
-    if (bucket.settled > truth->high + truth_rounding_units(limit) + rights_slack_units(sim, truth, limit))
+    const int64_t slack = truth_rounding_units(limit) + rights_view_slack_units(sim, i, truth, limit, limit->home);
+    if (bucket.settled > truth->high + slack)
         sim_fail(sim, "forgotten: %s sees %.3f tokens of key %u, the truth is %.3f", sim->node[i].name,
                  truth_tokens(limit, bucket.settled), key, truth_tokens(limit, truth->high));
     if (may_be_too_low(sim))

@@ -8,7 +8,8 @@
  * does the truth, which the fastest clock refills. What the truth loses at the capacity by that, the holder does not
  * know: at most what is in vouchers then. As much may be missing of that key, until its truth has been full when no
  * voucher was out; until a clock leaps, and beside that, nothing may. Of a limit with a home, only leaps of its home's
- * clock count, and a start of its home that asks nobody: it has forgotten what it granted, and is full.
+ * clock count, and a start of its home that asks nobody: it has forgotten what it granted, and is full. Leaps of other
+ * clocks count for views of nodes without a share, and once a home starts, which may have its figures from there.
  */
 #include "tests/sim/key_limit.h"
 #include "tests/sim/sim.h"
@@ -37,6 +38,11 @@ uint64_t rights_sleepless_ns(void)
 }
 
 /* ---- leaps of the fast clock ---- */
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
 
 static void note_time(struct sim *sim)
 {
@@ -105,28 +111,58 @@ static uint64_t held_of_rule(struct sim *sim, const struct ask_part *part)
  */
 static void doubt(struct truth *truth, const struct limit *limit, int64_t units)
 {
-    truth->doubtful += units;
-    truth->doubtful = truth->doubtful < limit->capacity_units ? truth->doubtful : limit->capacity_units;
+    truth->doubtful = least(truth->doubtful + units, limit->capacity_units);
 }
 
-/* All that is out may still be used, though the truth is full. */
-void rights_forgotten(struct sim *sim, unsigned k, int64_t units)
+/* All that is out may still be used, though the truth is full: `most` of it at most. */
+static void forgotten(struct sim *sim, unsigned k, int64_t units, int64_t most)
 {
     struct truth *truth = &sim->truth[k];
-    const int64_t room = sim_limit(sim, k)->capacity_units - truth->high, out = rights_out_units(sim, k);
-    const int64_t beyond = units > room ? units - room : 0;
+    const int64_t room = sim_limit(sim, k)->capacity_units - truth->high;
     truth_refund(truth, sim_limit(sim, k), units);
-    doubt(truth, sim_limit(sim, k), beyond < out ? beyond : out);
+    if (units > room)
+        doubt(truth, sim_limit(sim, k), least(least(units - room, most), rights_out_units(sim, k)));
 }
 
-/* `is_home`: the clock is one of the limit's home. */
+void rights_forgotten(struct sim *sim, unsigned k, int64_t units)
+{
+    forgotten(sim, k, units, units);
+}
+
+void rights_lost_with(struct sim *sim, unsigned i, unsigned k, int64_t units)
+{
+    const uint64_t tokens = key_granted_tokens(sim->node[i].node, sim->plan.key[k].id);
+    forgotten(sim, k, units, (int64_t)tokens * sim_limit(sim, k)->units_per_token);
+}
+
+void rights_of_rule_lost_with(struct sim *sim, unsigned i, const struct ask_part *part, int64_t units)
+{
+    const struct limit *limit = &ask_rule(sim, part->rule)->limit;
+    struct ask_truth *truth = &sim->asks.truth[part->rule][part->subject];
+    const uint64_t tokens = key_granted_tokens(sim->node[i].node, ask_charge_of(sim, i, part).id);
+    if (units == 0 || tokens == 0)
+        return;
+    units = least(units, (int64_t)tokens * limit->units_per_token);
+    units = least(units, units_out(sim, limit, held_of_rule(sim, part)));
+    if (limit->kind == LIMIT_BUCKET)
+        doubt(&truth->bucket.now, limit, units);
+    else
+        truth_cell_of(&truth->cells, part->window)->doubtful += (uint64_t)(units / limit->units_per_token);
+}
+
+/*
+ * `is_home`: the clock is one of the limit's home. Other clocks make views gain as well, but those of nodes without a
+ * share.
+ */
 static void leap(struct truth *truth, const struct limit *limit, bool is_home, uint64_t ns, int64_t units)
 {
-    const int64_t gained = truth_refilled_units(limit, ns);
+    const int64_t outlived = truth_outlived_units(truth, limit, ns, units);
     if (limit->home == 0)
-        truth_leap(truth, limit, ns, units);
+        doubt(truth, limit, outlived);
     else if (is_home)
-        doubt(truth, limit, gained < units ? gained : units);
+        doubt(truth, limit, least(truth_refilled_units(limit, ns), units));
+    else
+        truth->elsewhere = least(truth->elsewhere + outlived, limit->capacity_units);
 }
 
 void rights_clock_leaps(struct sim *sim, unsigned i, uint64_t ns)
@@ -179,13 +215,37 @@ int64_t rights_slack_units(const struct sim *sim, struct truth *truth, const str
     const int64_t most = (int64_t)tokens * limit->units_per_token;
     if (truth->high == limit->capacity_units && truth->doubtful > most)
         truth->doubtful = most; /* no view is above the capacity: what is out may be too many, and nothing else */
+    if (truth->high == limit->capacity_units)
+        truth->elsewhere = least(truth->elsewhere, most);
     return truth->doubtful;
+}
+
+int64_t rights_view_slack_units(const struct sim *sim, unsigned i, struct truth *truth, const struct limit *limit,
+                                uint32_t home)
+{
+    const int64_t units = rights_slack_units(sim, truth, limit);
+    return homes_have(sim, i, home) ? units : units + truth->elsewhere;
+}
+
+/* A home that starts may have its figures from a node whose view is too high. */
+static void home_starts(struct sim *sim, unsigned i)
+{
+    for (unsigned k = 0; k < sim->plan.keys; k++)
+        if (homes_have(sim, i, sim_limit(sim, k)->home))
+            doubt(&sim->truth[k], sim_limit(sim, k), sim->truth[k].elsewhere);
+    for (unsigned r = 0; r < sim->plan.asks.rules; r++)
+        for (unsigned s = 0; s < ASK_SUBJECTS_MAX && ask_rule(sim, r)->terms.kind == LIMIT_BUCKET; s++) {
+            struct truth *truth = &sim->asks.truth[r][s].bucket.now;
+            if (homes_have(sim, i, homes_home_of(sim, r, s)))
+                doubt(truth, &ask_rule(sim, r)->limit, truth->elsewhere);
+        }
 }
 
 void rights_node_starts(struct sim *sim, unsigned i)
 {
     sim->rights.was[i] = (struct rights_figures){0};
     sleepless = sim;
+    home_starts(sim, i);
 }
 
 void rights_after_step(struct sim *sim, unsigned i)

@@ -77,23 +77,21 @@ static bool run_seed(const struct seeds_options *options, uint64_t seed)
 
 static void print_failure(const struct seeds_options *options, uint64_t seed, const char *what)
 {
-    printf("%sseed %" PRIu64 ": %s    (%s%s%s%s%s --seed %" PRIu64 " --verbose)\n", options->tap ? "# " : "", seed,
-           what, options->program, options->early ? " --early" : "", options->grants ? " --grants" : "",
-           options->mild ? " --mild" : "",
-           options->edits      ? " --edits"
-           : options->disks    ? " --disks"
-           : options->odd      ? " --odd"
-           : options->newer    ? " --newer"
-           : options->fast     ? " --fast"
-           : options->takeover ? " --takeover"
-           : options->lonely   ? " --lonely"
-           : options->weights  ? " --weights"
-           : options->homes    ? " --homes"
-           : options->liars    ? " --liars"
-           : options->windows  ? " --windows"
-           : options->limits   ? " --limits"
-                               : "",
-           seed);
+    const struct {
+        const char *word;
+        bool is_set;
+    } words[] = {
+        {"--early", options->early},   {"--grants", options->grants},   {"--mild", options->mild},
+        {"--edits", options->edits},   {"--disks", options->disks},     {"--odd", options->odd},
+        {"--newer", options->newer},   {"--fast", options->fast},       {"--takeover", options->takeover},
+        {"--lonely", options->lonely}, {"--weights", options->weights}, {"--homes", options->homes},
+        {"--liars", options->liars},   {"--windows", options->windows}, {"--limits", options->limits},
+    };
+    printf("%sseed %" PRIu64 ": %s    (%s", options->tap ? "# " : "", seed, what, options->program);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (words[i].is_set)
+            printf(" %s", words[i].word);
+    printf(" --seed %" PRIu64 " --verbose)\n", seed);
     (void)fflush(stdout);
 }
 

@@ -73,7 +73,8 @@ static uint64_t phase_ns(const struct sim *sim, enum phase phase)
     case PHASE_MEASURE:
         return refill_ns == 0 ? 0 : MEASURE_INTERVALS * sim->plan.interval_ns;
     case PHASE_SETTLE:
-        return laws_settle_ns(sim);
+        /* load in all regions leaves keys at home nearly full: spends there may wait to be paid off */
+        return laws_settle_ns(sim) + (sim->plan.homes ? LAWS_WAITS_INTERVALS_MAX * sim->plan.interval_ns : 0);
     case PHASE_OVER:
         return 0;
     }

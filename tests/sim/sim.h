@@ -289,10 +289,20 @@ void rights_come_again(struct sim *sim, unsigned i, unsigned k, uint64_t cost);
 int64_t rights_units(struct sim *sim, unsigned i, struct key_id id, uint16_t limit, const struct limit *of);
 /* How far a view may be above a bucket's truth, and the truth below the overshoot, since the fast clock leapt. */
 int64_t rights_slack_units(const struct sim *sim, struct truth *truth, const struct limit *limit);
+/* The same of the view of node i, of a key whose home is that, or 0. */
+int64_t rights_view_slack_units(const struct sim *sim, unsigned i, struct truth *truth, const struct limit *limit,
+                                uint32_t home);
 /* At most so much of the key is in vouchers, wherever they are. */
 int64_t rights_out_units(struct sim *sim, unsigned k);
 /* The truth of the key gets these units back. What does not fit makes room for vouchers that are out. */
 void rights_forgotten(struct sim *sim, unsigned k, int64_t units);
+/*
+ * The same of units that are lost with node i, whose grants may be among them: holders that know these grants, and are
+ * lost as well, may have used their tokens meanwhile.
+ */
+void rights_lost_with(struct sim *sim, unsigned i, unsigned k, int64_t units);
+/* The same of the key of a rule, whose truth has no room for these units. */
+void rights_of_rule_lost_with(struct sim *sim, unsigned i, const struct ask_part *part, int64_t units);
 /* The clock of node i is about to leap by so much, and the fast clock with it. */
 void rights_clock_leaps(struct sim *sim, unsigned i, uint64_t ns);
 /* Node i has forgotten what it granted as a home: others may still use as much. */

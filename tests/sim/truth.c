@@ -44,11 +44,10 @@ int64_t truth_refilled_units(const struct limit *limit, uint64_t ns)
     return (int64_t)(is_long ? most : ticks * (uint64_t)limit->units_per_tick);
 }
 
-void truth_leap(struct truth *truth, const struct limit *limit, uint64_t ns, int64_t vouchers)
+int64_t truth_outlived_units(const struct truth *truth, const struct limit *limit, uint64_t ns, int64_t vouchers)
 {
     const int64_t units = truth_refilled_units(limit, ns), room = limit->capacity_units - truth->high;
-    const int64_t lost = units > room ? units - room : 0;
-    truth->doubtful = least(truth->doubtful + least(lost, vouchers), limit->capacity_units);
+    return least(units > room ? units - room : 0, vouchers);
 }
 
 void truth_spend(struct truth *truth, const struct limit *limit, uint64_t tokens)

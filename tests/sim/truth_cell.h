@@ -18,7 +18,8 @@ enum { TRUTH_CELLS_MAX = 128 };
 struct truth_cell {
     uint64_t number;
     uint64_t least, most; /* in tokens */
-    uint64_t doubtful;    /* tokens in vouchers of it that its home has forgotten: so many may be too many */
+    /* tokens in vouchers whose makers have forgotten them, or are gone: so many may be too many */
+    uint64_t doubtful;
 };
 
 struct truth_cells {

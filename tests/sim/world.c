@@ -80,7 +80,7 @@ static void refund_unsettled(struct sim *sim, unsigned i)
         if (units <= 0)
             continue;
         truth_now(sim, k);
-        truth_refund(&sim->truth[k], limit, units);
+        rights_lost_with(sim, i, k, units);
         sim->knowledge_lost = true;
         story_tell(sim, sim->node[i].name, "takes up to %.2f tokens of key %u with it", truth_tokens(limit, units),
                    k);
