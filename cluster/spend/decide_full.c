@@ -121,7 +121,7 @@ static inline void decide(struct node *node, const struct charge *charge, bool t
         *verdict = refusal(node, charge->limit, reason);
         if (reason == VERDICT_TOO_LARGE) {
             key_view_look(node, charge, false, now_ns, view);
-            key_view_show_refused(node, view, charge, now_ns, verdict);
+            key_view_show_refused(node, view, charge, by_vouchers, now_ns, verdict);
         }
         decision->outcome = may_decide(node) && is_open(node, charge) ? OUTCOME_PASSED : OUTCOME_DENIED;
         if (decision->outcome == OUTCOME_PASSED) {
@@ -152,7 +152,7 @@ static inline void decide(struct node *node, const struct charge *charge, bool t
     else if (decision->outcome != OUTCOME_DENIED)
         key_view_show(view, charge, now_ns, verdict);
     else
-        key_view_show_refused(node, view, charge, now_ns, verdict);
+        key_view_show_refused(node, view, charge, by_vouchers, now_ns, verdict);
     if (decision->held_ns > 0 && verdict->retry_after_ns < decision->held_ns)
         verdict->retry_after_ns = decision->held_ns;
 }

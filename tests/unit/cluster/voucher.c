@@ -42,6 +42,18 @@ static void cost_beyond_a_share(const struct limit_terms *terms)
        "others have no more than the rest");
 }
 
+/* Tokens of vouchers cannot be reserved: what the share never admits is refused for good. */
+static void reserved_beyond_a_share(const struct limit_terms *terms, const char *why)
+{
+    struct verdict verdict;
+    struct reservation_id id;
+    const struct charge charge = charge_at(ANN, why, terms, 90);
+    OK(!node_reserve(world.host[ANN].node, &charge, 1, 1000 * MS, world.now_ns, &verdict, &id) &&
+           verdict.reason == VERDICT_TOO_LARGE && verdict.retry_after_ns == UINT64_MAX,
+       "a reservation of 90, %s, is refused for good", why);
+    OK(rights_take_at_once(ANN, why, terms, 90).retry_after_ns <= TURN_MS * MS, "though 90 are admitted soon");
+}
+
 static void small_limit(const struct limit_terms *terms)
 {
     struct verdict verdict = rights_take_at_once(BOB, "small", terms, 1);
@@ -148,18 +160,24 @@ int main(void)
     const struct limit_terms slow = {.kind = LIMIT_BUCKET, .capacity = 100, .rate = 100, .period_ns = 3600000 * MS},
                              fast = {.kind = LIMIT_BUCKET, .capacity = 100, .rate = 100, .period_ns = 1000 * MS},
                              window = {.kind = LIMIT_CELL, .capacity = 100},
+                             elsewhere = {.kind = LIMIT_CELL,
+                                          .capacity = 100,
+                                          .home = limit_home_of(bytes_of("bob's"))},
                              minutes = {.kind = LIMIT_BUCKET,
                                         .capacity = 100,
                                         .rate = 100,
                                         .period_ns = 60000 * MS},
                              small = {.kind = LIMIT_BUCKET, .capacity = 3, .rate = 3, .period_ns = 60000 * MS};
     rights_world_init(3);
+    world.host[ANN].options.reservations_max = 1;
     rights_world_start();
     burst("slow", &slow, (const unsigned[]){31, 93, 95, 96});
     burst("fast", &fast, (const unsigned[]){31, 83, 85, 88});
     burst("window", &window, (const unsigned[]){31, 93, 95, 95});
     burst_of_two_ms("slowly", &slow, 93);
     cost_beyond_a_share(&slow);
+    reserved_beyond_a_share(&slow, "of a share");
+    reserved_beyond_a_share(&elsewhere, "with a home elsewhere");
     small_limit(&small);
     returns(&slow);
     unused_comes_back("unused", &slow);
