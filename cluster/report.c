@@ -118,8 +118,10 @@ static void report_peer(const struct node *node, uint32_t index, uint64_t now_ns
     report->traffic = member->traffic;
     clocks_report(node, member, report);
     report_key(member, report);
-    if (member_needed(member))
-        report->lag_batches = node->origin[node->my_slot].applied - member->acknowledged;
+    /* What it has heard of: while another peer is silent, nobody's word lets spends settle. */
+    const uint64_t own = node->origin[node->my_slot].applied, heard = member->known[node->my_slot];
+    if (member_needed(member) && heard < own)
+        report->lag_batches = own - heard;
     for (uint32_t slot = 0; slot < node->origin_end; slot++)
         if (node->origin[slot].uid && node->origin[slot].member == index)
             report->log_batches += node->origin[slot].log_count;

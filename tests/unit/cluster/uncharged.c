@@ -33,6 +33,19 @@ static void begin(void)
     world_run(2000);
 }
 
+/* What ann's reports say of bob, who is heard, and of cat, who is not. */
+static void lags_are_told(void)
+{
+    struct peer_report report[NODE_PEERS_MAX];
+    uint64_t lag[3] = {0};
+    const size_t count = node_peers(world.host[ANN].node, world.now_ns, report, NODE_PEERS_MAX);
+    for (size_t i = 0; i < count; i++)
+        for (unsigned host = ANN; host <= CAT; host++)
+            if (strcmp(report[i].name, host_names[host]) == 0)
+                lag[host] = report[i].lag_batches;
+    OK(lag[BOB] <= 5 && lag[CAT] > 20, "bob lacks %" PRIu64 " batches of ann, and cat %" PRIu64, lag[BOB], lag[CAT]);
+}
+
 static void two_of_three_have_their_joint_share(void)
 {
     unsigned taken = 0;
@@ -49,6 +62,7 @@ static void two_of_three_have_their_joint_share(void)
        part);
     OK(world_stats(ANN).uncharged_keys == 1 && world_stats(BOB).uncharged_keys == 1,
        "each does not charge what it hears of the other");
+    lags_are_told();
     world_links(CAT, LINK_FINE);
     world_run(3000);
     double least = 1000, most = 0;
