@@ -316,8 +316,11 @@ static bool start(struct server *server, const char *config_path, struct error *
         return false;
     if (!settings_check_hosts(server->settings, config_path, error))
         return false;
-    if (!open_users(server, error) || !open_listeners(server, error) || !open_transport(server, error) ||
-        !watch(server, error) || !open_replays(server, error))
+    if (!open_users(server, error))
+        return false;
+    if (!open_listeners(server, error) || !open_transport(server, error))
+        return settings_locate_listen(server->settings, config_path, error);
+    if (!watch(server, error) || !open_replays(server, error))
         return false;
     server->settings->node.keeps_weights = server->persist.directory[0] != '\0';
     server->node = node_create(&server->settings->node, error);

@@ -106,14 +106,16 @@ for my $config (@configs) {
 
 my $cluster = Headgate::cluster(regions => ['here']);
 my $daemon = $cluster->daemon('here');
-my %what = (clients => qr/.*/, gossip => qr/cannot listen for peers \(gossip\) on/,
+my %what = (clients => qr/cannot listen on/, gossip => qr/cannot listen for peers \(gossip\) on/,
             snapshots => qr/cannot listen for peers \(snapshots\) on/);
 for my $name (sort keys %what) {
     my $port = $daemon->{ports}{$name};
     my $taken = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $port, Listen => 1) or die $!;
     ($status, $out, $err) = Headgate::run(10, $headgated, '-c', $daemon->{config});
     is($status, 69, "the port for $name is in use: exit status 69");
-    like($err, qr/^headgated: $what{$name}.*127\.0\.0\.1:$port.* in use/, 'it says which');
+    like($err, qr/^headgated: \Q$daemon->{config}\E:(\d+): $what{$name}.*127\.0\.0\.1:$port.* in use/, 'it says which');
+    my $line = (split /\n/, Headgate::read_file($daemon->{config}))[($err =~ /:(\d+): cannot/)[0] - 1];
+    like($line, qr/\b$name: .*$port/, 'and where the config names it');
     is(scalar(grep { /^headgated: / } split /\n/, $err), 1, 'in one sentence');
 }
 

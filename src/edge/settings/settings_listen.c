@@ -6,6 +6,7 @@
 
 #include <netdb.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sysexits.h>
@@ -51,4 +52,17 @@ bool settings_check_hosts(const struct settings *settings, const char *file, str
         if (!check(settings, file, listens[i].path, listens[i].address, error))
             return false;
     return true;
+}
+
+bool settings_locate_listen(const struct settings *settings, const char *file, struct error *error)
+{
+    struct settings_listen listens[SETTINGS_LISTENS];
+    char words[NODE_ADDRESS_BYTES + sizeof " on :"];
+    settings_listens(settings, listens);
+    for (size_t i = 0; i < SETTINGS_LISTENS; i++) {
+        (void)snprintf(words, sizeof words, " on %s:", listens[i].address);
+        if (listens[i].address[0] && strstr(error->text, words) != NULL)
+            return settings_locate(settings, file, listens[i].path, error);
+    }
+    return false;
 }

@@ -20,5 +20,7 @@ void settings_listens(const struct settings *settings, struct settings_listen li
 
 /* `file` is the name of the config. False: a name does not resolve, and `error` (EX_NOHOST) names its line. */
 bool settings_check_hosts(const struct settings *settings, const char *file, struct error *error);
+/* Names the line of the key whose address stands in the sentence, as "cannot listen on ADDRESS: ...". Returns false. */
+bool settings_locate_listen(const struct settings *settings, const char *file, struct error *error);
 
 #endif
