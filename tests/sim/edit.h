@@ -73,6 +73,7 @@ struct edits {
     unsigned waited, interrupted; /* changes that took more than one step; changes whose node ended meanwhile */
     struct rulebook *known;       /* versions that some node knew or had stored when all healed */
     unsigned canaries, general, rolled_back;
+    uint64_t traffic_ns[EDIT_NODES_MAX]; /* when the canaries of that node last had traffic */
 };
 
 struct sim;

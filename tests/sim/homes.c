@@ -44,7 +44,7 @@ static void draw_rules(struct plan *plan, struct random *random)
 void homes_options(const struct sim *sim, unsigned i, struct node_options *options)
 {
     static uint8_t keys[SIM_NODES_MAX][NODE_KEY_BYTES];
-    if (!sim->plan.homes || sim->plan.seed % 3 != 0)
+    if (!sim->plan.homes || sim->plan.lies || sim->plan.seed % 3 != 0)
         return;
     options->signing = (struct node_signing){.keys = KEYS_LEARNT};
     fake_signing(&options->signing, (uint8_t)(i + 1), keys[i]);

@@ -393,6 +393,11 @@ void liars_restore(struct sim *sim, unsigned i);
 void liars_deliver(struct sim *sim, const struct happening *happening, bool before);
 /* Nobody is ended by the word of another. */
 void liars_after_step(struct sim *sim, unsigned i);
+/*
+ * Where keys are required, anybody is believed where a stranger is that the config does not name: it is dialled there
+ * in vain. Who is forgotten is no more in the config of those who start.
+ */
+bool liars_may_have_dialled(const struct sim *sim, const char *address);
 
 /* ---- homes.c: limits of which one region has the whole share ---- */
 void homes_draw(struct plan *plan);
