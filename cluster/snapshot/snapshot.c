@@ -19,6 +19,8 @@
 #include "cluster/snapshot/snapshot_page.h"
 #include "cluster/spend/counters.h"
 #include "cluster/spend/grant.h"
+#include "cluster/spend/voucher.h"
+#include "cluster/spend/voucher_lack.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/step.h"
 #include "limit/kind.h"
@@ -293,6 +295,8 @@ static void merge_stage(struct node *node, struct stage *stage)
         note_peak(node, entry);
         int64_t level = level_under(&node->limits.limit[staged->limit], limit, staged->settled);
         int64_t own = own_part_unpaid(limit, bucket, staged);
+        if (voucher_may_be_held(node, staged->id)) /* a part of a token may be unsettled once more */
+            voucher_lack_forget(node, staged->id, node->now_ns);
         level = add_units(add_units(level, -units_of_tokens(limit, staged->later)), own);
         if (stage->adds) { /* the donor may have charged some of it as well */
             level = add_units(level, bucket->settled - limit->capacity_units);
@@ -307,15 +311,16 @@ static void merge_stage(struct node *node, struct stage *stage)
 }
 
 /*
- * The figures may contain grants of which no batch will tell. Of an unlisted key they contain none that count: it was
- * full at the donor, and no voucher outlasts the refill of what is charged for it.
+ * The figures may contain grants of which no batch will tell. A key that was full at the donor is not listed, and may
+ * have some as well, of a holder whose own spends the donor has not heard of.
  */
 static void note_grants(struct node *node, const struct stage *stage, const struct table_owed *owed, bool dropped)
 {
     for (uint32_t i = 0; i < stage->count; i++)
         if (kind_refills(node->limits.limit[stage->staged[i].limit].kind))
             granted_unknown_of(node, stage->staged[i].id);
-    if (owed->refill_ns > 0 || dropped) /* evicted keys, or of limits for which there is no room */
+    /* evicted keys, or of limits for which there is no room, or full ones */
+    if (owed->refill_ns > 0 || dropped || node->rights.shared)
         granted_unknown(node);
 }
 

@@ -17,6 +17,7 @@
 #include "cluster/spend/record.h"
 #include "cluster/spend/thread.h"
 #include "cluster/spend/voucher.h"
+#include "cluster/spend/voucher_lack.h"
 #include "cluster/spend/wanted.h"
 #include "cluster/state/node_state.h"
 
@@ -184,7 +185,8 @@ static inline bool charge_one(struct node *node, const struct charge *charge, st
 }
 
 /* Takes back a charge that was made just now; no peer was told of it yet. */
-static void uncharge(struct node *node, const struct charge *charge, const struct decision *decision)
+static void uncharge(struct node *node, const struct charge *charge, const struct decision *decision,
+                     uint64_t now_ns)
 {
     struct entry *entry = table_find(node->table, charge->id);
     uint64_t cost = charge->cost - decision->paid;
@@ -195,6 +197,8 @@ static void uncharge(struct node *node, const struct charge *charge, const struc
     contest_put_back(node, charge, decision->contest_units);
     if (!entry || cost == 0)
         return;
+    if (voucher_may_be_held(node, charge->id))
+        voucher_lack_forget(node, charge->id, now_ns);
     bucket_unspend(&entry->bucket, &node->limits.limit[entry->limit], &node->by_limit.budget[entry->limit], cost);
     if (deferred_has(node, entry))
         deferred_less(entry, cost);
@@ -212,7 +216,7 @@ static bool charge_all(struct node *node, const struct charge *charges, size_t c
             continue;
         for (size_t k = i; k-- > 0;)
             if (decisions[k].outcome == OUTCOME_TAKEN && verdicts[k].allowed)
-                uncharge(node, &charges[k], &decisions[k]);
+                uncharge(node, &charges[k], &decisions[k], now_ns);
         return false;
     }
     return true;

@@ -14,6 +14,7 @@
 #include "cluster/spend/record.h"
 #include "cluster/spend/thread.h"
 #include "cluster/spend/voucher.h"
+#include "cluster/spend/voucher_lack.h"
 #include "cluster/state/origin.h"
 #include "cluster/state/step.h"
 #include "limit/kind.h"
@@ -176,6 +177,7 @@ static int64_t make_grant(struct node *node, struct entry *entry, int64_t units,
     entry->bucket.unsettled += units;
     record_granted(node, entry, grant->tokens, grant->spare);
     note_granted(node, entry->id, grant->tokens, false); /* no return may fill their room before they are told */
+    voucher_lack_granted(node, entry->id, units);
     node->stats.rights_granted++;
     node->stats.rights_granted_tokens += grant->tokens;
     return units;

@@ -14,6 +14,8 @@
 #include "cluster/spend/record.h"
 #include "cluster/spend/reserve.h"
 #include "cluster/spend/thread.h"
+#include "cluster/spend/voucher.h"
+#include "cluster/spend/voucher_lack.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/peaks.h"
 #include "cluster/state/refundable.h"
@@ -218,6 +220,8 @@ static uint64_t return_to(struct node *node, const struct charge *charge, uint64
     note_returned(node, entry->id, limit, giver == GIVER_RESERVATION ? tokens : given, now_ns);
     note_open(own_thread(node), now_ns);
     record_return(node, entry, until_ns > now_ns ? given : 0, credit, until_ns);
+    if (voucher_may_be_held(node, entry->id))
+        voucher_lack_forget(node, entry->id, now_ns);
     own_thread(node)->returned_tokens += given;
     return given;
 }

@@ -9,6 +9,7 @@
 #include "cluster/spend/level.h"
 #include "cluster/spend/thread.h"
 #include "cluster/spend/voucher_habit.h"
+#include "cluster/spend/voucher_lack.h"
 #include "cluster/spend/voucher_places.h"
 #include "cluster/state/share.h"
 #include "limit/kind.h"
@@ -123,6 +124,8 @@ uint64_t voucher_pays(struct node *node, const struct charge *charge, const stru
     uint64_t missing = charge->cost - number_least(own, charge->cost);
     vouchers_lock(node);
     struct voucher *voucher = voucher_find(node, charge->id, charge->limit);
+    if (voucher && take)
+        voucher_lack_see(node, voucher, bucket, now_ns);
     const int64_t held = voucher ? voucher_units(node, voucher, now_ns) : 0;
     bool pays = missing > 0 && held >= (int64_t)missing * limit->units_per_token;
     if (voucher && take)
@@ -187,14 +190,16 @@ bool voucher_use(struct node *node, const struct charge *charge, uint64_t tokens
     vouchers_lock(node);
     struct voucher *voucher = voucher_find(node, charge->id, charge->limit);
     bool used = voucher && voucher_units(node, voucher, now_ns) >= units;
-    if (used)
+    if (used) {
         voucher->busy_ns = now_ns;
+        voucher_lack_take_off(node, voucher, now_ns); /* what is used now was not missing until now */
+    }
     for (unsigned i = 0; i < VOUCHER_ASKS && used; i++) { /* the older ask first: its rest ends first */
-        const int64_t left = voucher_ask_units(node, &voucher->ask[i], limit, now_ns);
+        const int64_t left = voucher_ask_units(node, voucher, &voucher->ask[i], now_ns);
         payment->units[i] = left < units ? left : units;
-        if (payment->units[i] > 0)
-            voucher->ask[i].units = left - payment->units[i]; /* what has decayed by now is lost */
+        voucher->ask[i].units -= payment->units[i];
         units -= payment->units[i];
+        voucher_lack_used(voucher, payment->units[i]);
     }
     vouchers_unlock(node);
     return used;
@@ -204,8 +209,10 @@ void voucher_put_back(struct node *node, const struct charge *charge, const stru
 {
     vouchers_lock(node);
     struct voucher *voucher = voucher_find(node, charge->id, charge->limit);
-    for (unsigned i = 0; i < VOUCHER_ASKS && voucher; i++)
+    for (unsigned i = 0; i < VOUCHER_ASKS && voucher; i++) {
         voucher->ask[i].units += payment->units[i];
+        voucher_lack_used(voucher, -payment->units[i]);
+    }
     vouchers_unlock(node);
 }
 

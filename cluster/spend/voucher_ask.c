@@ -9,6 +9,7 @@
 #include "cluster/spend/level.h"
 #include "cluster/spend/voucher.h"
 #include "cluster/spend/voucher_habit.h"
+#include "cluster/spend/voucher_lack.h"
 #include "cluster/spend/voucher_places.h"
 #include "cluster/state/member.h"
 #include "cluster/state/share.h"
@@ -79,11 +80,11 @@ static bool may_ask(const struct node *node, const struct voucher *voucher)
 static void make_room(struct node *node, struct voucher *voucher, const struct limit *limit)
 {
     struct voucher_ask *oldest = &voucher->ask[0], *next = &voucher->ask[1];
-    int64_t left = voucher_ask_units(node, oldest, limit, node->now_ns);
+    int64_t left = voucher_ask_units(node, voucher, oldest, node->now_ns);
     voucher_ask_ends(node, voucher, limit);
     voucher_habit_note(node, voucher->limit, oldest);
     if (left > 0 && left >= next->units / JOINS_PART) {
-        voucher_ask_join(node, next, limit, left);
+        next->units = voucher_sum(next->units, left);
         next->born_ns = oldest->born_ns;
     }
     memmove(oldest, next, (VOUCHER_ASKS - 1) * sizeof *oldest);
@@ -163,6 +164,7 @@ static struct wish wish_of(const struct node *node, const struct voucher *vouche
 static void begin_ask(struct node *node, struct voucher *voucher, int64_t expected)
 {
     make_room(node, voucher, &node->limits.limit[voucher->limit]);
+    voucher_lack_begin(node, voucher);
     voucher->ask[VOUCHER_ASKS - 1] = (struct voucher_ask){
         .number = ++node->rights.asks_count,
         .asked_ns = node->now_ns,
@@ -223,7 +225,6 @@ static void count_received(struct node *node, struct voucher *voucher, int64_t u
 
 static void receive(struct node *node, struct voucher *voucher, struct voucher_ask *ask, int64_t units)
 {
-    ask->granted = voucher_sum(ask->granted, units);
     ask->units = voucher_sum(ask->units, units);
     count_received(node, voucher, units);
 }
@@ -252,6 +253,8 @@ static bool ask_of(struct node *node, struct voucher *voucher, struct ask_record
     int64_t others = 0;
     if (can_ask(node, voucher, entry)) {
         bucket_refill(&entry->bucket, limit, budget, node->now_ns);
+        voucher_lack_see(node, voucher, &entry->bucket, node->now_ns);
+        voucher_lack_see_lately(node, voucher, entry);
         voucher_habit_note_over(node, voucher);
         level = level_of(node, &entry->bucket, voucher->limit, &voucher->window, node->now_ns);
         others = voucher_others_units(limit, &level, voucher_asked_share(node, limit, budget->share));

@@ -8,6 +8,7 @@
 #include "base/spin.h"
 #include "cluster/spend/voucher.h"
 #include "cluster/spend/voucher_habit.h"
+#include "cluster/spend/voucher_lack.h"
 #include "cluster/state/member.h"
 #include "cluster/state/share.h"
 #include "limit/kind.h"
@@ -134,16 +135,16 @@ uint64_t voucher_sleepless_ns(const struct node *node)
 }
 
 /* now_ns stands still while the machine sleeps, and may be older than a process that was stopped knows. */
-static uint64_t age_since(const struct node *node, uint64_t asked_ns, uint64_t asked_sleepless_ns, uint64_t now_ns)
+uint64_t voucher_age_ns(const struct node *node, uint64_t since_ns, uint64_t since_sleepless_ns, uint64_t now_ns)
 {
-    uint64_t age_ns = voucher_since_ns(asked_ns, now_ns);
-    uint64_t sleepless_ns = voucher_since_ns(asked_sleepless_ns, voucher_sleepless_ns(node));
+    uint64_t age_ns = voucher_since_ns(since_ns, now_ns);
+    uint64_t sleepless_ns = voucher_since_ns(since_sleepless_ns, voucher_sleepless_ns(node));
     return sleepless_ns > age_ns ? sleepless_ns : age_ns;
 }
 
 static uint64_t age_of(const struct node *node, const struct voucher_ask *ask, uint64_t now_ns)
 {
-    return age_since(node, ask->asked_ns, ask->asked_sleepless_ns, now_ns);
+    return voucher_age_ns(node, ask->asked_ns, ask->asked_sleepless_ns, now_ns);
 }
 
 int64_t voucher_sum(int64_t units, int64_t more)
@@ -151,30 +152,21 @@ int64_t voucher_sum(int64_t units, int64_t more)
     return units < UNITS_MAX - more ? units + more : UNITS_MAX;
 }
 
-int64_t voucher_ask_units(const struct node *node, const struct voucher_ask *ask, const struct limit *limit,
+int64_t voucher_ask_units(const struct node *node, const struct voucher *voucher, const struct voucher_ask *ask,
                           uint64_t now_ns)
 {
+    const struct limit *limit = &node->limits.limit[voucher->limit];
     uint64_t age_ns = age_of(node, ask, now_ns), older_ns = voucher_since_ns(ask->born_ns, ask->asked_ns);
     if (ask->number == 0 || ask->units <= 0 || (kind_refills(limit->kind) && age_ns + older_ns >= VOUCHER_LIFE_NS))
         return 0;
-    int64_t left = ask->granted - voucher_refilled_units(limit, age_ns);
-    left = left < ask->units ? left : ask->units;
+    const int64_t left = ask->units - voucher_sum(ask->lost, voucher_lack_lost(node, voucher, now_ns));
     return left > 0 ? left : 0;
-}
-
-void voucher_ask_join(const struct node *node, struct voucher_ask *ask, const struct limit *limit, int64_t more)
-{
-    const int64_t decayed = voucher_refilled_units(limit, age_of(node, ask, node->now_ns));
-    const int64_t left = voucher_ask_units(node, ask, limit, node->now_ns) + more;
-    const int64_t granted = (ask->granted > decayed ? ask->granted : decayed) + more;
-    ask->granted = granted < UNITS_MAX ? granted : UNITS_MAX;
-    ask->units = left < ask->granted ? left : ask->granted;
 }
 
 static uint64_t age_of_earlier(const struct node *node, const struct voucher *voucher)
 {
     const struct earlier_asks *earlier = &voucher->earlier;
-    return age_since(node, earlier->asked_ns, earlier->asked_sleepless_ns, node->now_ns);
+    return voucher_age_ns(node, earlier->asked_ns, earlier->asked_sleepless_ns, node->now_ns);
 }
 
 void voucher_ask_ends(const struct node *node, struct voucher *voucher, const struct limit *limit)
@@ -195,7 +187,7 @@ bool voucher_take_late(const struct node *node, struct voucher *voucher, uint64_
     if (earlier->number == 0 || number < earlier->number || number >= oldest->number || left <= 0 ||
         (kind_refills(limit->kind) && age_ns >= VOUCHER_LIFE_NS))
         return false;
-    voucher_ask_join(node, oldest, limit, left);
+    oldest->units = voucher_sum(oldest->units, left);
     oldest->born_ns = number_least(oldest->born_ns, earlier->asked_ns);
     return true;
 }
@@ -204,7 +196,7 @@ int64_t voucher_units(const struct node *node, const struct voucher *voucher, ui
 {
     int64_t units = 0;
     for (unsigned i = 0; i < VOUCHER_ASKS; i++)
-        units += voucher_ask_units(node, &voucher->ask[i], &node->limits.limit[voucher->limit], now_ns);
+        units += voucher_ask_units(node, voucher, &voucher->ask[i], now_ns);
     return units;
 }
 
@@ -351,8 +343,10 @@ struct voucher *voucher_obtain(struct node *node, struct key_id id, uint16_t lim
     for (unsigned a = 0; a < VOUCHER_ASKS && voucher; a++)
         voucher_habit_note(node, voucher->limit, &voucher->ask[a]);
     voucher = voucher ? voucher : take_place(node, id, now_ns);
-    if (voucher)
-        *voucher = (struct voucher){.id = id, .limit = limit, .touched_ns = now_ns};
+    if (!voucher)
+        return NULL;
+    *voucher = (struct voucher){.id = id, .limit = limit, .touched_ns = now_ns};
+    voucher_lack_init(node, voucher, now_ns);
     return voucher;
 }
 

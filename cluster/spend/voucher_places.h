@@ -34,13 +34,13 @@ uint64_t voucher_since_ns(uint64_t then_ns, uint64_t now_ns);
 
 /* The time by options.sleepless_ns; 0: there is no such clock. */
 uint64_t voucher_sleepless_ns(const struct node *node);
+/* The time since then, by the clock by which more has passed: that of decisions, or voucher_sleepless_ns. */
+uint64_t voucher_age_ns(const struct node *node, uint64_t since_ns, uint64_t since_sleepless_ns, uint64_t now_ns);
 /* More units than peers can have are no more than that. */
 int64_t voucher_sum(int64_t units, int64_t more);
-/* The units of one ask, or of both asks of a voucher, that may be used now. */
-int64_t voucher_ask_units(const struct node *node, const struct voucher_ask *ask, const struct limit *limit,
+/* The units of one ask, or of all asks of a voucher, that may be used now. */
+int64_t voucher_ask_units(const struct node *node, const struct voucher *voucher, const struct voucher_ask *ask,
                           uint64_t now_ns);
-/* The units of an older ask, of which `more` are left, join those of the ask. */
-void voucher_ask_join(const struct node *node, struct voucher_ask *ask, const struct limit *limit, int64_t more);
 /* The oldest ask is about to make room: it may still be answered. */
 void voucher_ask_ends(const struct node *node, struct voucher *voucher, const struct limit *limit);
 /*

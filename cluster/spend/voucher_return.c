@@ -20,8 +20,7 @@ enum {
 /* Who leaves decides nothing any more, and still has time for this. */
 static bool may_return(const struct node *node)
 {
-    return may_decide(node) ||
-           (node->life.stopping && node->life.state == PEER_ACTIVE && node->accord.decides);
+    return may_decide(node) || (node->life.stopping && node->life.state == PEER_ACTIVE && node->accord.decides);
 }
 
 /* True if the tokens of the voucher may be returned: all that is charged for them is known to be known soon. */
@@ -45,13 +44,12 @@ static uint64_t granted_since_ns(const struct node *node, const struct voucher *
 }
 
 /* Takes so many units off the asks of the voucher, the older ones first. */
-static void take_off(const struct node *node, struct voucher *voucher, const struct limit *limit, int64_t units)
+static void take_off(const struct node *node, struct voucher *voucher, int64_t units)
 {
     for (unsigned a = 0; a < VOUCHER_ASKS; a++) {
-        const int64_t left = voucher_ask_units(node, &voucher->ask[a], limit, node->now_ns);
+        const int64_t left = voucher_ask_units(node, voucher, &voucher->ask[a], node->now_ns);
         const int64_t part = left < units ? left : units;
-        voucher->ask[a].units = left - part;
-        voucher->ask[a].granted -= part;
+        voucher->ask[a].units -= part;
         units -= part;
     }
 }
@@ -74,7 +72,7 @@ static void give_back(struct node *node, struct voucher *voucher)
     if (units <= 0)
         return;
     const uint64_t tokens = (uint64_t)(units / limit->units_per_token), since_ns = granted_since_ns(node, voucher);
-    take_off(node, voucher, limit, units);
+    take_off(node, voucher, units);
     for (unsigned a = 0; a < VOUCHER_ASKS; a++)
         voucher_habit_note(node, voucher->limit, &voucher->ask[a]);
     entry->bucket.settled += units;

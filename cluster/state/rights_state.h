@@ -34,8 +34,8 @@ struct voucher_ask {
     uint64_t asked_sleepless_ns; /* the same by options.sleepless_ns; 0: there is no such clock */
     uint64_t born_ns;            /* when the oldest of its tokens were asked for: they end first */
     uint64_t granted_by;         /* bit i: member i */
-    int64_t granted;             /* units that came and were not given back; what decays is counted from these */
-    int64_t units;               /* of these, not used */
+    int64_t units;               /* that came, and were neither used nor given back */
+    int64_t lost;                /* of all that came or comes yet, since the ask: see voucher_lack.h */
     int64_t expected, came;      /* units that clients were expected to come back for, and did: voucher_habit.h */
 };
 
@@ -48,6 +48,16 @@ struct earlier_asks {
 struct key_window {
     struct key_id previous; /* the key in the window before */
     uint64_t window_ns, end_ns;
+};
+
+/* What a bucket that is full but for this node's spends lacks: see voucher_lack.h. */
+struct own_lack {
+    int64_t units;    /* when `refilled` was computed */
+    int64_t refilled; /* since then: */
+    uint64_t since_ns, since_sleepless_ns;
+    int64_t seen;          /* the key's unsettled tokens, when they were last seen */
+    uint64_t changes;      /* table_changes then */
+    uint64_t converted_ns; /* node->converted_ns then */
 };
 
 struct voucher {
@@ -65,6 +75,7 @@ struct voucher {
     struct key_window window;
     uint64_t yields_until_ns; /* asks for nothing before: see voucher_yield */
     uint64_t busy_ns;         /* when tokens were last wanted, received or used */
+    struct own_lack lack;
     struct earlier_asks earlier;
     struct voucher_ask ask[VOUCHER_ASKS]; /* the newest is the last */
 };
