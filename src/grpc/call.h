@@ -146,6 +146,8 @@ void grpc_http2_expire(struct grpc_session *session);
 void grpc_http2_leave(struct grpc_session *session);
 /* Asks the methods whose answers go on for what they have to say by now. */
 void grpc_http2_go_on(struct grpc_session *session);
+/* Says which request was the last, and resets those that have no answer: they took nothing. */
+void grpc_http2_go_away(struct grpc_session *session);
 /* Has requests that wait decided again, those that are due. */
 void grpc_http2_retry(struct grpc_session *session);
 

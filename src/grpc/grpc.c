@@ -150,6 +150,6 @@ void grpc_leave(struct grpc_session *session, struct output *output)
 {
     if (session->http2 == NULL || session->broken)
         return;
-    session->broken |= nghttp2_session_terminate_session(session->http2, NGHTTP2_NO_ERROR) != 0;
+    grpc_http2_go_away(session);
     (void)speak(session, output);
 }

@@ -339,6 +339,20 @@ void grpc_http2_expire(struct grpc_session *session)
     }
 }
 
+/* Not nghttp2_session_terminate_session, which says nothing behind GOAWAY. */
+void grpc_http2_go_away(struct grpc_session *session)
+{
+    nghttp2_session *http2 = session->http2;
+    const int32_t last = nghttp2_session_get_last_proc_stream_id(http2);
+    int failed = nghttp2_submit_goaway(http2, NGHTTP2_FLAG_NONE, last, NGHTTP2_NO_ERROR, NULL, 0);
+    for (struct list *link = session->calls.next; link != &session->calls && failed == 0; link = link->next) {
+        const struct grpc_call *call = LIST_OWNER(link, struct grpc_call, link);
+        if (!call->answered)
+            failed = nghttp2_submit_rst_stream(http2, NGHTTP2_FLAG_NONE, call->stream, NGHTTP2_REFUSED_STREAM);
+    }
+    session->broken |= failed != 0;
+}
+
 void grpc_http2_leave(struct grpc_session *session)
 {
     for (struct list *link = session->calls.next; link != &session->calls; link = link->next)

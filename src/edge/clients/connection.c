@@ -177,6 +177,7 @@ void connection_linger(struct connection *connection)
 {
     struct listener *listener = connection->listener;
     connection_set_state(connection, CONNECTION_LINGERING);
+    list_remove(&connection->aside); /* what waits there has no turn any more */
     (void)connection_hold(connection, NULL, 0);
     if (!stream_shut(&connection->stream) || !stream_watch(&connection->stream)) {
         connection_close(connection);

@@ -131,6 +131,30 @@ static void test_order(void)
     OK(seen.closed == 1, "a listener closes with a backlog");
 }
 
+static void on_leave(void *context, void *session, struct output *output)
+{
+    (void)context, (void)session;
+    output_append(output, "leaving\n", 8);
+}
+
+/* Whoever waits aside is told that the listener closes, and has no turn any more. */
+static void test_leaving(void)
+{
+    int fd[1];
+    turns_open_with(1, fd);
+    listener.socket_service[0].leave = on_leave;
+    put(fd[0], "work 300\n", 100);
+    TURN_UNTIL(seen.served == 2 && !is_idle());
+    listener_close(&listener, on_all_closed, NULL);
+    for (int i = 0; i < 10; i++)
+        (void)uv_run(&scene_loop, UV_RUN_NOWAIT);
+    OK_U64(seen.served, 2, "a client with a backlog is not served while the listener closes");
+    OK(hears(fd[0], "work 300\nwork 300\nleaving\n") && hears_end(fd[0]), "but told");
+    (void)close(fd[0]);
+    TURN_UNTIL(all_closed);
+    OK(all_closed && uv_loop_close(&scene_loop) == 0, "everything closes");
+}
+
 /* Sends a line as soon as the line before is answered, and before the loop polls. */
 static void on_before_poll(uv_prepare_t *prepare)
 {
@@ -171,6 +195,7 @@ int main(void)
     test_many_floods();
     test_never_reads();
     test_order();
+    test_leaving();
     test_alone();
     free(received);
     return tap_done();

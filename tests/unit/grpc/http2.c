@@ -225,6 +225,22 @@ static void test_leaving(void)
     grpc_client_end();
 }
 
+/* A request that is not answered took nothing: clients may ask another daemon, and know that. */
+static void test_leaving_half(void)
+{
+    char said[32 << 10];
+    struct output output = output_over(said, sizeof said);
+    grpc_client_begin(MEMORY, WINDOW);
+    const int32_t whole = ask(), half = grpc_client_ask(GRPC_RATE_LIMIT, asked(), NULL, NULL, false);
+    grpc_client_run();
+    grpc_leave(&client.session, &output);
+    (void)nghttp2_session_mem_recv(client.http2, (const uint8_t *)said, output.size);
+    OK(is_good(whole) && client.went_away && client.last_stream == half, "GOAWAY names the last that was begun");
+    OK(grpc_client_heard(half)->closed && grpc_client_heard(half)->error == NGHTTP2_REFUSED_STREAM,
+       "which is refused, since it is not answered");
+    grpc_client_end();
+}
+
 /* ---- floods ---- */
 
 static void test_resets(void)
@@ -318,6 +334,7 @@ int main(void)
     test_two_messages();
     test_heads();
     test_leaving();
+    test_leaving_half();
     test_resets();
     test_pings();
     test_continuations();
