@@ -163,6 +163,7 @@ static void tell_fence(struct server *server, const char *why, const struct erro
 
 bool server_reload(struct server *server, const char *why, struct reload_report *report, struct error *error)
 {
+    *report = (struct reload_report){.certificate_ends_s = 0};
     if (server->leaving || server->ending)
         return error_set(error, EX_TEMPFAIL, "the daemon is leaving");
     struct settings *next = calloc(1, sizeof *next);

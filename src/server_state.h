@@ -129,7 +129,7 @@ void server_on_awake(uv_idle_t *handle);
 
 /*
  * Reads the config again, with the files that it names, and takes over what a running daemon can take. False: nothing
- * has changed, and `error` says why. The log tells either. `why`: who asks, for the log.
+ * has changed, and `error` says why. The log tells either. `why`: who asks, for the log. `report` is written anew.
  */
 bool server_reload(struct server *server, const char *why, struct reload_report *report, struct error *error);
 /* The hook of the workers. */

@@ -110,6 +110,7 @@ subtest 'certificates' => sub {
     my ($at_s) = $reloaded =~ /^headgate_config_last_reload_success_timestamp_seconds (\d+)$/m;
     cmp_ok(abs($at_s - time), '<', 60, 'of just now');
     like($daemon->log, qr/ info SIGHUP: .* changed: tls.certificate, tls.key\n/, 'the log says what changed');
+    unlike($daemon->log, qr/ warning SIGHUP: the new limits/, 'and nothing of limits, which are as before');
     like($daemon->log, qr/ warning tls.certificate \Q$dir\E\/second.pem ends in [67] days: renew it, and reload\n/,
          'and that it ends soon');
     ($ends) = (Headgate::run(10, 'openssl', 'x509', '-in', "$dir/second.pem", '-noout', '-enddate'))[1] =~ /=(.*)/;
