@@ -15,6 +15,7 @@ enum {
     PROBES = 8,
     COSTS_KEPT = 4,  /* the credit that is kept is a part of two seconds, and so many requests */
     SHORT_PART = 2,  /* of the credit that is kept: with so much left this node is short of its part */
+    TRIPS_LEFT = 2,  /* of what refills in a round trip, so much is left beside a request */
     PART_PART = 64,  /* of a part: left for those who were short */
     KEPT_PART = 2,   /* of the capacity: no more is left for others */
     UNSEEN_PART = 4, /* of what is kept: what others may be spending is left as well */
@@ -164,11 +165,10 @@ static bool is_within_share(const struct node *node, const struct charge *charge
     return bucket_allows(&full, limit, &node->by_limit.budget[charge->limit], charge->cost, 0);
 }
 
-static void note_seen(const struct node *node, struct contest *contest, uint64_t now_ns)
+static void watch_further(const struct node *node, struct contest *contest, uint64_t now_ns)
 {
     const uint64_t watched_ns = part_ns(node, contest->limit, TOKENS_WATCHED);
     watch_until(contest, now_ns + (watched_ns > WATCHED_LEAST_NS ? watched_ns : WATCHED_LEAST_NS));
-    contest->seen_ns = now_ns;
 }
 
 /* What refilled while nobody asked is not missing: what demand begins with, others may have spent before. */
@@ -191,7 +191,8 @@ void contest_note_refused(struct node *node, const struct charge *charge, uint64
     if (contest) {
         add_credit(node, contest, now_ns);
         drop_idle(node, contest, now_ns);
-        note_seen(node, contest, now_ns);
+        contest->seen_ns = now_ns;
+        watch_further(node, contest, now_ns);
         if (contest->credit_units >= credit_most(node, contest) / SHORT_PART) {
             contest->short_ns = now_ns;
             atomic_store_explicit(&node->contests.speaks, true, memory_order_relaxed);
@@ -239,8 +240,10 @@ int64_t contest_take(struct node *node, const struct charge *charge, uint64_t no
     struct contest *contest = find(node, charge->id, charge->limit);
     if (contest) {
         add_credit(node, contest, now_ns);
-        if (contest->short_ns > 0 && charge->cost > 0)
-            note_seen(node, contest, now_ns);
+        if (charge->cost > 0)
+            contest->seen_ns = now_ns;
+        if (charge->cost > 0 && contest->short_ns > 0)
+            watch_further(node, contest, now_ns);
         const int64_t times = now_ns < contest->short_until_ns ? SHORT_TIMES : 1;
         units = times * (int64_t)charge->cost * node->limits.limit[charge->limit].units_per_token;
         units = units < contest->credit_units ? units : contest->credit_units;
@@ -262,15 +265,15 @@ void contest_put_back(struct node *node, const struct charge *charge, int64_t un
 /* ---- steps ---- */
 
 /*
- * At so many tokens this node admits a request, beside what it has spent of its part within a round trip. The least of
- * these levels is found by halving.
+ * At so many tokens this node admits a request, beside what it has spent within a round trip: twice its part, since
+ * requests come together by chance. The least of these levels is found by halving.
  */
 static uint64_t level_needed(const struct node *node, const struct contest *contest)
 {
     const struct limit *limit = &node->limits.limit[contest->limit];
     const struct budget *budget = &node->by_limit.budget[contest->limit];
-    const int64_t units =
-        cost_units(node, contest->limit, contest->cost) + part_units(node, contest->limit, voucher_answer_ns(node));
+    const int64_t units = cost_units(node, contest->limit, contest->cost) +
+                          TRIPS_LEFT * part_units(node, contest->limit, voucher_answer_ns(node));
     uint64_t low = 0, high = limit->capacity;
     while (low < high) {
         const uint64_t middle = low + (high - low) / 2;
@@ -335,7 +338,7 @@ static uint64_t word_level(const struct node *node, const struct contest *contes
 
 /*
  * Peers may see more left than this node does, as where a clock is fast. So where it is short though they keep what it
- * said, more must be kept.
+ * said, more must be kept. The key is remembered for as long as they keep it: else nobody would repeat the word.
  */
 static void note_said(const struct node *node, struct contest *contest, uint64_t level, bool is_short)
 {
@@ -351,6 +354,7 @@ static void note_said(const struct node *node, struct contest *contest, uint64_t
     contest->said_tokens = level;
     if (is_short)
         contest->said_short_ns = node->now_ns;
+    watch_until(contest, node->now_ns + kept_ns(&node->limits.limit[contest->limit]));
 }
 
 uint32_t contest_words_due(struct node *node, struct ask_record *asks, uint32_t room)

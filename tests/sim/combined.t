@@ -1,6 +1,7 @@
 #!/usr/bin/perl
 # Peers grant each other rights while links are cut for long, weights change, or rights end by themselves: the laws hold
-# all the same. HEADGATE_SIM_COMBINED_SEEDS sets how many worlds of each.
+# all the same. So they do where limits have homes, or windows are asked for at once, and other things change as well.
+# HEADGATE_SIM_COMBINED_SEEDS sets how many worlds of each.
 use strict;
 use warnings;
 use Test::More;
@@ -16,5 +17,12 @@ for my $mode ('lonely', 'weights', 'takeover') {
         $output = `build/release/tests/sim --$mode --grants --seed $seed 2>&1`;
         is($?, 0, "and that of seed $seed") or diag $output;
     }
+}
+my $fewer = int($seeds / 2) + 1;
+for my $modes ('--homes --lonely', '--homes --limits', '--homes --edits', '--homes --liars', '--disks --homes',
+    '--windows --lonely')
+{
+    my $output = `nice -n 19 build/release/tests/sim $modes --seeds $fewer --jobs 2 2>&1`;
+    is($?, 0, "$modes: $fewer worlds hold every law") or diag $output;
 }
 done_testing();

@@ -36,6 +36,13 @@ static double wall_seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
+/* Disks hold spends of the limits that are drawn by then. */
+static bool redraws_limits(const struct seeds_options *options)
+{
+    return options->grants || options->takeover || options->lonely || options->weights || options->homes ||
+           options->limits;
+}
+
 static bool run_seed(const struct seeds_options *options, uint64_t seed)
 {
     sim_clear(sim);
@@ -44,14 +51,12 @@ static bool run_seed(const struct seeds_options *options, uint64_t seed)
         ask_keep_only(&sim->plan, options->only);
     if (options->edits)
         edit_draw(&sim->plan);
-    if (options->disks && !options->grants)
+    if (options->disks && !redraws_limits(options))
         disks_draw(&sim->plan);
     if (!options->early)
         plan_draw_late(&sim->plan);
     if (options->grants)
         rights_draw(&sim->plan, !options->mild);
-    if (options->disks && options->grants) /* disks hold spends of the limits that are drawn by now */
-        disks_draw(&sim->plan);
     if (options->fast)
         clocks_draw(&sim->plan);
     if (options->odd)
@@ -70,6 +75,8 @@ static bool run_seed(const struct seeds_options *options, uint64_t seed)
         windows_draw(&sim->plan);
     if (options->limits)
         lists_draw(&sim->plan);
+    if (options->disks && redraws_limits(options))
+        disks_draw(&sim->plan);
     sim->verbose = options->verbose || options->trace;
     sim->trace = options->trace;
     return options->newer ? newer_run(sim) : sim_run(sim);

@@ -49,6 +49,18 @@ static void what_is_left_is_shared(void)
     OK(got[2] >= 380, "who is alone gets all: %u of 400", got[2]);
 }
 
+/* What peers keep for cyd is there as long as she asks for it, though six tokens of her part refill in between. */
+static void who_asks_seldom_is_remembered(void)
+{
+    unsigned got[3], taken = 0;
+    contend("seldom", 40, (const unsigned[]){40, 0, 1}, got);
+    for (unsigned i = 0; i < 8; i++) {
+        contend("seldom", 6, (const unsigned[]){40, 0, 0}, got);
+        taken += rights_take(2, "seldom", &terms, 1);
+    }
+    OK(taken >= 7, "cyd asks for a token every 6 seconds, and gets %u of 8", taken);
+}
+
 /* A word of a peer that is gone again holds nobody back for long. */
 static void words_end(void)
 {
@@ -136,6 +148,7 @@ int main(void)
     rights_world_start();
     each_gets_its_part();
     what_is_left_is_shared();
+    who_asks_seldom_is_remembered();
     words_end();
     what_is_taken_back_costs_nothing();
     what_is_beyond_goes_to_anybody();
