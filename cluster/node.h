@@ -187,6 +187,12 @@ int node_intern_guest_limit(struct node *node, const struct limit_terms *terms, 
 int node_find_limit(const struct node *node, const struct limit_terms *terms);
 /* The limit with that index; valid until the next node_step. */
 const struct limit *node_limit(const struct node *node, uint16_t index);
+/*
+ * Weights of a rule: terms with their number (limit_weights_number) are divided by them from now on, at this node. The
+ * weights must be sorted as there, and add up to LIMIT_WEIGHTS_WHOLE at most. False, with `error`: there are too many
+ * different ones.
+ */
+bool node_note_weights(struct node *node, const struct limit_weight *weights, uint32_t count, struct error *error);
 /* The region that is the home of that limit; NULL: it has none, or no region of this node's config. */
 const char *node_home(const struct node *node, uint16_t index);
 

@@ -8,6 +8,7 @@
 #include "cluster/apply/uncharged.h"
 #include "cluster/log/tell.h"
 #include "cluster/spend/outbox.h"
+#include "cluster/spend/weight_lists.h"
 #include "cluster/state/node_state.h"
 #include "rules/ruleset.h"
 
@@ -54,7 +55,8 @@ static void use_batches(struct usage *usage, struct list *batches)
 static bool is_sweep_due(const struct node *node)
 {
     uint32_t room = node->limits.room, used = node->limits.used;
-    return used >= room / 4 * 3 || (used >= room / 8 * 3 && node->by_limit.added_count >= room / 8);
+    return weight_lists_are_full(node) || used >= room / 4 * 3 ||
+           (used >= room / 8 * 3 && node->by_limit.added_count >= room / 8);
 }
 
 /* A reservation looks its key up by the entry, and the entry's limit is visited. */
@@ -84,5 +86,6 @@ void sweep_limits(struct node *node)
     table_visit(node->table, 0, 0, use_entry, usage);
     ruleset_visit_limits(node_rules(node), use, usage);
     limit_set_sweep(&node->limits, in_use, usage);
+    weight_lists_sweep(node);
     free(usage);
 }

@@ -70,6 +70,14 @@ static bool begin(struct node *node)
     return aside->slot != NULL;
 }
 
+static void note_region(struct node *node, uint32_t i)
+{
+    const struct member *member = &node->member[i];
+    const bool shares = member->used && !member->share_freed;
+    node->aside.region[i] = (uint8_t)region_place(node, member->region);
+    node->aside.sharers[i] = shares ? (uint8_t)region_sharers(node, member->region) : 0;
+}
+
 void aside_forget(struct node *node)
 {
     struct aside *aside = &node->aside;
@@ -90,6 +98,7 @@ void aside_forget(struct node *node)
         uint64_t share = share_of_member(node, i);
         aside->share[i] = share < left ? share : left;
         left -= aside->share[i];
+        note_region(node, i);
     }
 }
 
@@ -143,16 +152,31 @@ static uint64_t ticks_up(const struct limit *limit, uint64_t ns)
     return whole == ns ? ns : whole + limit->tick_ns;
 }
 
-static int64_t owed(const struct aside *aside, const struct limit *limit, const struct aside_key *key, uint32_t s,
-                    uint64_t now_ns)
+/*
+ * By the weights of the limit's rule, if it has some: all parts of one list add up to the whole, and those of two lists
+ * may not.
+ */
+static uint64_t share_of(const struct node *node, const struct limit *limit, uint32_t member)
 {
+    const struct aside *aside = &node->aside;
+    if (!limit_home_is_list(limit->home))
+        return aside->share[member];
+    const struct weight_list *list = weight_list_of(node, limit);
+    if (!list || aside->sharers[member] == 0 || aside->region[member] >= node->options.region_count)
+        return 0;
+    return list->weight[aside->region[member]] / aside->sharers[member];
+}
+
+static int64_t owed(const struct node *node, const struct aside_key *key, uint32_t s, uint64_t now_ns)
+{
+    const struct limit *limit = &node->limits.limit[key->limit];
     const struct debt *debt = &key->debt[s];
     uint64_t ticks = now_ns > debt->at_ns ? (now_ns - debt->at_ns) / limit->tick_ns : 0, refill;
     if (debt->units == 0 || s == STREAM_OTHERS || key->member[s] == 0)
         return debt->units;
     if (__builtin_mul_overflow(ticks, (uint64_t)limit->units_per_tick, &refill) || refill > UNITS_MOST)
         refill = UNITS_MOST;
-    int64_t paid = units_times((int64_t)refill, aside->share[key->member[s] - 1]);
+    int64_t paid = units_times((int64_t)refill, share_of(node, limit, key->member[s] - 1));
     return paid < debt->units ? debt->units - paid : 0;
 }
 
@@ -162,22 +186,22 @@ static int64_t debts_added(int64_t a, int64_t b)
     return a > DEBTS_MOST - b ? DEBTS_MOST : a + b;
 }
 
-static int64_t owed_by_all(const struct aside *aside, const struct limit *limit, const struct aside_key *key,
-                           uint64_t now_ns)
+static int64_t owed_by_all(const struct node *node, const struct aside_key *key, uint64_t now_ns)
 {
+    const struct limit *limit = &node->limits.limit[key->limit];
     int64_t sum = 0;
     for (uint32_t s = 0; s < STREAMS; s++)
-        sum = debts_added(sum, owed(aside, limit, key, s, whole_ticks(limit, now_ns)));
+        sum = debts_added(sum, owed(node, key, s, whole_ticks(limit, now_ns)));
     return sum;
 }
 
-static void owe(const struct aside *aside, const struct limit *limit, struct aside_key *key, uint32_t s,
-                int64_t units, uint64_t at_ns)
+static void owe(const struct node *node, struct aside_key *key, uint32_t s, int64_t units, uint64_t at_ns)
 {
+    const struct limit *limit = &node->limits.limit[key->limit];
     struct debt *debt = &key->debt[s];
     at_ns = ticks_up(limit, at_ns > key->since_ns ? at_ns : key->since_ns);
     at_ns = at_ns > debt->at_ns ? at_ns : debt->at_ns;
-    *debt = (struct debt){.units = debts_added(owed(aside, limit, key, s, at_ns), units), .at_ns = at_ns};
+    *debt = (struct debt){.units = debts_added(owed(node, key, s, at_ns), units), .at_ns = at_ns};
 }
 
 static struct aside_key *slot_of(const struct aside *aside, struct key_id id)
@@ -204,7 +228,7 @@ static void begin_key(struct node *node, struct aside_key *key, const struct ent
     if (!aside->overflowed && aside->converted_ns == 0 && node->now_ns - aside->began_ns > full_ns)
         key->since_ns = aside->began_ns + full_ns;
     else
-        owe(aside, limit, key, 0, limit->capacity_units - settled, node->now_ns);
+        owe(node, key, 0, limit->capacity_units - settled, node->now_ns);
 }
 
 /* The debts of the entry under its present limit; NULL: none are noted. */
@@ -275,7 +299,7 @@ static struct aside_key *owe_of(struct node *node, const struct entry *entry, in
         return NULL;
     if (node->now_ns - at_ns > late_after_ns(node))
         aside->late_ns = node->now_ns;
-    owe(aside, limit, key, stream_of(key, member), units_of_tokens(limit, tokens), at_ns);
+    owe(node, key, stream_of(key, member), units_of_tokens(limit, tokens), at_ns);
     return key;
 }
 
@@ -288,7 +312,7 @@ bool aside_owe(struct node *node, const struct entry *entry, uint32_t member, ui
 static void raise_to_least(struct node *node, struct entry *entry, const struct aside_key *key, int64_t settled)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
-    int64_t least = limit->capacity_units - owed_by_all(&node->aside, limit, key, node->now_ns);
+    int64_t least = limit->capacity_units - owed_by_all(node, key, node->now_ns);
     least = least < settled ? least : settled;
     int64_t charged = settled_now(node, limit, entry->bucket);
     if (least <= charged)
@@ -334,8 +358,8 @@ int64_t aside_lowers(const struct node *node, const struct entry *entry, const s
     struct aside_key key = *found;
     for (uint32_t i = 0; i < count; i++)
         if (own[i].tokens > own[i].credit)
-            owe(aside, limit, &key, 0, units_of_tokens(limit, own[i].tokens - own[i].credit), own[i].expires_ns);
-    int64_t least = limit->capacity_units - owed_by_all(aside, limit, &key, node->now_ns);
+            owe(node, &key, 0, units_of_tokens(limit, own[i].tokens - own[i].credit), own[i].expires_ns);
+    int64_t least = limit->capacity_units - owed_by_all(node, &key, node->now_ns);
     int64_t settled = settled_now(node, limit, entry->bucket);
     return least < settled ? settled - least : 0;
 }

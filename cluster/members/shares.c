@@ -58,10 +58,11 @@ static void refresh_budgets(struct node *node)
         return;
     node->sharing.share = share;
     node->sharing.home_share = home_share;
+    node->sharing.sharers = decides ? region_sharers(node, me->region) : 0;
     node->sharing.stops = takeover->stops;
     node->sharing.owed_weight = takeover->owed_weight;
     node->sharing.alone = alone;
-    table_set_share_min(node->table, share);
+    limits_refresh_share_min(node);
     deferred_carefully(node);
     for (uint32_t i = 0; i < node->limits.count; i++)
         if (limit_set_has(&node->limits, i))
@@ -83,6 +84,7 @@ bool shares_create(struct node *node, struct error *error)
 {
     struct sharing *sharing = &node->sharing;
     sharing->home = limit_home_of(bytes_of(node->options.region));
+    sharing->region = region_place(node, node->options.region);
     for (uint32_t i = 0; i < node->options.region_count; i++) {
         const char *region = node->options.regions[i].region;
         sharing->homes[i].number = limit_home_of(bytes_of(region));

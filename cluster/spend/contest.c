@@ -144,8 +144,8 @@ static bool has_part(const struct node *node, const struct charge *charge)
 {
     const struct limit *limit = &node->limits.limit[charge->limit];
     return node->rights.shared && kind_refills(limit->kind) && (limit->flags & LIMIT_SPLIT) == 0 &&
-           limit->home == 0 && !node->sharing.alone && !charge->sliding && charge->cost > 0 &&
-           charge->cost <= limit->capacity;
+           !limit_home_is_region(limit->home) && node->by_limit.budget[charge->limit].share > 0 &&
+           !node->sharing.alone && !charge->sliding && charge->cost > 0 && charge->cost <= limit->capacity;
 }
 
 /* The time in which this node's part refills by so many tokens; no more than KEPT_MOST_NS. */
@@ -384,7 +384,8 @@ uint32_t contest_words_due(struct node *node, struct ask_record *asks, uint32_t 
 void contest_hear(struct node *node, const struct ask_record *ask, uint16_t index)
 {
     const struct limit *limit = &node->limits.limit[index];
-    if (!node->rights.shared || !kind_refills(limit->kind) || (limit->flags & LIMIT_SPLIT) != 0 || limit->home != 0)
+    if (!node->rights.shared || !kind_refills(limit->kind) || (limit->flags & LIMIT_SPLIT) != 0 ||
+        limit_home_is_region(limit->home))
         return;
     struct contest *contest = obtain(node, ask->id, index, 1, node->now_ns);
     if (!contest)

@@ -157,7 +157,7 @@ bool key_view_home_is_gone(const struct node *node, const struct charge *charge)
 {
     const struct limit *limit = &node->limits.limit[charge->limit];
     return limit->home != 0 && node->by_limit.budget[charge->limit].share == 0 && charge->cost <= limit->capacity &&
-           home_share_heard(node, limit->home) == 0;
+           share_heard_of(node, limit) == 0;
 }
 
 /* Why a key refuses a charge that may be tried again after `retry_ns`. */

@@ -7,6 +7,7 @@
 #include "cluster/spend/limits.h"
 
 #include "cluster/spend/deferred.h"
+#include "cluster/spend/weight_lists.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/share.h"
 #include "limit/events.h"
@@ -26,11 +27,14 @@ bool limits_create(struct node *node, struct error *error)
     node->by_limit.events = events_create(events);
     bool made = limit_set_init(&node->limits, room, node->by_limit.events);
     node->by_limit.budget = calloc(room, sizeof *node->by_limit.budget);
+    node->by_limit.list = calloc(room, sizeof *node->by_limit.list);
     node->by_limit.soon_units = calloc(room, sizeof *node->by_limit.soon_units);
     node->by_limit.worst_debt_units = calloc(room, sizeof *node->by_limit.worst_debt_units);
     node->by_limit.doubted_tokens = calloc(room, sizeof *node->by_limit.doubted_tokens);
-    if (!made || !node->by_limit.budget || !node->by_limit.soon_units || !node->by_limit.worst_debt_units ||
-        !node->by_limit.doubted_tokens)
+    if (!weight_lists_create(node, error))
+        return false;
+    if (!made || !node->by_limit.budget || !node->by_limit.list || !node->by_limit.soon_units ||
+        !node->by_limit.worst_debt_units || !node->by_limit.doubted_tokens)
         return error_set(error, EX_OSERR, "not enough memory for %u limits", room);
     for (uint32_t i = 0; i < options->limits->count; i++) {
         int index = node_intern_limit(node, &options->limits->limit[i].terms, error);
@@ -46,7 +50,9 @@ void limits_destroy(struct node *node)
 {
     limit_set_close(&node->limits);
     events_destroy(&node->by_limit.events);
+    weight_lists_destroy(node);
     free(node->by_limit.budget);
+    free(node->by_limit.list);
     free(node->by_limit.soon_units);
     free(node->by_limit.worst_debt_units);
     free(node->by_limit.doubted_tokens);
@@ -88,7 +94,7 @@ const struct limit *node_limit(const struct node *node, uint16_t index)
 
 const char *node_home(const struct node *node, uint16_t index)
 {
-    const uint32_t home = node_limit(node, index)->home;
+    const uint64_t home = node_limit(node, index)->home;
     for (uint32_t i = 0; i < node->options.region_count; i++)
         if (home != 0 && node->sharing.homes[i].number == home)
             return node->options.regions[i].region;
@@ -100,6 +106,7 @@ void limits_refresh_budget(struct node *node, uint32_t index)
     const struct limit *limit = &node->limits.limit[index];
     struct budget *budget = &node->by_limit.budget[index];
     const struct takeover *takeover = &node->takeover;
+    node->by_limit.list[index] = limit_home_is_list(limit->home) ? weight_lists_place(node, limit->home) : 0;
     const uint64_t share = own_share_of(node, limit);
     budget_init(budget, limit, share, node->sharing.alone);
     if (takeover->owed_weight > 0)
@@ -108,4 +115,15 @@ void limits_refresh_budget(struct node *node, uint32_t index)
         budget_stop(budget, limit);
     node->by_limit.soon_units[index] = takeover->stops ? -1 : soon_paid_units(node, limit, share);
     deferred_note_limit(node, index);
+}
+
+/* A share of 0 pays nothing off, so it is not counted: nothing is unsettled by it (table_remember_evicted). */
+void limits_refresh_share_min(struct node *node)
+{
+    uint64_t least = node->sharing.share;
+    for (uint32_t i = 0; i < node->weight_lists.end; i++) {
+        const uint64_t share = own_share_by_list(node, &node->weight_lists.list[i]);
+        least = share > 0 && share < least ? share : least;
+    }
+    table_set_share_min(node->table, least);
 }

@@ -17,5 +17,7 @@ bool limits_create(struct node *node, struct error *error);
 void limits_destroy(struct node *node);
 /* Computes the budget of limit `index`; to be called after its terms or the shares have changed. */
 void limits_refresh_budget(struct node *node, uint32_t index);
+/* Tells the table the least share of all limits; to be called after shares have changed. */
+void limits_refresh_share_min(struct node *node);
 
 #endif

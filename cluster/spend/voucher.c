@@ -80,8 +80,8 @@ static bool is_worth_asking(const struct node *node, const struct charge *charge
     bool is_beyond = bucket_allowance(&full, budget) < cost;
     bool is_burst = bucket_allowance(bucket, budget) / BURST_RATE >= decays / 2 &&
                     (waits || is_enough(limit, left) || is_rest(node, limit, voucher, left, now_ns));
-    if (!(is_burst || is_beyond) ||
-        (node->awake.somebody_silent && limit->home == 0 && !is_worth_asking_alone(node, limit, voucher, now_ns)))
+    if (!(is_burst || is_beyond) || (node->awake.somebody_silent && !limit_home_is_region(limit->home) &&
+                                     !is_worth_asking_alone(node, limit, voucher, now_ns)))
         return false;
     if (is_beyond && held > 0)
         return left + held >= cost + decays;
@@ -226,7 +226,7 @@ void voucher_note_used(struct node *node, uint64_t tokens)
 /* True: one peer has the whole limit and is heard, so that no reserve and no rounded share is in the way. */
 static bool is_at_home(const struct node *node, const struct limit *limit)
 {
-    return limit->home != 0 && home_share_heard(node, limit->home) == SHARE_ONE;
+    return limit_home_is_region(limit->home) && share_heard_of(node, limit) == SHARE_ONE;
 }
 
 /*

@@ -52,10 +52,11 @@ void voucher_look_around(struct node *node)
  * A home that does not answer is late, or the ask was lost. It would grant twice what it is asked for twice, so that
  * others lack it: each further ask waits for twice as long.
  */
-static unsigned unanswered_at_home(const struct voucher *voucher, const struct limit *limit)
+static unsigned unanswered_at_home(const struct node *node, const struct voucher *voucher,
+                                   const struct limit *limit)
 {
     unsigned count = 0;
-    while (limit->home != 0 && count < VOUCHER_ASKS) {
+    while (count < VOUCHER_ASKS && voucher_always_asks(node, limit)) {
         const struct voucher_ask *ask = &voucher->ask[VOUCHER_ASKS - 1 - count];
         if (ask->number == 0 || ask->granted_by != 0)
             break;
@@ -67,7 +68,7 @@ static unsigned unanswered_at_home(const struct voucher *voucher, const struct l
 static bool may_ask(const struct node *node, const struct voucher *voucher)
 {
     const struct limit *limit = &node->limits.limit[voucher->limit];
-    const unsigned late = unanswered_at_home(voucher, limit);
+    const unsigned late = unanswered_at_home(node, voucher, limit);
     const uint64_t pause_ns = voucher_pause_ns(node, limit) << (late > 0 ? late - 1 : 0);
     return voucher->wanted > 0 && node->now_ns >= voucher->yields_until_ns &&
            voucher_since_ns(voucher->asked_ns, node->now_ns) >= pause_ns;

@@ -86,10 +86,15 @@ static uint64_t home_pause_ns(const struct node *node, const struct limit *limit
     return answer_ns * (1 + number_least(decays, HOME_ANSWERS) * others);
 }
 
+bool voucher_always_asks(const struct node *node, const struct limit *limit)
+{
+    return limit_home_is_region(limit->home) || (limit_home_is_list(limit->home) && own_share_of(node, limit) == 0);
+}
+
 uint64_t voucher_pause_ns(const struct node *node, const struct limit *limit)
 {
     const uint64_t answer_ns = voucher_answer_ns(node);
-    if (limit->home != 0)
+    if (voucher_always_asks(node, limit) && (limit_home_is_region(limit->home) || !node->awake.somebody_silent))
         return home_pause_ns(node, limit, answer_ns);
     if (!node->awake.somebody_silent || !kind_refills(limit->kind))
         return answer_ns;
@@ -103,13 +108,13 @@ uint64_t voucher_heard(const struct node *node, const struct limit *limit)
     if (limit->home == 0)
         return node->rights.heard;
     const uint64_t others = SHARE_ONE - own_share_of(node, limit);
-    return others > 0 ? (uint64_t)((wide)home_share_heard(node, limit->home) * SHARE_ONE / others) : 0;
+    return others > 0 ? (uint64_t)((wide)share_heard_of(node, limit) * SHARE_ONE / others) : 0;
 }
 
 uint64_t voucher_asked_share(const struct node *node, const struct limit *limit, uint64_t share)
 {
     if (limit->home != 0)
-        return home_share_heard(node, limit->home);
+        return share_heard_of(node, limit);
     const uint64_t heard = (uint64_t)((wide)(SHARE_ONE - share) * node->rights.heard / SHARE_ONE);
     return heard < SHARE_ONE ? heard : SHARE_ONE - 1; /* of several, who keep a reserve */
 }

@@ -50,6 +50,8 @@ void voucher_ask_ends(const struct node *node, struct voucher *voucher, const st
 bool voucher_take_late(const struct node *node, struct voucher *voucher, uint64_t number, int64_t units);
 int64_t voucher_units(const struct node *node, const struct voucher *voucher, uint64_t now_ns);
 
+/* True: this node has no part of the limit, or all of it is at home, so that asking is all that clients here have. */
+bool voucher_always_asks(const struct node *node, const struct limit *limit);
 /*
  * The time between two asks of a key. While somebody is silent, what others may grant comes back at the rate of their
  * shares alone: of little, asked for often, all would have decayed when it is here.

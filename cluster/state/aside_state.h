@@ -25,6 +25,8 @@ struct aside {
     uint64_t members;                /* a hash of the members that share limits, at began_ns */
     /* of each member at began_ns, in 1/SHARE_ONE; the sum is at most the whole */
     uint64_t share[NODE_PEERS_MAX];
+    /* of each member at began_ns: the place of its region in the options, and how many share that region's part */
+    uint8_t region[NODE_PEERS_MAX], sharers[NODE_PEERS_MAX];
     struct aside_key *slot; /* NULL: no member was late yet, or no memory */
 };
 

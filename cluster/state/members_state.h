@@ -30,7 +30,7 @@ struct life {
     uint64_t born_ns; /* the time of EVENT_START */
     uint64_t started_ns, stop_ns, farewell_ns;
     uint64_t past_since_ns; /* since when only spends of earlier starts are missing; 0: more, or nothing */
-    uint64_t hello_ns; /* when the next hello to peers that do not know this node is due */
+    uint64_t hello_ns;      /* when the next hello to peers that do not know this node is due */
 };
 
 /* The time in which this node ran, and silence in it: silence.c. */
@@ -62,9 +62,11 @@ struct sharing {
     uint64_t share;
     uint64_t home_share; /* of limits whose home is this node's region; of others with a home it has nothing */
     uint32_t home;       /* the number of this node's region as a home */
+    uint32_t region;     /* the place of this node's region in the options; region_count: they do not have it */
+    uint64_t sharers;    /* the members of this node's region that share limits; 0: this node decides nothing */
     struct home homes[NODE_REGIONS_MAX]; /* of the regions of the options, in their order */
     bool alone;                          /* no other peer exists */
-    uint32_t peer_count; /* members that have not left, this node included */
+    uint32_t peer_count;                 /* members that have not left, this node included */
     /* of struct takeover, as budgets are */
     bool stops;
     uint64_t owed_weight;

@@ -35,6 +35,7 @@
 #include "cluster/state/thread_state.h"
 #include "cluster/state/uncharged_state.h"
 #include "cluster/state/wanted_state.h"
+#include "cluster/state/weight_lists.h"
 #include "cluster/state/weights_state.h"
 #include "limit/table.h"
 
@@ -71,6 +72,7 @@ struct node {
     /* Keys, and requests: spend/. */
     struct limit_set limits;
     struct by_limit by_limit;
+    struct weight_lists weight_lists;
     struct table *table;
     uint64_t tenant_keys_max; /* 0: no bound */
     uint64_t converted_ns;    /* when a key last got another limit; 0: never */

@@ -8,15 +8,24 @@
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 
+#include <assert.h>
 #include <string.h>
+
+uint32_t region_place(const struct node *node, const char *region)
+{
+    uint32_t place = 0;
+    while (place < node->options.region_count && strcmp(node->options.regions[place].region, region) != 0)
+        place++;
+    return place;
+}
 
 /* The weight in force here; by_config: the weight of the config. */
 static uint64_t region_weight(const struct node *node, const char *region, bool by_config)
 {
-    for (uint32_t i = 0; i < node->options.region_count; i++)
-        if (strcmp(node->options.regions[i].region, region) == 0)
-            return by_config ? node->options.regions[i].weight : node->weights.in_force[i];
-    return 0;
+    const uint32_t place = region_place(node, region);
+    if (place == node->options.region_count)
+        return 0;
+    return by_config ? node->options.regions[place].weight : node->weights.in_force[place];
 }
 
 uint64_t region_sharers(const struct node *node, const char *region)
@@ -76,7 +85,7 @@ uint32_t shares_unlisted(const struct node *node, bool left)
     return count;
 }
 
-/* ---- homes ---- */
+/* ---- homes, and weights of rules ---- */
 
 uint64_t member_home_share(const struct node *node, const struct member *member)
 {
@@ -89,15 +98,44 @@ uint64_t own_share_of(const struct node *node, const struct limit *limit)
 {
     if (limit->home == 0)
         return node->sharing.share;
-    if (node->options.takeover_after_ns > 0 || (!node->sharing.alone && limit->home != node->sharing.home))
+    if (node->options.takeover_after_ns > 0)
         return 0;
-    return node->sharing.home_share;
+    if (node->sharing.alone || limit->home == node->sharing.home)
+        return node->sharing.home_share;
+    return own_share_by_list(node, weight_list_of(node, limit));
 }
 
-uint64_t home_share_heard(const struct node *node, uint32_t home)
+const struct weight_list *weight_list_of(const struct node *node, const struct limit *limit)
 {
+    const size_t index = (size_t)(limit - node->limits.limit);
+    assert(index < node->limits.count);
+    const uint16_t place = node->by_limit.list[index];
+    return place > 0 ? &node->weight_lists.list[place - 1] : NULL;
+}
+
+uint64_t own_share_by_list(const struct node *node, const struct weight_list *list)
+{
+    const struct sharing *sharing = &node->sharing;
+    if (!list || sharing->sharers == 0 || sharing->region == node->options.region_count)
+        return 0;
+    return list->weight[sharing->region] / sharing->sharers;
+}
+
+/* By rounding, several may have the whole. */
+static uint64_t heard_by_list(const struct node *node, const struct weight_list *list)
+{
+    uint64_t heard = 0;
+    for (uint32_t i = 0; i < node->options.region_count && list; i++)
+        heard += (uint64_t)units_times((int64_t)list->weight[i], node->sharing.homes[i].heard);
+    return heard < SHARE_ONE ? heard : SHARE_ONE - 1;
+}
+
+uint64_t share_heard_of(const struct node *node, const struct limit *limit)
+{
+    if (limit_home_is_list(limit->home))
+        return heard_by_list(node, weight_list_of(node, limit));
     for (uint32_t i = 0; i < node->options.region_count; i++)
-        if (node->sharing.homes[i].number == home)
+        if (node->sharing.homes[i].number == limit->home)
             return node->sharing.homes[i].heard;
     return 0;
 }

@@ -15,6 +15,7 @@
 struct limit;
 struct member;
 struct node;
+struct weight_list;
 
 /* The member's part of every limit, in 1/SHARE_ONE; 0 once its share is freed. */
 uint64_t share_of_member(const struct node *node, uint32_t index);
@@ -34,6 +35,8 @@ uint32_t shares_of_all(const struct node *node, uint64_t shares[NODE_PEERS_MAX],
  */
 uint32_t shares_unlisted(const struct node *node, bool left);
 
+/* The place of the region in the options; region_count: they do not have it. */
+uint32_t region_place(const struct node *node, const char *region);
 /* The members of the region that take a share, as this node sees them. */
 uint64_t region_sharers(const struct node *node, const char *region);
 
@@ -43,10 +46,14 @@ uint64_t region_sharers(const struct node *node, const char *region);
 uint64_t member_home_share(const struct node *node, const struct member *member);
 /* The part of the limit that this node has, as budgets have it. */
 uint64_t own_share_of(const struct node *node, const struct limit *limit);
+/* The part that this node has by a list of weights, if it is not alone. */
+uint64_t own_share_by_list(const struct node *node, const struct weight_list *list);
+/* The list of weights that the limit has; NULL: it has none, or this node does not know it. */
+const struct weight_list *weight_list_of(const struct node *node, const struct limit *limit);
 /*
- * The part of a limit with a home that all others have who are heard, in 1/SHARE_ONE, as of the last refresh of shares.
- * The whole, if one of them has all of it: then it keeps no reserve.
+ * The part of a limit with a home or a list of weights that all others have who are heard, in 1/SHARE_ONE, as of the
+ * last refresh of shares. The whole only if one of them has all of it: then it keeps no reserve.
  */
-uint64_t home_share_heard(const struct node *node, uint32_t home);
+uint64_t share_heard_of(const struct node *node, const struct limit *limit);
 
 #endif

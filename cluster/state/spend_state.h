@@ -21,6 +21,8 @@ struct spend;
 /* By the number of the limit, limits.room of each: limits.c. sweep.c frees unused numbers. */
 struct by_limit {
     struct budget *budget;
+    uint16_t
+        *list; /* the place of its weights in weight_lists, plus one; 0: it has none, or they are unknown here */
     /* unsettled units that our share of the refill pays off within an interval; -1: none */
     int64_t *soon_units;
     int64_t *worst_debt_units;

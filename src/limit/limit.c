@@ -20,8 +20,9 @@ static uint64_t greatest_divisor(uint64_t a, uint64_t b)
 /* Mixes like the finalizer of MurmurHash3. Terms come from operators: an unkeyed hash does. */
 uint32_t limit_terms_hash(const struct limit_terms *terms)
 {
-    const uint64_t words[] = {(uint64_t)terms->home << 16 | (uint64_t)terms->kind << 8 | terms->flags,
-                              terms->capacity, terms->rate, terms->period_ns, terms->overshoot};
+    const uint64_t place = terms->home << 16 | terms->home >> 48; /* 0 below the 16 bits, but for lists */
+    const uint64_t words[] = {place ^ ((uint64_t)terms->kind << 8 | terms->flags), terms->capacity, terms->rate,
+                              terms->period_ns, terms->overshoot};
     uint64_t hash = 0;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         hash = (hash ^ words[i]) * 0xff51afd7ed558ccdu;
@@ -33,16 +34,19 @@ uint32_t limit_terms_hash(const struct limit_terms *terms)
 
 enum { HOME_SHIFT = 8 }; /* flags are below */
 
+/* The highest bit that fits beside the flags: numbers of lists have it, those of regions have 32 bits. */
+#define LIST_BIT ((uint64_t)1 << 55)
+
 uint64_t limit_terms_word(const struct limit_terms *terms)
 {
-    return (uint64_t)terms->home << HOME_SHIFT | terms->flags;
+    return terms->home << HOME_SHIFT | terms->flags;
 }
 
 bool limit_terms_set_word(struct limit_terms *terms, uint64_t word)
 {
     terms->flags = (uint8_t)word;
-    terms->home = (uint32_t)(word >> HOME_SHIFT);
-    return terms->flags < LIMIT_FLAGS_END && word >> HOME_SHIFT <= UINT32_MAX;
+    terms->home = word >> HOME_SHIFT;
+    return terms->flags < LIMIT_FLAGS_END && (terms->home <= UINT32_MAX || (terms->home & LIST_BIT) != 0);
 }
 
 /* FNV-1a, as names of limits have it. */
@@ -52,6 +56,27 @@ uint32_t limit_home_of(struct bytes region)
     for (size_t i = 0; i < region.size; i++)
         home = (home ^ (uint8_t)region.data[i]) * 16777619u;
     return home != 0 ? home : 1;
+}
+
+static uint64_t hash_byte(uint64_t hash, uint8_t byte)
+{
+    return (hash ^ byte) * 1099511628211u;
+}
+
+/* FNV-1a in 64 bits of the names, each with a 0 behind it and its weight in eight bytes, mixed for its highest bits. */
+uint64_t limit_weights_number(const struct limit_weight *weights, uint32_t count)
+{
+    uint64_t hash = 14695981039346656037u;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct bytes region = weights[i].region;
+        for (size_t at = 0; at < region.size; at++)
+            hash = hash_byte(hash, (uint8_t)region.data[at]);
+        hash = hash_byte(hash, 0);
+        for (unsigned shift = 0; shift < 64; shift += 8)
+            hash = hash_byte(hash, (uint8_t)(weights[i].billionths >> shift));
+    }
+    hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccdu;
+    return LIST_BIT | (hash ^ hash >> 33) % LIST_BIT;
 }
 
 /*

@@ -26,10 +26,13 @@ enum {
     LIMIT_SPLIT = 1,      /* a static split: every peer has its share and tells no spend */
     LIMIT_PERSISTENT = 2, /* the store keeps the state of keys */
     LIMIT_FLAGS_END = 4,
-    LIMIT_LOG_MAX = 10000, /* tokens of a LOG: capacity and overshoot */
-    LIMITS_MAX = 32767,    /* of one set: entry.limit has 15 bits */
-    LIMIT_CELL_BITS = 16,  /* a token of a CELL is 2^16 units */
+    LIMIT_LOG_MAX = 10000,  /* tokens of a LOG: capacity and overshoot */
+    LIMITS_MAX = 32767,     /* of one set: entry.limit has 15 bits */
+    LIMIT_CELL_BITS = 16,   /* a token of a CELL is 2^16 units */
+    LIMIT_WEIGHTS_MAX = 32, /* regions in a list of weights */
 };
+
+#define LIMIT_WEIGHTS_WHOLE UINT64_C(1000000000) /* the weights of a list add up to it */
 
 #define LIMIT_CAPACITY_MAX 1000000000000u /* tokens; also the largest rate and overshoot */
 #define LIMIT_PERIOD_MAX_NS (366ull * 24 * 3600 * 1000000000ull)
@@ -42,13 +45,23 @@ struct limit_terms {
     uint64_t rate;      /* BUCKET: tokens per period, 1..LIMIT_CAPACITY_MAX; else 0 */
     uint64_t period_ns; /* 1..LIMIT_PERIOD_MAX_NS; LOG: how long a spend counts; CELL: 0 */
     uint64_t overshoot; /* tokens that the whole cluster may admit beyond the limit */
-    uint32_t home; /* limit_home_of() of the region that has the whole share; 0: all regions, by their weights */
+    /*
+     * limit_home_of() of the region that has the whole share; or limit_weights_number() of a list that gives each
+     * region its part; 0: all regions have theirs by the weights of the cluster.
+     */
+    uint64_t home;
+};
+
+/* A region's part of a limit, of LIMIT_WEIGHTS_WHOLE. */
+struct limit_weight {
+    struct bytes region;
+    uint64_t billionths;
 };
 
 struct limit {
     uint8_t kind, flags; /* as in struct limit_terms */
     uint32_t hash;       /* of the terms; limit_init derives it and all fields below the terms */
-    uint32_t home;       /* as in struct limit_terms */
+    uint64_t home;       /* as in struct limit_terms */
     uint64_t capacity, rate, period_ns, overshoot;
     int64_t units_per_token; /* >= 1; CELL: 1 << LIMIT_CELL_BITS; LOG, and a CELL that is LIMIT_SPLIT: 1 */
     int64_t units_per_tick;  /* >= 1; CELL and LOG: 0 */
@@ -68,6 +81,21 @@ uint32_t limit_terms_hash(const struct limit_terms *terms);
 
 /* The number by which terms name a region; never 0. Two regions of one cluster must not have the same (node_create). */
 uint32_t limit_home_of(struct bytes region);
+/*
+ * The number by which terms name a list of weights; no region has such a number. The list must be sorted by the bytes
+ * of its regions, each of which stands there once, with a weight above 0.
+ */
+uint64_t limit_weights_number(const struct limit_weight *weights, uint32_t count);
+/* True: one region has the whole. */
+static inline bool limit_home_is_region(uint64_t home)
+{
+    return home != 0 && home <= UINT32_MAX;
+}
+/* True: a list of weights says what each region has. */
+static inline bool limit_home_is_list(uint64_t home)
+{
+    return home > UINT32_MAX;
+}
 /*
  * The flags and the home as one number, for messages and the store. Without a home it is the flags, as earlier releases
  * know them, which refuse larger numbers.

@@ -27,6 +27,7 @@ static const struct contention {
     double demand[NODES_MAX];   /* in parts of the whole limit's refill */
     unsigned way_ms[NODES_MAX]; /* to any other region, plus that one's; 0: 40 ms between any two */
     int32_t drift_ppm[NODES_MAX];
+    bool of_rule; /* the weights are those of a rule, and all regions have the same of other limits */
 } cases[] = {
     {.name = "five, each 10 times its part", .nodes = 5, .weight = {.5, .2, .1, .1, .1}, .demand = {5, 2, 1, 1, 1}},
     {.name = "five, each 5 times the limit", .nodes = 5, .weight = {.5, .2, .1, .1, .1}, .demand = {5, 5, 5, 5, 5}},
@@ -49,6 +50,16 @@ static const struct contention {
      .demand = {2, 2, 2},
      .drift_ppm = {4000}},
     {.name = "a small one beside a big one", .nodes = 2, .weight = {.9, .1}, .demand = {9, 1}},
+    {.name = "a small one beside a big one, by the rule's weights",
+     .nodes = 2,
+     .weight = {.9, .1},
+     .demand = {9, 1},
+     .of_rule = true},
+    {.name = "five, each 5 times the limit, by the rule's weights",
+     .nodes = 5,
+     .weight = {.5, .2, .1, .1, .1},
+     .demand = {5, 5, 5, 5, 5},
+     .of_rule = true},
     {.name = "a small one that asks for 0.8 of its part",
      .nodes = 3,
      .weight = {.45, .45, .1},
@@ -99,7 +110,7 @@ static void plan_world(struct sim *sim, const struct contention *of, const struc
     plan->grants = true;
     plan->safety_ns = until_ns;
     for (unsigned i = 0; i < of->nodes; i++) {
-        plan->weight[i] = (uint64_t)(of->weight[i] * (double)SHARE_ONE);
+        plan->weight[i] = of->of_rule ? SHARE_ONE / of->nodes : (uint64_t)(of->weight[i] * (double)SHARE_ONE);
         plan->node[i].drift_ppm = of->drift_ppm[i];
         for (unsigned j = 0; j < of->nodes && of->way_ms[0] > 0; j++) {
             plan->latency_ns[i][j] = (of->way_ms[i] + of->way_ms[j]) * MS;
@@ -107,6 +118,8 @@ static void plan_world(struct sim *sim, const struct contention *of, const struc
                 plan->latency_max_ns = plan->latency_ns[i][j];
         }
     }
+    if (of->of_rule)
+        rule_weights_plan(plan, of->weight);
 }
 
 /* Adds `sign` times what each node has admitted until then. False: more than the limit was. */

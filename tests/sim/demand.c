@@ -1,7 +1,7 @@
 /*
  * Demand that goes where rights are not: bursts in one region, in all regions at once and one after the other, steady
- * loads, and limits so small that no share has a token. Each is run without grants, with them, and with a home as
- * well, on the same arrivals.
+ * loads, and limits so small that no share has a token. Each is run without grants, with them, and with a home, or
+ * weights of a rule, as well, on the same arrivals.
  *
  * Whoever is refused does not come again, but where a row says so: rights that were granted to a region whose clients
  * are gone are of no use there. Held to: what is declared is never exceeded, and with grants never less is admitted.
@@ -19,7 +19,8 @@
 #define SECOND UINT64_C(1000000000)
 
 enum { NODES = 3, LIMITS = 4, SHORT_S = 100 };
-enum { WITHOUT, GRANTS, HOME, HOWS }; /* HOME: with grants, and node 0 has the whole limit */
+/* HOME: with grants, and node 0 has the whole limit; WEIGHTS: with grants, and node 0 has nine tenths of it */
+enum { WITHOUT, GRANTS, HOME, WEIGHTS, HOWS };
 
 /* Of what one bucket admits: by so much may a mean of few runs differ. */
 static const double tolerance = 0.02;
@@ -216,6 +217,8 @@ static void measure(struct sim *sim, struct load_list *list, unsigned limit, uns
             terms.home = with == HOME ? limit_home_of(bytes_of(world_region_name(0))) : 0;
             one_key_plan(sim, NODES, &terms, load_seconds(list), seed);
             sim->plan.grants = with >= GRANTS;
+            if (with == WEIGHTS)
+                rule_weights_plan(&sim->plan, (const double[NODES]){0.9, 0.05, 0.05});
             outcomes[with].overshoot = fmax(outcomes[with].overshoot, one_key_run(sim, list));
             outcomes[with].admitted += (double)sim->truth[0].admitted_tokens / seeds;
             outcomes[with].rights.asks += sim->rights.all.asks;
@@ -237,15 +240,16 @@ static unsigned run_limit(struct sim *sim, struct load_list *list, unsigned limi
         double ideal;
         measure(sim, list, limit, load, seeds, outcomes, &ideal);
         const struct rights_figures *rights = &outcomes[GRANTS].rights;
-        const bool exceeded =
-            outcomes[WITHOUT].overshoot > 0 || outcomes[GRANTS].overshoot > 0 || outcomes[HOME].overshoot > 0;
+        const bool exceeded = fmax(fmax(outcomes[WITHOUT].overshoot, outcomes[GRANTS].overshoot),
+                                   fmax(outcomes[HOME].overshoot, outcomes[WEIGHTS].overshoot)) > 0;
         const bool worse = outcomes[GRANTS].admitted < outcomes[WITHOUT].admitted - tolerance * ideal;
         broken += exceeded || worse;
         printf("# %-10s %-29s %8.1f of one bucket: %.3f without, %.3f with grants (%" PRIu64 " asks, %" PRIu64
-               " granted, %" PRIu64 " used, %" PRIu64 " given back), %.3f with a home%s%s\n",
+               " granted, %" PRIu64 " used, %" PRIu64 " given back), %.3f with a home, %.3f with weights%s%s\n",
                limits[limit].name, loads[load].name, ideal, outcomes[WITHOUT].admitted / ideal,
                outcomes[GRANTS].admitted / ideal, rights->asks, rights->granted, rights->used, rights->returned,
-               outcomes[HOME].admitted / ideal, exceeded ? "   <-- EXCEEDED" : "", worse ? "   <-- WORSE" : "");
+               outcomes[HOME].admitted / ideal, outcomes[WEIGHTS].admitted / ideal,
+               exceeded ? "   <-- EXCEEDED" : "", worse ? "   <-- WORSE" : "");
         (void)fflush(stdout);
     }
     return broken;

@@ -64,7 +64,7 @@ void homes_draw(struct plan *plan)
     homes_of_node(plan, 0, &plan->keys_homes);
 }
 
-bool homes_have(const struct sim *sim, unsigned i, uint32_t home)
+bool homes_have(const struct sim *sim, unsigned i, uint64_t home)
 {
     const char *region = world_region_name(sim->plan.node[i].region);
     return home != 0 && limit_home_of(bytes_of(region)) == home;
@@ -82,7 +82,7 @@ void homes_of_node(const struct plan *plan, unsigned i, struct homes *homes)
         homes_init(homes, weights, plan->regions);
 }
 
-uint32_t homes_home_of(const struct sim *sim, unsigned r, unsigned s)
+uint64_t homes_home_of(const struct sim *sim, unsigned r, unsigned s)
 {
     const struct plan_rule *rule = ask_rule(sim, r);
     const struct homes *homes = &sim->plan.keys_homes;

@@ -9,7 +9,8 @@
  *                A node that is not even waited for: see unawaited.c.
  *   reach        the same for what all nodes would admit if everyone asked now: a law that would break with
  *                the next burst is broken.
- *   shares       the sum of all shares is at most the whole, whatever the views; of each limit: homes.c.
+ *   shares       the sum of all shares is at most the whole, whatever the views; of each limit: homes.c and
+ *                rule_weights.c.
  *   limits       logs, tables, messages and steps stay within their options.
  *   merge        what two views of a key come to is the same in whatever order, and however often, they are merged.
  */
@@ -286,6 +287,7 @@ void laws_after_step(struct sim *sim, unsigned i)
     if (sim->steps % 4 == 0)
         check_shares(sim);
     homes_after_step(sim);
+    rule_weights_after_step(sim, i);
     if (sim->steps % 16 == 0)
         check_limits(sim, i);
     if (!laws_are_off(sim) && may_touch(sim))

@@ -21,6 +21,7 @@
 
 enum {
     SIM_NODES_MAX = 7,
+    PLAN_LISTS = 3, /* of weights of rules */
     SIM_KEYS_MAX = 160,
     SIM_LIMITS_MAX = 3,
 };
@@ -87,10 +88,12 @@ struct plan {
          */
         tell_pace;
     uint32_t untold_max;
-    uint64_t takeover_after_ns; /* 0: no rights end */
-    bool homes;                 /* limits have a home: see homes.c */
-    struct homes keys_homes;    /* among which keys of some rules choose */
-    bool weights;               /* operators change weights of regions: see weights.c */
+    uint64_t takeover_after_ns;                          /* 0: no rights end */
+    bool homes;                                          /* limits have a home: see homes.c */
+    bool rule_weights;                                   /* or a list of weights: see rule_weights.c */
+    uint64_t list_billionths[PLAN_LISTS][SIM_NODES_MAX]; /* of each region */
+    struct homes keys_homes;                             /* among which keys of some rules choose */
+    bool weights;                                        /* operators change weights of regions: see weights.c */
     uint64_t weights_gap_ns;
     uint64_t weights_by_demand_ns; /* weights follow demand, see weights_auto.c; 0: they do not */
     bool weights_alone;            /* no operator changes them as well */

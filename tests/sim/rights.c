@@ -157,7 +157,7 @@ void rights_of_rule_lost_with(struct sim *sim, unsigned i, const struct ask_part
 static void leap(struct truth *truth, const struct limit *limit, bool is_home, uint64_t ns, int64_t units)
 {
     const int64_t outlived = truth_outlived_units(truth, limit, ns, units);
-    if (limit->home == 0)
+    if (!limit_home_is_region(limit->home))
         doubt(truth, limit, outlived);
     else if (is_home)
         doubt(truth, limit, least(truth_refilled_units(limit, ns), units));
@@ -221,7 +221,7 @@ int64_t rights_slack_units(const struct sim *sim, struct truth *truth, const str
 }
 
 int64_t rights_view_slack_units(const struct sim *sim, unsigned i, struct truth *truth, const struct limit *limit,
-                                uint32_t home)
+                                uint64_t home)
 {
     const int64_t units = rights_slack_units(sim, truth, limit);
     return homes_have(sim, i, home) ? units : units + truth->elsewhere;

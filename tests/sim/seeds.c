@@ -69,6 +69,8 @@ static bool run_seed(const struct seeds_options *options, uint64_t seed)
         weights_draw(&sim->plan);
     if (options->homes)
         homes_draw(&sim->plan);
+    if (options->rule_weights)
+        rule_weights_draw(&sim->plan);
     if (options->liars)
         liars_draw(&sim->plan);
     if (options->windows)
@@ -88,11 +90,14 @@ static void print_failure(const struct seeds_options *options, uint64_t seed, co
         const char *word;
         bool is_set;
     } words[] = {
-        {"--early", options->early},   {"--grants", options->grants},   {"--mild", options->mild},
-        {"--edits", options->edits},   {"--disks", options->disks},     {"--odd", options->odd},
-        {"--newer", options->newer},   {"--fast", options->fast},       {"--takeover", options->takeover},
-        {"--lonely", options->lonely}, {"--weights", options->weights}, {"--homes", options->homes},
-        {"--liars", options->liars},   {"--windows", options->windows}, {"--limits", options->limits},
+        {"--early", options->early},       {"--grants", options->grants},
+        {"--mild", options->mild},         {"--edits", options->edits},
+        {"--disks", options->disks},       {"--odd", options->odd},
+        {"--newer", options->newer},       {"--fast", options->fast},
+        {"--takeover", options->takeover}, {"--lonely", options->lonely},
+        {"--weights", options->weights},   {"--homes", options->homes},
+        {"--liars", options->liars},       {"--windows", options->windows},
+        {"--limits", options->limits},     {"--rule-weights", options->rule_weights},
     };
     printf("%sseed %" PRIu64 ": %s    (%s", options->tap ? "# " : "", seed, what, options->program);
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
@@ -210,7 +215,7 @@ static void print_sum(const struct seeds_options *options, const struct job *job
            " steps, %" PRIu64 " messages, %" PRIu64 " admissions in %.1f s\n",
            options->tap ? "# " : "", sum.runs, options->from, sum.failures, sum.simulated_seconds, sum.steps,
            sum.messages, sum.admissions, took);
-    if (options->grants || options->windows || options->homes)
+    if (options->grants || options->windows || options->homes || options->rule_weights)
         printf("# rights: %" PRIu64 " asks, %" PRIu64 " tokens granted, %" PRIu64 " used, %" PRIu64 " given back\n",
                sum.rights.asks, sum.rights.granted, sum.rights.used, sum.rights.returned);
 }

@@ -59,13 +59,15 @@ struct sim_node {
     struct held_clock held;             /* over that clock: the node's time */
     uint64_t wake_local_ns, wake_order; /* the wake-up in force */
     uint64_t paused_until_ns;
-    bool pause_drops;          /* packets that arrive during the pause are lost, not late */
-    bool stays_away;           /* after it has left, the node never returns */
-    uint64_t leave_by_ns;      /* LIFE_LEAVING: after this time the node waits for no peer */
-    bool was_joining;          /* the node is not active yet in this life */
-    bool cold;                 /* the first start: nothing was spent before */
-    bool unawaited;            /* the node went on alone, and some peer does not wait for its word */
-    bool hears[SIM_NODES_MAX]; /* subscribes to the publications of that node */
+    bool pause_drops;     /* packets that arrive during the pause are lost, not late */
+    bool stays_away;      /* after it has left, the node never returns */
+    uint64_t leave_by_ns; /* LIFE_LEAVING: after this time the node waits for no peer */
+    bool was_joining;     /* the node is not active yet in this life */
+    bool cold;            /* the first start: nothing was spent before */
+    bool unawaited;       /* the node went on alone, and some peer does not wait for its word */
+    uint64_t
+        list_due_ns[PLAN_LISTS]; /* when the node learns that list of weights; UINT64_MAX: it knows it, or never */
+    bool hears[SIM_NODES_MAX];   /* subscribes to the publications of that node */
     uint64_t stepped_ms, steps_at_once;
     /* at the end of the last step; at the beginning of the present step */
     struct step_figures was, before;
@@ -291,7 +293,7 @@ int64_t rights_units(struct sim *sim, unsigned i, struct key_id id, uint16_t lim
 int64_t rights_slack_units(const struct sim *sim, struct truth *truth, const struct limit *limit);
 /* The same of the view of node i, of a key whose home is that, or 0. */
 int64_t rights_view_slack_units(const struct sim *sim, unsigned i, struct truth *truth, const struct limit *limit,
-                                uint32_t home);
+                                uint64_t home);
 /* At most so much of the key is in vouchers, wherever they are. */
 int64_t rights_out_units(struct sim *sim, unsigned k);
 /* The truth of the key gets these units back. What does not fit makes room for vouchers that are out. */
@@ -399,16 +401,24 @@ void liars_after_step(struct sim *sim, unsigned i);
  */
 bool liars_may_have_dialled(const struct sim *sim, const char *address);
 
+/* ---- rule_weights.c: limits of rules with weights of their own ---- */
+void rule_weights_draw(struct plan *plan);
+/* The first limit has these weights, one for each region, which all nodes know when they start. */
+void rule_weights_plan(struct plan *plan, const double *parts);
+void rule_weights_node_starts(struct sim *sim, unsigned i);
+/* Node i may learn a list now. */
+void rule_weights_after_step(struct sim *sim, unsigned i);
+
 /* ---- homes.c: limits of which one region has the whole share ---- */
 void homes_draw(struct plan *plan);
 void homes_options(const struct sim *sim, unsigned i, struct node_options *options);
 void homes_after_step(struct sim *sim);
 /* True: node i is in the region that is the home; 0: there is no home. */
-bool homes_have(const struct sim *sim, unsigned i, uint32_t home);
+bool homes_have(const struct sim *sim, unsigned i, uint64_t home);
 /* The homes among which keys choose, from the config of node i, which has its regions in an order of its own. */
 void homes_of_node(const struct plan *plan, unsigned i, struct homes *homes);
 /* The home of key s of rule r; 0: it has none. */
-uint32_t homes_home_of(const struct sim *sim, unsigned r, unsigned s);
+uint64_t homes_home_of(const struct sim *sim, unsigned r, unsigned s);
 /* What node i has of the limit; `share`: what it has of limits without a home. */
 uint64_t homes_share(struct sim *sim, unsigned i, struct key_id id, uint16_t limit, uint64_t share);
 /* What all nodes together have of the limit. */

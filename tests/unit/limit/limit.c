@@ -234,6 +234,30 @@ static void quotients(void)
     OK_U64(limit_quotient(UINT64_MAX, UINT64_MAX, 1), 1, "... of the largest by itself");
 }
 
+static void numbers_of_weights(void)
+{
+    const struct limit_weight two[] = {{bytes_of("eu-west"), 100000000}, {bytes_of("us-east"), 900000000}},
+                              other[] = {{bytes_of("eu-west"), 100000001}, {bytes_of("us-east"), 899999999}},
+                              shifted[] = {{bytes_of("eu-westu"), 100000000}, {bytes_of("s-east"), 900000000}};
+    const uint64_t number = limit_weights_number(two, 2);
+    struct limit_terms terms = {.flags = LIMIT_PERSISTENT, .home = number}, read = {0};
+    OK(limit_home_is_list(number) && !limit_home_is_region(number), "a list of weights has a number of its own");
+    OK(limit_home_is_region(limit_home_of(bytes_of("us-east"))) && !limit_home_is_list(UINT32_MAX),
+       "which no region has");
+    OK(number != limit_weights_number(other, 2) && number != limit_weights_number(shifted, 2) &&
+           number != limit_weights_number(two, 1),
+       "and no other list");
+    OK(number == UINT64_C(66201685615116564), "it is the same on all machines: %" PRIu64, number);
+    OK(limit_terms_set_word(&read, limit_terms_word(&terms)) && read.home == number &&
+           read.flags == LIMIT_PERSISTENT,
+       "the word of the terms has it");
+    read = (struct limit_terms){0};
+    OK(!limit_terms_set_word(&read, (UINT64_C(1) << 40) << 8), "what is neither a region nor a list is no word");
+    const uint32_t hash = limit_terms_hash(&terms);
+    terms.home ^= (uint64_t)1 << 50;
+    OK(limit_terms_hash(&terms) != hash, "all of it counts in the hash");
+}
+
 int main(void)
 {
     units();
@@ -243,6 +267,7 @@ int main(void)
     mistakes();
     refill_times();
     names();
+    numbers_of_weights();
     sets();
     return tap_done();
 }
