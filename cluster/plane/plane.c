@@ -45,6 +45,11 @@ static int intern(void *context, const struct limit_terms *terms, struct error *
     return node_intern_limit(context, terms, error);
 }
 
+static bool note_weights(void *context, const struct limit_weight *weights, uint32_t count, struct error *error)
+{
+    return node_note_weights(context, weights, count, error);
+}
+
 /* By the weights of the config, which is the same at all who decide: those in force differ between peers for a time. */
 static void init_homes(const struct node_options *options, struct homes *homes)
 {
@@ -74,6 +79,7 @@ static struct ruleset *create_rules(struct node *node, struct error *error)
         .homes = &node->plane->homes,
         .threads = node->options.threads,
         .intern = intern,
+        .note_weights = note_weights,
         .context = node,
     });
     if (!rules)

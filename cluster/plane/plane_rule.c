@@ -7,6 +7,7 @@
 #include "cluster/plane/plane_work.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/share.h"
+#include "limit/limit.h"
 #include "rules/homes.h"
 #include "rules/rule_reach.h"
 
@@ -83,32 +84,46 @@ static bool are_all_inhabited(const struct node *node, const struct rule *rule, 
     return true;
 }
 
+static bool are_known_regions(const struct node *node, const struct rule *rule, struct error *error)
+{
+    for (uint16_t i = 0; i < rule->weights_count; i++)
+        if (region_place(node, rule->weights[i].region.data) == node->options.region_count)
+            return error_set(
+                error, EX_DATAERR,
+                "rule %s/%s: weights has region '%s', which the config does not have: expected a region "
+                "of the config",
+                rule->service.data, rule->id.data, rule->weights[i].region.data);
+    return true;
+}
+
 /*
  * A daemon of an earlier release cannot read the rule, nor messages about its keys: it would be out of reach. Charges
- * that wait and homes came with one release.
+ * that wait, homes and weights of rules came with one release.
  */
-static bool may_have_home(const struct node *node, struct plane_work *work, const struct rule *rule)
+static bool may_have_parts(const struct node *node, struct plane_work *work, const struct rule *rule)
 {
     struct error *error = &work->result.error;
-    if (rule->home.size == 0 || rule->mode == RULE_OFF)
+    const char *field = rule->home.size > 0 ? "home" : "weights";
+    if ((rule->home.size == 0 && rule->weights_count == 0) || rule->mode == RULE_OFF)
         return true;
     if (node->options.takeover_after_ns > 0)
         return error_set(
             error, EX_DATAERR,
-            "rule %s/%s: home makes no sense while takeover_after is set, which gives the share of who is "
+            "rule %s/%s: %s makes no sense while takeover_after is set, which gives the share of who is "
             "gone to others: expected one of them",
-            rule->service.data, rule->id.data);
+            rule->service.data, rule->id.data, field);
     for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
         if (member->used && !member->self && !member->share_freed && member->number > 0 && !member->heeds_uncharged)
             return error_set(error, EX_DATAERR,
-                             "rule %s/%s: %s does not know home: expected all daemons to be of this release",
-                             rule->service.data, rule->id.data, member->name);
+                             "rule %s/%s: %s does not know %s: expected all daemons to be of this release",
+                             rule->service.data, rule->id.data, member->name, field);
     }
-    return !home_is_by_key(rule->home) || are_all_inhabited(node, rule, error);
+    return are_known_regions(node, rule, error) &&
+           (!home_is_by_key(rule->home) || are_all_inhabited(node, rule, error));
 }
 
 bool plane_rule_is_right(struct node *node, struct plane_work *work, const struct rule *rule)
 {
-    return is_for_daemons(node, work, rule) && may_have_home(node, work, rule) && reaches(node, work, rule);
+    return is_for_daemons(node, work, rule) && may_have_parts(node, work, rule) && reaches(node, work, rule);
 }

@@ -5,6 +5,7 @@
 #include "commands/call.h"
 #include "commands/elsewhere.h"
 #include "edge/central/central.h"
+#include "limit/kind.h"
 #include "rules/homes.h"
 
 #include <inttypes.h>
@@ -95,6 +96,31 @@ static void print_home(struct call *call, struct bytes home, uint16_t limit)
                          : ": this daemon asks there for what its clients want, a round trip before it is here");
 }
 
+/* `weights`: regions and their weights, as "eu-west 0.1, us-east 0.9". */
+static bool has_weight(struct bytes weights, struct bytes region)
+{
+    while (weights.size > region.size) {
+        if (memcmp(weights.data, region.data, region.size) == 0 && weights.data[region.size] == ' ')
+            return true;
+        const char *comma = memchr(weights.data, ',', weights.size);
+        const size_t past = comma ? (size_t)(comma - weights.data) + 2 : weights.size;
+        weights = (struct bytes){weights.data + past, weights.size - past};
+    }
+    return false;
+}
+
+static void print_weights(struct call *call, struct bytes weights, uint16_t index)
+{
+    const struct limit *limit = node_limit(call->commands->node, index);
+    const bool asks = !kind_lists(limit->kind) && (limit->flags & LIMIT_SPLIT) == 0;
+    if (weights.size > 0)
+        output_print(call->answer.output, "weights           %.*s, of this rule alone%s\n", (int)weights.size,
+                     weights.data,
+                     has_weight(weights, bytes_of(call->commands->region)) ? ""
+                     : asks ? ": this daemon has no part, and asks the others for what its clients want"
+                            : ": this daemon has no part");
+}
+
 static void print_charge(struct call *call, const struct charge *charge, const struct verdict *verdict)
 {
     struct output *output = call->answer.output;
@@ -166,6 +192,7 @@ static void print_explanation(struct call *call, const struct question *question
         print_terms(output, node_limit(call->commands->node, match->charge[i].limit));
         print_version(output, &match->rule[i]);
         print_home(call, match->rule[i].version->home, match->charge[i].limit);
+        print_weights(call, match->rule[i].version->weights, match->charge[i].limit);
         print_charge(call, &match->charge[i], &decision.verdict[i]);
         call->work += i > 0 ? CHARGE_WORK : 0;
         output_print(output, "%s", i + 1 < match->count + match->passed_count ? "\n" : "");

@@ -129,6 +129,29 @@ static int check_central(struct check *check, const struct rule *rule)
     return explain(check, &sentence);
 }
 
+static bool has_region(const struct node_options *node, struct bytes region)
+{
+    for (uint32_t i = 0; i < node->region_count; i++)
+        if (bytes_equal(bytes_of(node->regions[i].region), region))
+            return true;
+    return false;
+}
+
+static int check_weights(struct check *check, const struct rule *rule)
+{
+    struct error sentence;
+    for (uint16_t i = 0; i < rule->weights_count && check->settings; i++)
+        if (!has_region(&check->settings->node, rule->weights[i].region)) {
+            (void)
+                error_set(&sentence, EX_DATAERR,
+                          "rule %s/%s: weights has region '%s', which the config does not have: expected a region "
+                          "of the config",
+                          rule->service.data, rule->id.data, rule->weights[i].region.data);
+            return explain(check, &sentence);
+        }
+    return EX_OK;
+}
+
 static int check_reach(struct check *check, const struct rule *rule)
 {
     struct error sentence;
@@ -177,7 +200,8 @@ static int check_rules(struct check *check, const struct rule_list *list)
     bool *done = calloc(list->count + 1, sizeof *done);
     int status = uses && done ? check_twins(check, list) : no_memory(check);
     for (size_t i = 0; i < list->count && status == EX_OK; i++)
-        if ((status = check_central(check, list->rule[i])) == EX_OK)
+        if ((status = check_central(check, list->rule[i])) == EX_OK &&
+            (status = check_weights(check, list->rule[i])) == EX_OK)
             status = check_reach(check, list->rule[i]);
     for (size_t i = 0; i < list->count && status == EX_OK; i++)
         if (!done[i])

@@ -10,6 +10,7 @@
 #include "operator/rules.h"
 #include "rules/homes.h"
 #include "rules/rule_reach.h"
+#include "rules/rule_value.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -26,7 +27,8 @@ enum {
 struct lint {
     struct reach_peers peers;
     uint64_t shares[RULES_DAEMONS_MAX];
-    struct json *json; /* NULL: sentences */
+    uint64_t least_billionths; /* the least weight of the rule that is looked at; 0: it has no weights */
+    struct json *json;         /* NULL: sentences */
     uint64_t warnings;
 };
 
@@ -45,12 +47,17 @@ static void say(struct lint *lint, const struct rule *rule, const char *amount, 
     json_close(lint->json, '}');
 }
 
+__extension__ typedef unsigned __int128 wide;
+
 /* Tokens that a daemon may have spent that others have not heard of: docs/rules.md, "Many daemons". */
 static uint64_t part_of(const struct lint *lint, const struct limit_terms *terms)
 {
     assert(lint->peers.count > 0);
     const uint64_t sixteenths = terms->flags & LIMIT_SPLIT ? 16 : 15;
-    return (terms->capacity * sixteenths + terms->overshoot * 16) / (16 * (uint64_t)lint->peers.count);
+    const uint64_t whole = terms->capacity * sixteenths + terms->overshoot * 16;
+    if (lint->least_billionths > 0)
+        return (uint64_t)((wide)whole * lint->least_billionths / (16 * LIMIT_WEIGHTS_WHOLE));
+    return whole / (16 * (uint64_t)lint->peers.count);
 }
 
 /* A tenth of the limit, or as much as it takes for each daemon to admit two at once, or at least one. */
@@ -63,7 +70,7 @@ static uint64_t better_overshoot(const struct lint *lint, const struct limit_ter
         reach_count(&better, 0, &lint->peers) < lint->peers.count ? reach_overshoot(&better, 0, &lint->peers) : 0;
     better.overshoot = tenth > least ? tenth : least;
     while (better.overshoot < terms->capacity && part_of(lint, &better) < 2)
-        better.overshoot++;
+        better.overshoot += 1 + terms->capacity / 1000;
     return better.overshoot;
 }
 
@@ -100,8 +107,14 @@ static void lint_part(struct lint *lint, const struct rule *rule, const char *am
         : terms->flags & LIMIT_SPLIT
             ? ", and no more: without sync: budget it may use what the others leave"
             : " at once, and then waits until the others have heard of it: with more overshoot it may more";
-    (void)snprintf(says, sizeof says, "each of %u daemons may admit %" PRIu64 " of the %" PRIu64 "%s",
-                   lint->peers.count, part, terms->capacity, when);
+    char weight[RULE_WEIGHT_TEXT_BYTES], who[80];
+    if (lint->least_billionths > 0)
+        (void)snprintf(who, sizeof who, "a daemon alone in a region of weight %s",
+                       rule_weight_text(lint->least_billionths, weight, sizeof weight));
+    else
+        (void)snprintf(who, sizeof who, "each of %u daemons", lint->peers.count);
+    (void)snprintf(says, sizeof says, "%s may admit %" PRIu64 " of the %" PRIu64 "%s", who, part, terms->capacity,
+                   when);
     say(lint, rule, amount, says);
 }
 
@@ -160,6 +173,15 @@ static bool is_sheet_in(const struct rule_list *list, const struct rule *rule, s
     return false;
 }
 
+/* 0: the rule has no weights. */
+static uint64_t least_weight(const struct rule *rule)
+{
+    uint64_t least = 0;
+    for (uint16_t i = 0; i < rule->weights_count; i++)
+        least = least == 0 || rule->weights[i].billionths < least ? rule->weights[i].billionths : least;
+    return least;
+}
+
 static void lint_rule(struct lint *lint, const struct rule_list *list, const struct rule *rule)
 {
     struct error sentence;
@@ -170,11 +192,17 @@ static void lint_rule(struct lint *lint, const struct rule_list *list, const str
         return;
     if (rule_reach(rule, &lint->peers, &sentence) != RULE_REACHES)
         say(lint, rule, "", sentence.text);
+    uint64_t shares[REACH_PEERS_MAX];
+    const struct reach_peers even = lint->peers;
+    if (rule->weights_count > 0)
+        lint->peers = rule_weighted_peers(rule, &even, shares);
+    lint->least_billionths = least_weight(rule);
     lint_amount(lint, rule, "", "", &rule->amount);
     for (size_t i = 0; i < rule->tier_count; i++)
         lint_amount(lint, rule, "tier ", rule->tiers[i].name.data, &rule->tiers[i].amount);
     for (size_t i = 0; i < rule->override_count; i++)
         lint_amount(lint, rule, "override of ", rule->overrides[i].value.data, &rule->overrides[i].amount);
+    lint->peers = even;
 }
 
 int rules_lint(struct rules_invocation *invocation)

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 struct limit_terms;
+struct limit_weight;
 
 enum {
     RULE_NAME_MAX_BYTES = 63, /* for ids, services and tiers */
@@ -161,12 +162,13 @@ struct rule {
     enum isolation when_down; /* of RULE_CENTRAL */
     enum rule_mode mode;
     enum rule_inherit inherit;
-    struct bytes home;    /* the region that has the whole share; "": all have one, by their weights */
-    uint64_t patience_ns; /* how long a request waits that only a share refuses; 0: it is refused at once */
+    struct bytes home;       /* the region that has the whole share; "": all have one, by their weights */
+    uint64_t weights_number; /* limit_weights_number() of `weights`; 0: it has none */
+    uint64_t patience_ns;    /* how long a request waits that only a share refuses; 0: it is refused at once */
     uint32_t priority_floor[RULE_PRIORITIES]; /* millionths of the limit, falling; 0 for critical */
     uint32_t adaptive_floor;      /* millionths of the amount, 1..1,000,000; 0: the rule is not adaptive */
     uint64_t adaptive_latency_ns; /* the target of latency samples; 0: none */
-    uint16_t tier_count, override_count, allow_count, deny_count, when_count, replaces_count;
+    uint16_t tier_count, override_count, allow_count, deny_count, when_count, replaces_count, weights_count;
     const struct rule_tier *tiers;          /* sorted by name, without duplicates */
     const struct rule_override *overrides;  /* sorted by dimension, form and value, without duplicates */
     const struct rule_listed *allow, *deny; /* sorted by dimension, form and value, without duplicates */
@@ -175,6 +177,8 @@ struct rule {
      * of the dimension's entries covers. Empty: the rule is about all requests.
      */
     const struct rule_listed *when;
+    /* The part of each region; sorted by region, without duplicates, each above 0. Empty: as all weights say. */
+    const struct limit_weight *weights;
     const struct bytes *replaces; /* ids of rules of the service; sorted by bytes, without duplicates */
     /*
      * Not "": the rule is a sheet. Its overrides are those of the rule with this id, which has the same dimensions and

@@ -4,6 +4,7 @@
  */
 #include "rules/rule_build.h"
 
+#include "limit/limit.h"
 #include "rules/rule_builder.h"
 #include "rules/rule_text.h"
 
@@ -16,7 +17,7 @@ const char *const rule_field_names[RULE_FIELDS] = {
     "algorithm", "rate",         "burst",          "limit",     "window", "zone",           "begins",
     "overshoot", "sync",         "on_isolation",   "when_down", "mode",   "priority_floor", "tiers",
     "overrides", "overrides_of", "overrides_file", "allow",     "deny",   "adaptive",       "persist",
-    "inherit",   "patience",     "home",
+    "inherit",   "patience",     "home",           "weights",
 };
 
 /* ---- the block ---- */
@@ -43,8 +44,10 @@ static bool make_block(struct rule_builder *builder)
     uint32_t tiers = entries(builder, RULE_FIELD_TIERS), overrides = entries(builder, RULE_FIELD_OVERRIDES);
     uint32_t allow = entries(builder, RULE_FIELD_ALLOW), deny = entries(builder, RULE_FIELD_DENY);
     uint32_t when = rule_when_entries(builder), replaces = entries(builder, RULE_FIELD_REPLACES);
+    uint32_t weights = entries(builder, RULE_FIELD_WEIGHTS);
     size_t arrays = replaces * sizeof(struct bytes) + tiers * sizeof(struct rule_tier) +
-                    overrides * sizeof(struct rule_override) + (allow + deny + when) * sizeof(struct rule_listed);
+                    overrides * sizeof(struct rule_override) + (allow + deny + when) * sizeof(struct rule_listed) +
+                    weights * sizeof(struct limit_weight);
     size_t texts = sizeof RULE_DEFAULT_SERVICE;
     for (const struct yaml_node *node = map; node < builder->reader.tree->nodes + map->end; node++)
         texts +=
@@ -60,7 +63,8 @@ static bool make_block(struct rule_builder *builder)
     builder->deny = builder->allow + allow;
     builder->when = builder->deny + deny;
     builder->replaces = (struct bytes *)(void *)(builder->when + when);
-    builder->at = (char *)(builder->replaces + replaces);
+    builder->weights = (struct limit_weight *)(void *)(builder->replaces + replaces);
+    builder->at = (char *)(builder->weights + weights);
     builder->end = block + sizeof(struct rule) + arrays + texts;
     return true;
 }
@@ -274,6 +278,7 @@ static bool read_groups(struct rule_builder *builder)
            rule_read_group(reader, field[RULE_FIELD_OVERRIDES], "overrides", YAML_LIST, RULE_OVERRIDES_MAX) &&
            rule_read_group(reader, field[RULE_FIELD_ALLOW], "allow", YAML_LIST, RULE_LISTED_MAX) &&
            rule_read_group(reader, field[RULE_FIELD_DENY], "deny", YAML_LIST, RULE_LISTED_MAX) &&
+           rule_read_group(reader, field[RULE_FIELD_WEIGHTS], "weights", YAML_MAP, LIMIT_WEIGHTS_MAX) &&
            rule_read_group(reader, field[RULE_FIELD_PRIORITY_FLOOR], "priority_floor", YAML_MAP, RULE_PRIORITIES) &&
            rule_read_group(reader, field[RULE_FIELD_ADAPTIVE], "adaptive", YAML_MAP, 2);
 }
@@ -285,7 +290,8 @@ static bool read_rule(struct rule_builder *builder)
     rule->service = rule_keep(builder, builder->reader.service);
     bool good = read_sheet(builder) && read_endpoint(builder) && read_by(builder) && rule_read_amounts(builder) &&
                 read_counts(builder) && rule_read_choices(builder) && read_home(builder) &&
-                rule_read_floors(builder) && rule_read_tiers(builder) && rule_read_overrides(builder) &&
+                rule_read_weights(builder) && rule_read_floors(builder) && rule_read_tiers(builder) &&
+                rule_read_overrides(builder) &&
                 rule_read_listed(builder, RULE_FIELD_ALLOW, builder->allow, &rule->allow_count) &&
                 rule_read_listed(builder, RULE_FIELD_DENY, builder->deny, &rule->deny_count) &&
                 rule_read_when(builder) && rule_read_replaces(builder) && rule_read_adaptive(builder);
@@ -297,6 +303,7 @@ static bool read_rule(struct rule_builder *builder)
     rule->deny = builder->deny;
     rule->when = builder->when;
     rule->replaces = builder->replaces;
+    rule->weights = builder->weights;
     if (rule->overrides_of.size > 0)
         rule->mode = RULE_OFF;
     if (!rule_check_terms(builder))

@@ -1,7 +1,8 @@
 /*
- * Reads the tiers, overrides, allow list, deny list and conditions (`when`) of a rule, sorts them,
+ * Reads the tiers, overrides, allow list, deny list, conditions (`when`) and weights of a rule, sorts them,
  * and refuses duplicates.
  */
+#include "limit/limit.h"
 #include "rules/rule_builder.h"
 #include "rules/rule_pattern.h"
 
@@ -267,4 +268,72 @@ bool rule_read_when(struct rule_builder *builder)
         if (!read_conditions(builder, node))
             return false;
     return sort_listed(builder, RULE_FIELD_WHEN, builder->when, builder->rule->when_count);
+}
+
+/* ---- weights ---- */
+
+static int compare_weights(const void *a, const void *b)
+{
+    return rule_compare(((const struct limit_weight *)a)->region, ((const struct limit_weight *)b)->region);
+}
+
+/* Whether the rule may have weights. */
+static bool check_weights(const struct rule_builder *builder, const struct yaml_node *map)
+{
+    if (builder->rule->home.size > 0)
+        return rule_fail(
+            &builder->reader, map->line,
+            "weights makes no sense with home, which gives one region all of the limit: expected one of "
+            "them");
+    if (builder->rule->sync == RULE_CENTRAL)
+        return rule_fail(&builder->reader, map->line,
+                         "weights makes no sense with sync: central, where the store has the whole limit");
+    return true;
+}
+
+static bool read_weight(struct rule_builder *builder, const struct yaml_node *node, uint64_t *sum)
+{
+    char field[RULE_NAME_MAX_BYTES + 16];
+    uint64_t billionths;
+    struct rule *rule = builder->rule;
+    if (node->key.size > RULE_NAME_MAX_BYTES || !rule_is_name(node->key, ""))
+        return rule_fail(&builder->reader, node->line,
+                         "weights has a region '%.63s': expected a name of 1 to 63 letters, digits, dots, dashes, "
+                         "underscores",
+                         node->key.data);
+    (void)snprintf(field, sizeof field, "weights.%s", node->key.data);
+    if (node->kind != YAML_TEXT || !rule_weight_parse(node->text, &billionths))
+        return rule_wrong(&builder->reader, node, field,
+                          "a decimal from 0 to 1, with at most 9 digits after the point");
+    *sum += billionths;
+    if (billionths > 0)
+        builder->weights[rule->weights_count++] =
+            (struct limit_weight){.region = rule_keep(builder, node->key), .billionths = billionths};
+    return true;
+}
+
+/* Equal lists must have one number: regions are sorted, and those without a part are left out. */
+bool rule_read_weights(struct rule_builder *builder)
+{
+    const struct yaml_node *map = builder->field[RULE_FIELD_WEIGHTS];
+    struct rule *rule = builder->rule;
+    uint64_t sum = 0;
+    char text[RULE_WEIGHT_TEXT_BYTES];
+    if (!map)
+        return true;
+    if (!check_weights(builder, map))
+        return false;
+    for (const struct yaml_node *node = yaml_first(map); node; node = yaml_next(builder->reader.tree, map, node))
+        if (!read_weight(builder, node, &sum))
+            return false;
+    if (sum != LIMIT_WEIGHTS_WHOLE)
+        return rule_fail(&builder->reader, map->line, "weights add up to %s: expected exactly 1",
+                         rule_weight_text(sum, text, sizeof text));
+    if (rule->weights_count == 1)
+        return rule_fail(&builder->reader, map->line,
+                         "weights gives all of the limit to one region: expected home: %s, or weights of several",
+                         builder->weights[0].region.data);
+    qsort(builder->weights, rule->weights_count, sizeof *builder->weights, compare_weights);
+    rule->weights_number = limit_weights_number(builder->weights, rule->weights_count);
+    return true;
 }

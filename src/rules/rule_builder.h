@@ -44,6 +44,7 @@ enum rule_field {
     RULE_FIELD_INHERIT,
     RULE_FIELD_PATIENCE,
     RULE_FIELD_HOME,
+    RULE_FIELD_WEIGHTS,
     RULE_FIELDS,
 };
 
@@ -57,6 +58,7 @@ struct rule_builder {
     struct rule_override *overrides;
     struct rule_listed *allow, *deny, *when;
     struct bytes *replaces;
+    struct limit_weight *weights;
     char *at, *end; /* free room for texts in the block */
 };
 
@@ -82,6 +84,8 @@ bool rule_read_listed(struct rule_builder *builder, enum rule_field which, struc
 uint32_t rule_when_entries(const struct rule_builder *builder);
 bool rule_read_when(struct rule_builder *builder);
 bool rule_read_replaces(struct rule_builder *builder);
+/* Reads weights. The rule's sync and home must be known. */
+bool rule_read_weights(struct rule_builder *builder);
 
 /* Checks that a limit can have the terms of each amount. The rule must be complete. */
 bool rule_check_terms(const struct rule_builder *builder);

@@ -2,6 +2,7 @@
  * Writes the canonical text of a rule: fixed order of fields, no defaults, one spelling for each
  * value, quotes only where YAML needs them.
  */
+#include "limit/limit.h"
 #include "rules/rule_pattern.h"
 #include "rules/rule_text.h"
 #include "rules/rule_value.h"
@@ -185,6 +186,20 @@ static void behaviour(struct printer *printer, const struct rule *rule)
         line(printer, "mode", rule_mode_name(rule->mode));
 }
 
+static void weights(struct printer *printer, const struct rule *rule)
+{
+    if (rule->weights_count > 0)
+        key(printer, 0, "weights:\n");
+    for (size_t i = 0; i < rule->weights_count; i++) {
+        char text[RULE_WEIGHT_TEXT_BYTES];
+        key(printer, 1, "");
+        scalar(printer, (struct bytes){"", 0}, rule->weights[i].region);
+        put_string(printer, ": ");
+        put_string(printer, rule_weight_text(rule->weights[i].billionths, text, sizeof text));
+        put_string(printer, "\n");
+    }
+}
+
 static void floors(struct printer *printer, const struct rule *rule)
 {
     bool begun = false;
@@ -327,6 +342,7 @@ static void put_rule(struct printer *printer, const struct rule *rule)
     }
     own_amount(printer, rule);
     behaviour(printer, rule);
+    weights(printer, rule);
     floors(printer, rule);
     tiers(printer, rule);
     overrides(printer, rule);

@@ -21,11 +21,19 @@ void reach_sentence(const struct limit_terms *terms, uint32_t floor_millionths, 
     const uint64_t capacity = reach_capacity(terms, floor_millionths, peers);
     const char *limit = terms->kind == LIMIT_BUCKET ? "capacity or burst" : "limit";
     char where[64], instead[96];
-    if (terms->home != 0 && can > 0 && overshoot == 0 && capacity == 0) {
+    if (limit_home_is_region(terms->home) && can > 0 && overshoot == 0 && capacity == 0) {
         (void)snprintf(out, room,
                        "a request is admitted at %u of %u daemons only, at home, since no others can ask for such "
                        "tokens: expected fixed_window, quota or a bucket, or no home",
                        can, peers->count);
+        return;
+    }
+    if (limit_home_is_list(terms->home) && can > 0 && overshoot == 0 && capacity == 0) {
+        (void)snprintf(
+            out, room,
+            "a request is admitted at %u of %u daemons only, in regions with a weight, since others cannot "
+            "ask for such tokens: expected a weight for each region, or fixed_window, quota or a bucket%s",
+            can, peers->count, terms->flags & LIMIT_SPLIT ? " without sync: budget" : "");
         return;
     }
     if (can == 0)
@@ -159,6 +167,66 @@ static enum rule_reach ask_homes(struct inquiry *inquiry)
     return RULE_NOWHERE;
 }
 
+/* ---- weights ---- */
+
+static uint32_t peers_in(const struct reach_peers *peers, struct bytes region)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < peers->count; i++)
+        count += bytes_equal(bytes_of(peers->regions[i]), region);
+    return count;
+}
+
+struct reach_peers rule_weighted_peers(const struct rule *rule, const struct reach_peers *peers,
+                                       uint64_t shares[REACH_PEERS_MAX])
+{
+    struct reach_peers these = *peers;
+    these.shares = shares;
+    if (!peers->regions && peers->count > 1 && peers->count < rule->weights_count)
+        these.count = rule->weights_count;
+    for (uint32_t i = 0; i < these.count; i++)
+        shares[i] = 0;
+    for (uint32_t w = 0; w < rule->weights_count; w++) {
+        const struct limit_weight *weight = &rule->weights[w];
+        const uint64_t share = (weight->billionths << 32) / LIMIT_WEIGHTS_WHOLE;
+        const uint32_t together = peers->regions ? peers_in(peers, weight->region) : 1;
+        for (uint32_t i = 0; i < these.count; i++)
+            if (peers->regions ? bytes_equal(bytes_of(peers->regions[i]), weight->region) : i == w)
+                shares[i] = share / together;
+    }
+    return these;
+}
+
+/* A part that nobody has is no mistake: a daemon may start there. */
+static void ask_deserted(struct inquiry *inquiry)
+{
+    const struct rule *rule = inquiry->rule;
+    char text[RULE_WEIGHT_TEXT_BYTES];
+    for (uint32_t w = 0; w < rule->weights_count && inquiry->peers->regions; w++) {
+        const struct limit_weight *weight = &rule->weights[w];
+        if (inquiry->reach != RULE_REACHES || peers_in(inquiry->peers, weight->region) > 0)
+            continue;
+        inquiry->reach = RULE_FALLS_SHORT;
+        (void)
+            error_set(inquiry->sentence, EX_DATAERR,
+                      "rule %s/%s: weights gives %s of the limit to region '%s', where no daemon is: nobody has it "
+                      "before one runs there",
+                      rule->service.data, rule->id.data, rule_weight_text(weight->billionths, text, sizeof text),
+                      weight->region.data);
+    }
+}
+
+static enum rule_reach ask_by_weights(struct inquiry *inquiry)
+{
+    uint64_t shares[REACH_PEERS_MAX];
+    const struct reach_peers *all = inquiry->peers, these = rule_weighted_peers(inquiry->rule, all, shares);
+    inquiry->peers = &these;
+    ask_amounts(inquiry);
+    inquiry->peers = all;
+    ask_deserted(inquiry);
+    return inquiry->reach;
+}
+
 enum rule_reach rule_reach(const struct rule *rule, const struct reach_peers *peers, struct error *sentence)
 {
     struct inquiry inquiry = {.rule = rule, .peers = peers, .reach = RULE_REACHES, .sentence = sentence};
@@ -167,6 +235,8 @@ enum rule_reach rule_reach(const struct rule *rule, const struct reach_peers *pe
         return RULE_REACHES;
     if (rule->home.size > 0)
         return ask_homes(&inquiry);
+    if (rule->weights_count > 0)
+        return ask_by_weights(&inquiry);
     ask_amounts(&inquiry);
     return inquiry.reach;
 }

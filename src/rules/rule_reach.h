@@ -23,9 +23,17 @@ enum rule_reach {
  * `sentence` names the problem and the remedy, with status EX_DATAERR; it stays untouched if there
  * is no problem. A rule that is off counts nothing and gives RULE_REACHES. Of a rule with a home the peers in that
  * region share the whole limit, or the first one has it if regions are not known. Of a rule whose home is by_key, each
- * region is asked about as the home, and the worst answer counts.
+ * region is asked about as the home, and the worst answer counts. Of a rule with weights the peers have what they
+ * give to their regions (rule_weighted_peers); a weight where no peer is falls short.
  */
 enum rule_reach rule_reach(const struct rule *rule, const struct reach_peers *peers, struct error *sentence);
+
+/*
+ * The peers with their shares of a rule that has weights, which stand in `shares`. Where regions are not known, each
+ * weight is that of one peer, and further ones have none; one peer alone stays alone.
+ */
+struct reach_peers rule_weighted_peers(const struct rule *rule, const struct reach_peers *peers,
+                                       uint64_t shares[REACH_PEERS_MAX]);
 
 /* Writes how many peers admit anything under these terms, and what to write instead. For `can` see
  * reach_count. */

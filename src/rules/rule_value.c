@@ -4,6 +4,7 @@
 #include "rules/rule_value.h"
 
 #include "base/units.h"
+#include "limit/limit.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -239,5 +240,34 @@ const char *rule_percent_text(uint64_t millionths, char *out, size_t room)
             decimals[last] = '\0';
     }
     (void)snprintf(out, room, "%" PRIu64 "%s%%", millionths / 10000, decimals);
+    return out;
+}
+
+/* ---- weights ---- */
+
+bool rule_weight_parse(struct bytes text, uint64_t *billionths)
+{
+    uint64_t value = 0, digit = LIMIT_WEIGHTS_WHOLE;
+    size_t at = 0;
+    if (text.size > 0 && (text.data[0] == '0' || text.data[0] == '1'))
+        value = (uint64_t)(text.data[at++] - '0') * digit;
+    const size_t whole = at;
+    if (at < text.size && text.data[at] == '.')
+        for (at++; at < text.size && text.data[at] >= '0' && text.data[at] <= '9' && digit > 1; at++)
+            value += (uint64_t)(text.data[at] - '0') * (digit /= 10);
+    if (at < text.size || at < 1 || (whole == 0 && at < 2) || value > LIMIT_WEIGHTS_WHOLE)
+        return false;
+    *billionths = value;
+    return true;
+}
+
+const char *rule_weight_text(uint64_t billionths, char *out, size_t room)
+{
+    (void)snprintf(out, room, "%" PRIu64 ".%09" PRIu64, billionths / LIMIT_WEIGHTS_WHOLE,
+                   billionths % LIMIT_WEIGHTS_WHOLE);
+    size_t size = strlen(out);
+    while (out[size - 1] == '0')
+        size--;
+    out[size - (out[size - 1] == '.')] = '\0';
     return out;
 }

@@ -18,6 +18,7 @@
 enum {
     RULE_AMOUNT_TEXT_BYTES = 160, /* holds any amount, with the terminator */
     RULE_CHOICES_MAX = 8,
+    RULE_WEIGHT_TEXT_BYTES = 32,
 };
 
 /* The names that a field accepts, ended by NULL. The index is the value of the enum. */
@@ -55,5 +56,10 @@ const char *rule_moment_text(uint64_t at_s, char *out, size_t room);
 const char *rule_duration_text(uint64_t ns, char *out, size_t room);
 /* Writes millionths as "20%", "0.5%". */
 const char *rule_percent_text(uint64_t millionths, char *out, size_t room);
+
+/* Reads a decimal from 0 to 1 with at most 9 digits after the point, exactly. */
+bool rule_weight_parse(struct bytes text, uint64_t *billionths);
+/* Writes billionths as "0.25", "1". */
+const char *rule_weight_text(uint64_t billionths, char *out, size_t room);
 
 #endif

@@ -60,6 +60,11 @@ struct ruleset_options {
     uint32_t threads; /* threads that match at the same time, at most RULESET_THREADS_MAX; 0 counts as 1 */
     /* Returns the index of these terms in the limit set, or -1 with a sentence. */
     int (*intern)(void *context, const struct limit_terms *terms, struct error *error);
+    /*
+     * Called with the weights of a rule before its terms are interned. False, with a sentence: there are too many.
+     * NULL: nobody needs to know them.
+     */
+    bool (*note_weights)(void *context, const struct limit_weight *weights, uint32_t count, struct error *error);
     void *context;
 };
 
@@ -143,6 +148,7 @@ struct ruled_version {
     struct bytes by;       /* "api_key,user" */
     struct bytes counts;   /* the named cost; "": requests */
     struct bytes home;     /* the region that has the whole share; "": all have one */
+    struct bytes weights;  /* "us-east 0.9, eu-west 0.1"; "": as the cluster's weights say */
     enum rule_algorithm algorithm;
     enum rule_mode mode;
     bool adaptive;

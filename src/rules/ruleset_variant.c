@@ -4,9 +4,11 @@
  */
 #include "base/bits.h"
 #include "limit/key.h"
+#include "rules/rule_value.h"
 #include "rules/ruleset_state.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- amounts: in one row the base, the tiers in the order of their bits, the overrides ---- */
@@ -143,10 +145,31 @@ static bool lay_out(struct service *service, struct variant *variant, const stru
     return true;
 }
 
+/* Keeps the weights as reports show them, and has the caller note them. */
+static bool compile_weights(struct ruleset *ruleset, struct service *service, struct variant *variant,
+                            const struct rule *rule, struct error *error)
+{
+    char text[LIMIT_WEIGHTS_MAX * (RULE_NAME_MAX_BYTES + RULE_WEIGHT_TEXT_BYTES)], weight[RULE_WEIGHT_TEXT_BYTES];
+    size_t size = 0;
+    text[0] = '\0';
+    for (uint16_t i = 0; i < rule->weights_count; i++) {
+        const struct limit_weight *part = &rule->weights[i];
+        const int written =
+            snprintf(text + size, sizeof text - size, "%s%.*s %s", i > 0 ? ", " : "", (int)part->region.size,
+                     part->region.data, rule_weight_text(part->billionths, weight, sizeof weight));
+        size += written > 0 ? (size_t)written : 0;
+    }
+    variant->version.weights = arena_copy(&service->arena, (struct bytes){text, size});
+    if (!variant->version.weights.data)
+        return error_set(error, 71, "not enough memory");
+    return rule->weights_count == 0 || !ruleset->options.note_weights ||
+           ruleset->options.note_weights(ruleset->options.context, rule->weights, rule->weights_count, error);
+}
+
 static bool compile_amounts(struct ruleset *ruleset, struct service *service, struct variant *variant,
                             const struct rule *rule, struct error *error)
 {
-    if (!lay_out(service, variant, rule, error))
+    if (!lay_out(service, variant, rule, error) || !compile_weights(ruleset, service, variant, rule, error))
         return false;
     const struct bytes home = arena_copy(&service->arena, rule->home);
     if (!home.data)
@@ -157,7 +180,8 @@ static bool compile_amounts(struct ruleset *ruleset, struct service *service, st
                                    .overshoot = rule->overshoot,
                                    .sync = rule->sync,
                                    .persist = rule->persist,
-                                   .home = home};
+                                   .home = home,
+                                   .weights_number = rule->weights_number};
     const struct homes *homes = ruleset->options.homes;
     if (home_is_by_key(home) && homes && homes->count > 0) {
         variant->home_limits =

@@ -93,10 +93,90 @@ static void when_shares_change(void)
     world_close();
 }
 
+static void name_regions(void)
+{
+    static const char *const names[] = {"us-east", "eu-west", "ap-south"};
+    for (unsigned i = 0; i < 3; i++) {
+        struct node_options *options = &world.host[i].options;
+        (void)snprintf(options->region, sizeof options->region, "%s", names[i]);
+        for (unsigned r = 0; r < 3; r++)
+            (void)snprintf(options->regions[r].region, sizeof options->regions[r].region, "%s", names[r]);
+        for (unsigned p = 0; p < options->peer_count; p++)
+            for (unsigned other = 0; other < 3; other++)
+                if (strcmp(options->peers[p].name, host_names[other]) == 0)
+                    (void)snprintf(options->peers[p].region, sizeof options->peers[p].region, "%s", names[other]);
+    }
+}
+
+/* The share that the host has of the limit that a request of "s" meets. */
+static double share_met(unsigned i)
+{
+    struct explanation explanation;
+    struct match match;
+    struct request request = {.service = bytes_of("s"), .cost = 1, .id_count = 1};
+    request.id[0] = (struct request_id){bytes_of("user"), bytes_of("alice")};
+    if (!ruleset_match(node_rules(world.host[i].node), &request, world.now_ns, world.now_ns, &match))
+        return -1;
+    node_explain(world.host[i].node, match.charge[0].id, match.charge[0].limit, world.now_ns, &explanation);
+    return explanation.share;
+}
+
+/* A rule divides its limit by its own weights at all nodes, and by others once it has others. */
+static void weights(void)
+{
+    world_init(3);
+    world_name_all();
+    name_regions();
+    world_start_all();
+    world_run(1000);
+    struct rules_result result = set(ANN, "{id: w, service: s, rate: 100/m, weights: {us-east: 0.75, mars: 0.25}}");
+    OK_STRING(
+        result.refused ? result.error.text : "",
+        "rule s/w: weights has region 'mars', which the config does not have: expected a region of the config",
+        "weights of a region that does not exist are refused");
+    result = set(ANN, "{id: w, service: s, rate: 100/m, weights: {us-east: 0.75, eu-west: 0.25}}");
+    OK(!result.refused && strstr(result.warning.text, "at 2 of 3 daemons only, in regions with a weight"),
+       "a rule with weights is set, with a word where nobody can ask");
+    world_run(5 * INTERVAL_MS);
+    OK(share_met(ANN) == 0.75 && share_met(BOB) == 0.25 && share_met(CAT) == 0, "each has what they say");
+    result = set(BOB, "{id: w, service: s, rate: 100/m, weights: {ap-south: 0.5, eu-west: 0.5}}");
+    OK(!result.refused, "other weights are another version");
+    OK(share_met(BOB) == 0.5 && share_met(ANN) == 0.75, "which counts where it is known");
+    world_run(5 * INTERVAL_MS);
+    OK(share_met(ANN) == 0 && share_met(BOB) == 0.5 && share_met(CAT) == 0.5, "and then everywhere");
+    (void)set(BOB, "{id: w, service: s, rate: 100/m}");
+    world_run(5 * INTERVAL_MS);
+    OK(share_met(ANN) == 0.5 && share_met(BOB) == 0.25, "without weights those of the cluster count");
+    world_close();
+}
+
+static void weights_beside_takeover(void)
+{
+    world_init(3);
+    world_name_all();
+    name_regions();
+    for (unsigned i = 0; i < 3; i++) {
+        world.host[i].options.unlisted_max = 0;
+        world.host[i].options.takeover_after_ns = 30000 * MS;
+    }
+    world_start_all();
+    world_run(5000);
+    const struct rules_result result =
+        set(ANN, "{id: w, service: s, rate: 100/m, weights: {us-east: 0.75, eu-west: 0.25}}");
+    OK_STRING(
+        result.refused ? result.error.text : "",
+        "rule s/w: weights makes no sense while takeover_after is set, which gives the share of who is gone to "
+        "others: expected one of them",
+        "weights are refused where shares are taken over");
+    world_close();
+}
+
 int main(void)
 {
     refused();
     short_of();
     when_shares_change();
+    weights();
+    weights_beside_takeover();
     return tap_done();
 }

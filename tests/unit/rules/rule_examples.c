@@ -35,7 +35,7 @@ static void right(struct bytes text, const char *name)
     struct reach_peers peers = {3, shares, false, NULL};
     enum rule_reach reach = RULE_REACHES;
     for (size_t i = 0; i < list.count && reach == RULE_REACHES; i++) {
-        peers.grants = list.rule[i]->home.size > 0;
+        peers.grants = list.rule[i]->home.size > 0 || list.rule[i]->weights_count > 0;
         reach = rule_reach(list.rule[i], &peers, &error);
     }
     if (!OK(reach == RULE_REACHES, "... of three daemons each admits something"))

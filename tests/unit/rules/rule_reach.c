@@ -164,6 +164,42 @@ static void at_home(void)
        "two daemons share what their home has, and keep a reserve");
 }
 
+static void by_weights(void)
+{
+    static const char *const names[] = {"us-east", "eu-west", "ap-south"}, *const twins[] = {"a", "a", "b"};
+    const struct reach_peers known = {3, even, true, names}, several = {3, even, true, twins};
+    OK_STRING(said_of("{id: a, rate: 2/h, weights: {us-east: 0.9, eu-west: 0.1}}", &known), "",
+              "who has little, or nothing, asks the others");
+    OK_STRING(said_of("{id: a, rate: 2/h, weights: {us-east: 0.9, eu-west: 0.1}}", &two),
+              "warned: rule default/a: under rate (2/h) a request of cost 1 is ever admitted at 1 of 2 daemons "
+              "only" SINCE "overshoot: 9, or a capacity or burst of 9",
+              "of unknown regions each weight is a daemon's");
+    OK_STRING(
+        said_of("{id: a, algorithm: sliding_log, limit: 40, window: 1m, weights: {us-east: 0.5, eu-west: 0.5}}",
+                &known),
+        "warned: rule default/a: under limit (40) a request is admitted at 2 of 3 daemons only, in regions with a "
+        "weight, since others cannot ask for such tokens: expected a weight for each region, or fixed_window, "
+        "quota or a bucket",
+        "logs cannot be asked for");
+    OK_STRING(
+        said_of("{id: a, algorithm: fixed_window, limit: 40, window: 1m, sync: budget, "
+                "weights: {us-east: 0.5, eu-west: 0.5}}",
+                &known),
+        "warned: rule default/a: under limit (40) a request is admitted at 2 of 3 daemons only, in regions with a "
+        "weight, since others cannot ask for such tokens: expected a weight for each region, or fixed_window, "
+        "quota or a bucket without sync: budget",
+        "nor static splits");
+    OK_STRING(
+        said_of("{id: a, rate: 40/m, weights: {a: 0.5, c: 0.5}}", &several),
+        "warned: rule default/a: weights gives 0.5 of the limit to region 'c', where no daemon is: nobody has it "
+        "before one runs there",
+        "a part that nobody has");
+    OK(strncmp(said_of("{id: a, rate: 40/m, weights: {c: 0.5, d: 0.5}}", &several), "refused: ", 9) == 0,
+       "parts that nobody has at all");
+    OK_STRING(said_of("{id: a, rate: 1/h, weights: {us-east: 0.9, eu-west: 0.1}}", &one), "",
+              "a node alone has all of it");
+}
+
 /* What is advised is enough, and the least that is. */
 static void advice_is_exact(void)
 {
@@ -196,6 +232,7 @@ int main(void)
     where_peers_grant();
     elsewhere();
     at_home();
+    by_weights();
     advice_is_exact();
     return tap_done();
 }

@@ -214,6 +214,39 @@ static const struct {
      "r.yaml:5: rule a: begins makes no sense with quota: expected fixed_window"},
     {"id: a\nrate: 1/s\nsync: budget\nhome: us-east",
      "r.yaml:4: rule a: home makes no sense with sync: budget, whose shares never move"},
+    {"id: a\nrate: 1/s\nhome: us-east\nweights: {us-east: 0.5, eu-west: 0.5}",
+     "r.yaml:4: rule a: weights makes no sense with home, which gives one region all of the limit: expected one of "
+     "them"},
+    {"id: a\nrate: 1/s\nsync: central\nweights: {us-east: 0.5, eu-west: 0.5}",
+     "r.yaml:4: rule a: weights makes no sense with sync: central, where the store has the whole limit"},
+    {"id: a\nrate: 1/s\nweights: {us-east: 0.5, eu-west: 0.4}",
+     "r.yaml:3: rule a: weights add up to 0.9: expected exactly 1"},
+    {"id: a\nrate: 1/s\nweights: {us-east: 1, eu-west: 1, ap-south: 1}",
+     "r.yaml:3: rule a: weights add up to 3: expected exactly 1"},
+    {"id: a\nrate: 1/s\nweights: {us-east: 0, eu-west: 0}",
+     "r.yaml:3: rule a: weights add up to 0: expected exactly 1"},
+    {"id: a\nrate: 1/s\nweights: {}", "r.yaml:3: rule a: weights add up to 0: expected exactly 1"},
+    {"id: a\nrate: 1/s\nweights: {us-east: 1, eu-west: 0}",
+     "r.yaml:3: rule a: weights gives all of the limit to one region: expected home: us-east, or weights of "
+     "several"},
+    {"id: a\nrate: 1/s\nweights: {us-east: 1.5, eu-west: -0.5}",
+     "r.yaml:3: rule a: weights.us-east is '1.5': expected a decimal from 0 to 1, with at most 9 digits after the "
+     "point"},
+    {"id: a\nrate: 1/s\nweights: {us-east: -0.5, eu-west: 0.5}",
+     "r.yaml:3: rule a: weights.us-east is '-0.5': expected a decimal from 0 to 1, with at most 9 digits after the "
+     "point"},
+    {"id: a\nrate: 1/s\nweights: {us-east: 0.3333333333, eu-west: 0.6666666667}",
+     "r.yaml:3: rule a: weights.us-east is '0.3333333333': expected a decimal from 0 to 1, with at most 9 digits "
+     "after the point"},
+    {"id: a\nrate: 1/s\nweights: {us-east: [0.5], eu-west: 0.5}",
+     "r.yaml:3: rule a: weights.us-east is a list: expected a decimal from 0 to 1, with at most 9 digits after the "
+     "point"},
+    {"id: a\nrate: 1/s\nweights: {us east: 0.5, eu-west: 0.5}",
+     "r.yaml:3: rule a: weights has a region 'us east': expected a name of 1 to 63 letters, digits, dots, dashes, "
+     "underscores"},
+    {"id: a\nrate: 1/s\nweights: 0.5", "r.yaml:3: rule a: weights is '0.5': expected a map"},
+    {"id: a\nrate: 1/s\nweights: {us-east: 0.5, us-east: 0.5}",
+     "r.yaml:3: weights.us-east is given twice, first in line 3: expected it once"},
     {"id: a\nrate: 1/s\npatience: 6s",
      "r.yaml:3: rule a: patience is '6s': expected a duration from 1ms to 5s, such as 100ms or 2s"},
     {"id: a\nrate: 1/s\nsync: budget\npatience: 1s",
@@ -432,6 +465,7 @@ static void draw_rule(struct random *random, char *text, size_t room)
         "patience: 50ms\n",
         "home: us-east\n",
         "home: by_key\n",
+        "weights: {us-east: 0.25, eu-west: 0.7, ap-south: 0, sa-east: .050}\n",
         "persist: true\n",
         "persist: false\n",
         "priority_floor: {low: 33.3333%, high: 1%}\n",
@@ -446,7 +480,9 @@ static void draw_rule(struct random *random, char *text, size_t room)
     size_t size = 0;
     for (size_t i = 0; i < sizeof extras / sizeof extras[0]; i++) {
         bool same_as_last = i > 0 && strncmp(extras[i], extras[i - 1], 5) == 0;
-        if (random_below(random, 3) == 0 && !(same_as_last && strstr(rest, extras[i - 1])))
+        const bool has_home = size > 0 && strstr(rest, "home: ");
+        if (random_below(random, 3) == 0 && !(same_as_last && strstr(rest, extras[i - 1])) &&
+            !(has_home && strncmp(extras[i], "weights", 7) == 0))
             size += (size_t)snprintf(rest + size, sizeof rest - size, "%s", extras[i]);
     }
     static const char *const bucket_lists =
