@@ -140,8 +140,8 @@ bool grpc_admit(struct grpc_call *call);
 bool grpc_http2_prepare(struct grpc *grpc);
 /* False: the heap has no room for another connection. */
 bool grpc_http2_open(struct grpc_session *session);
-/* Refuses requests that began too long ago and are not whole. */
-void grpc_http2_expire(struct grpc_session *session);
+/* Refuses requests that began too long ago and are not whole. True: others are not whole yet. */
+bool grpc_http2_expire(struct grpc_session *session);
 /* Drops the tickets of all requests. */
 void grpc_http2_leave(struct grpc_session *session);
 /* Asks the methods whose answers go on for what they have to say by now. */

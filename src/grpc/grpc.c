@@ -96,7 +96,8 @@ static enum serve_status converse(struct grpc_session *session, struct bytes inp
 /*
  * The listener calls again only for input. So where a connection has more to say than the output has room for, or the
  * listener must watch that a request becomes whole, the last byte that nghttp2 has heard is left to the listener, and
- * passed over in the next call.
+ * passed over in the next call. While requests of the connection wait, it is roused anyway, and the listener must not
+ * end it for another one that is not whole.
  */
 enum serve_status grpc_serve(struct grpc *grpc, struct grpc_session *session, struct bytes input,
                              struct output *output, struct turn turn, size_t *consumed)
@@ -110,10 +111,10 @@ enum serve_status grpc_serve(struct grpc *grpc, struct grpc_session *session, st
         grpc->commands->stats.grpc_no_memory++;
         return SERVE_CLOSE;
     }
-    grpc_http2_expire(session);
+    (void)grpc_http2_expire(session);
     const enum serve_status status = converse(session, input, output, &at);
     grpc->worked = work_done(grpc, output, begun);
-    const bool unfinished = session->unfinished > session->waiting + session->watching || !session->greeted;
+    const bool unfinished = session->waiting == 0 && (session->unfinished > session->watching || !session->greeted);
     session->ahead = at > 0 && (status == SERVE_AGAIN || (status == SERVE_MORE && unfinished));
     *consumed = at - session->ahead;
     return status;
@@ -142,8 +143,9 @@ bool grpc_rouse(struct grpc *grpc, struct grpc_session *session, struct output *
     grpc->worked = 0;
     grpc_http2_retry(session);
     grpc_http2_go_on(session);
+    const bool begun = grpc_http2_expire(session);
     set_unspoken(session, !speak(session, output));
-    return session->unspoken || grpc_waits(session);
+    return session->unspoken || begun || grpc_waits(session);
 }
 
 void grpc_leave(struct grpc_session *session, struct output *output)

@@ -329,14 +329,20 @@ bool grpc_http2_open(struct grpc_session *session)
                                    sizeof settings / sizeof settings[0]) == 0;
 }
 
-void grpc_http2_expire(struct grpc_session *session)
+bool grpc_http2_expire(struct grpc_session *session)
 {
     const struct grpc *grpc = session->grpc;
+    bool left = false;
     for (struct list *link = session->calls.next; link != &session->calls; link = link->next) {
         struct grpc_call *call = LIST_OWNER(link, struct grpc_call, link);
-        if (grpc->turn.now_ns >= call->due_ns && !call->answered && call->ticket == 0)
+        if (call->answered || call->ticket > 0)
+            continue;
+        if (grpc->turn.now_ns >= call->due_ns)
             grpc_refuse(call, GRPC_DEADLINE_EXCEEDED, "the request is not whole after clients.request_timeout");
+        else
+            left = true;
     }
+    return left;
 }
 
 /* Not nghttp2_session_terminate_session, which says nothing behind GOAWAY. */

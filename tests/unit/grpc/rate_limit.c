@@ -130,6 +130,25 @@ static void test_ends(void)
     grpc_client_end();
 }
 
+/* The listener would end a connection that it watches, and with it the request that waits. */
+static void test_half_beside(void)
+{
+    const struct grpc_options options = {.memory_bytes = MEMORY, .request_timeout_ns = 50 * SERVED_MS};
+    begin(", patience: 100ms");
+    grpc_take_options(client.grpc, &options);
+    const int32_t waits = ask("ann", 30, NULL),
+                  half = grpc_client_ask(GRPC_RATE_LIMIT, bytes_of("half"), NULL, NULL, false);
+    grpc_client_run();
+    OK(told(waits) == 0 && client.pending_size == 0, "a connection with a request that waits is not watched");
+    grpc_client_wait_ms(49);
+    OK_I64(told(half), 0, "another one may still become whole");
+    grpc_client_wait_ms(1);
+    OK(told(half) == -4 && told(waits) == 0, "until its time is over, and the first waits on");
+    grpc_client_wait_ms(50);
+    OK_I64(told(waits), 2, "and is answered");
+    grpc_client_end();
+}
+
 static void test_does_not(void)
 {
     begin("");
@@ -193,6 +212,7 @@ int main(void)
     test_central();
     test_waits();
     test_ends();
+    test_half_beside();
     test_look_before();
     test_does_not();
     return tap_done();
