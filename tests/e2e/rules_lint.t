@@ -33,6 +33,11 @@ like(linted('{id: a, rate: 5/m, sync: budget}'),
      qr/^1 default\/a: each of 3 daemons may admit 1 of the 5, and no more/, 'parts that are small');
 like(linted('{id: a, rate: 5/m, sync: central}'),
      qr/^1 default\/a: each of 3 daemons may admit 1 of the 5 while the central store is down\n/, 'as without a store');
+like(linted('{id: a, rate: 20/m, overshoot: 2, weights: {us-east: 0.95, eu-west: 0.05}}'),
+     qr/^1 default\/a: a daemon alone in a region of weight 0\.05 may admit 1 of the 20 at once/,
+     'a part that is small by weights of the rule');
+like(linted('{id: a, algorithm: sliding_log, limit: 500, window: 1m, weights: {us-east: 0.5, eu-west: 0.5}}'),
+     qr/^1 default\/a: .* at 2 of 3 daemons only, in regions with a weight/, 'a region that has nothing to ask for');
 like(linted('{id: a, rate: 5000/m, tiers: {free: 10/m}}'), qr{^1 default/a, tier free: up to 20 },
      'an amount of a tier');
 is(linted($_), "0 1 rule, 0 warnings for 3 daemons of even shares\n", "nothing about $_")
