@@ -160,6 +160,22 @@ static uint64_t returned_since_ns(const struct node *node, const struct spend *s
 }
 
 /*
+ * The tokens of a log's spend that count from later on, since their holder may use them until then: granted ones. Of
+ * merged batches nobody knows which were granted, nor of those of which a third peer told. Those of an own former
+ * incarnation may have lost their grants on a longer way, and this peer is the one whose view must not be too high.
+ */
+static uint64_t granted_part(const struct node *node, const struct entry *entry, uint32_t member,
+                             const struct batch *batch, const struct spend *spend)
+{
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    if (!limit_home_is_region(limit->home) || !kind_lists(limit->kind))
+        return 0;
+    const bool unknown =
+        batch->first < batch->last || batch->parts > 0 || batch->grants_dropped || member == node->me;
+    return unknown || spend->granted > spend->tokens ? spend->tokens : spend->granted;
+}
+
+/*
  * The key may have another limit here than at its spender: tokens are charged as tokens. Returns
  * and spends of a batch are not offset against each other: the bucket may have been full in
  * between, and may have lost the return before the later spend.
@@ -178,9 +194,12 @@ static void apply_spend(struct node *node, struct entry *entry, uint32_t member,
     const struct credit credit = credit_of(node, entry, returned, batch, RAISE_OTHER);
     const uint64_t least_credit = credit.tokens - (credit.excess_units > 0);
     note_peak(node, entry);
+    const uint64_t granted = granted_part(node, entry, member, batch, spend);
     const struct bucket before = entry->bucket;
-    bucket_apply(&entry->bucket, limit, budget, spend->tokens, credit.tokens, batch->at_ns,
+    bucket_apply(&entry->bucket, limit, budget, spend->tokens - granted, credit.tokens, batch->at_ns,
                  returned_since_ns(node, spend));
+    if (granted > 0)
+        bucket_apply_granted(&entry->bucket, limit, budget, granted, batch->at_ns);
     take_excess_off(&entry->bucket, limit, &credit);
     give_spare_back(entry, limit, budget, spend, before, batch->at_ns);
     if (spend->tokens > least_credit)

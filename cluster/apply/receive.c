@@ -64,6 +64,7 @@ static void drop_hearsay_grants(const struct node *node, const struct origin *or
     if (batch->grant_count == 0 || member_vouches_grants(node, origin->member, batch))
         return;
     batch->grant_count = 0;
+    batch->grants_dropped = true;
     for (uint32_t i = 0; i < batch->spend_count; i++)
         batch->spend[i].granted = batch->spend[i].spare = 0;
 }

@@ -33,8 +33,9 @@ struct spend {
     bool urgent : 1, orphan : 1;
     bool returns_settled : 1; /* settled tokens are among the returned ones: nobody knows when they were spent */
     uint32_t since;           /* when the first of these spends was made, in steps */
-    uint32_t granted;         /* the part of `tokens` that was spent on behalf of others, see grant.h */
-    uint32_t spare;           /* the spend is less than `tokens` by so many parts of a token: see grant_units */
+    uint32_t
+        granted; /* of a batch that is no merge: the part of `tokens` that was spent on behalf of others, see grant.h */
+    uint32_t spare; /* the spend is less than `tokens` by so many parts of a token: see grant_units */
 };
 _Static_assert(sizeof(struct spend) <= 64, "a cache line");
 
@@ -76,6 +77,7 @@ struct batch {
     bool rode_along;               /* the batch was in messages that do not count as sends of it */
     bool complete;                 /* own: has all earlier spends of its keys: see has_the_last in settle.c */
     bool summed;                   /* own: counted in the sums of unsettled_index.c */
+    bool grants_dropped;           /* it had grants, which are not known here */
     bool hashed;                   /* own: the two hashes are those of all of it */
     uint8_t hash[TEXT_HASH_BYTES]; /* see batch_hash.h */
     uint8_t granting_hash[TEXT_HASH_BYTES]; /* with grants, where it has any */

@@ -20,6 +20,7 @@
 #include "cluster/spend/voucher_lack.h"
 #include "cluster/spend/wanted.h"
 #include "cluster/state/node_state.h"
+#include "limit/kind.h"
 
 #include <assert.h>
 
@@ -112,11 +113,13 @@ static inline const struct budget *allowing_or_paying(struct node *node, const s
 }
 
 /* The verdict of an allowed charge that is to be made gets its figures afterwards. */
-static inline void decide(struct node *node, const struct charge *charge, bool take, bool by_vouchers,
+static inline void decide(struct node *node, const struct charge *charge, bool take, bool only_own,
                           const struct await *await, uint64_t now_ns, struct decision *decision,
                           struct verdict *verdict)
 {
     struct key_view *view = &decision->view;
+    /* tokens of a voucher cannot be given back, so no reservation may hold them, but for logs: see spent_of */
+    const bool by_vouchers = !only_own || kind_lists(node->limits.limit[charge->limit].kind);
     enum verdict_reason reason;
     if (is_refused(node, charge, take, &reason)) {
         *verdict = refusal(node, charge->limit, reason);
@@ -158,6 +161,15 @@ static inline void decide(struct node *node, const struct charge *charge, bool t
         verdict->retry_after_ns = decision->held_ns;
 }
 
+/*
+ * What the charge spends itself. Tokens of a voucher are charged everywhere, but for those of a log: these are an own
+ * spend, in place of what was granted (tell_used).
+ */
+static inline uint64_t spent_of(const struct decision *decision, const struct charge *charge)
+{
+    return kind_lists(decision->view.limit->kind) ? charge->cost : charge->cost - decision->paid;
+}
+
 /* Makes a charge that was allowed a moment ago. False: it is not allowed any more. */
 static inline bool charge_one(struct node *node, const struct charge *charge, struct decision *decision,
                               uint64_t now_ns, struct verdict *verdict)
@@ -170,16 +182,17 @@ static inline bool charge_one(struct node *node, const struct charge *charge, st
     }
     bool pays = decision->paid == 0 || voucher_use(node, charge, decision->paid, now_ns, &decision->payment);
     if (!budget || !pays || !can_record(node, view->entry) ||
-        !bucket_spend(view->bucket, view->limit, budget, charge->cost - decision->paid, now_ns)) {
+        !bucket_spend(view->bucket, view->limit, budget, spent_of(decision, charge), now_ns)) {
         if (pays && decision->paid > 0)
             voucher_put_back(node, charge, &decision->payment);
         *verdict = refusal(node, charge->limit, VERDICT_LOG_FULL);
         return false;
     }
-    note_charged(node, view->entry, budget, charge->cost - decision->paid, now_ns);
+    const uint64_t spent = spent_of(decision, charge);
+    note_charged(node, view->entry, budget, spent, now_ns);
     decision->contest_units = contest_concerns(node, charge->id) ? contest_take(node, charge, now_ns) : 0;
     if (decision->paid > 0)
-        voucher_note_used(node, decision->paid);
+        voucher_note_used(node, decision->paid, spent == charge->cost);
     key_view_show(view, charge, now_ns, verdict);
     return true;
 }
@@ -189,10 +202,10 @@ static void uncharge(struct node *node, const struct charge *charge, const struc
                      uint64_t now_ns)
 {
     struct entry *entry = table_find(node->table, charge->id);
-    uint64_t cost = charge->cost - decision->paid;
+    uint64_t cost = spent_of(decision, charge);
     if (decision->paid > 0) {
         voucher_put_back(node, charge, &decision->payment);
-        voucher_note_used(node, 0 - decision->paid);
+        voucher_note_used(node, 0 - decision->paid, cost == charge->cost);
     }
     contest_put_back(node, charge, decision->contest_units);
     if (!entry || cost == 0)
@@ -222,13 +235,28 @@ static bool charge_all(struct node *node, const struct charge *charges, size_t c
     return true;
 }
 
-static bool decide_all(struct node *node, const struct charge *charges, size_t count, bool take, bool by_vouchers,
+/* All charges are made: what was granted for tokens that are own spends now ends. */
+static void tell_used(struct node *node, const struct charge *charges, size_t count, struct decision *decisions,
+                      uint64_t now_ns, struct verdict *verdicts)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct decision *decision = &decisions[i];
+        if (decision->outcome != OUTCOME_TAKEN || !verdicts[i].allowed || decision->paid == 0 ||
+            !kind_lists(decision->view.limit->kind))
+            continue;
+        voucher_tell_used(node, &charges[i], decision->paid, decision->payment.asked_ns);
+        key_view_look(node, &charges[i], false, now_ns, &decision->view);
+        key_view_show(&decision->view, &charges[i], now_ns, &verdicts[i]);
+    }
+}
+
+static bool decide_all(struct node *node, const struct charge *charges, size_t count, bool take, bool only_own,
                        const struct await *await, uint64_t now_ns, struct verdict *verdicts,
                        struct decision *decisions)
 {
     bool allowed = true;
     for (size_t i = 0; i < count; i++) {
-        decide(node, &charges[i], take, by_vouchers, await, now_ns, &decisions[i], &verdicts[i]);
+        decide(node, &charges[i], take, only_own, await, now_ns, &decisions[i], &verdicts[i]);
         allowed &= decisions[i].outcome != OUTCOME_DENIED || charges[i].shadow;
     }
     return allowed;
@@ -269,12 +297,13 @@ __attribute__((noinline)) bool decide_full(struct node *node, const struct charg
 {
     struct decision decisions[CHARGES_MAX];
     assert(count <= CHARGES_MAX);
-    /* tokens of a voucher cannot be given back, so no reservation may hold them */
-    bool allowed = decide_all(node, charges, count, take, taken == NULL, await, now_ns, verdicts, decisions);
+    bool allowed = decide_all(node, charges, count, take, taken != NULL, await, now_ns, verdicts, decisions);
     if (!take)
         return allowed;
     allowed = allowed && charge_all(node, charges, count, decisions, now_ns, verdicts);
-    if (!allowed)
+    if (allowed)
+        tell_used(node, charges, count, decisions, now_ns, verdicts);
+    else
         describe_untaken(node, charges, count, decisions, now_ns, verdicts);
     if (!allowed && await && await_hold(node, charges, count, now_ns, verdicts, await))
         return false;

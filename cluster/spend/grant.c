@@ -21,6 +21,9 @@
 
 #include <string.h>
 
+_Static_assert(GRANTED_AHEAD_NS >= VOUCHER_LIFE_NS + VOUCHER_LIFE_NS / 16,
+               "a grant counts until it cannot be used");
+
 enum {
     WHOLE_TOKENS = 8, /* a grant of so many is rounded to whole ones */
     /* others count the life of a voucher from when they heard of it, and their clocks may be fast */
@@ -145,7 +148,8 @@ static bool may_answer(struct node *node, uint32_t index, const struct ask_recor
     if (ask->number <= member->answered_ask)
         return false;
     member->answered_ask = ask->number;
-    return may_decide(node) && member->state == PEER_ACTIVE && !node->sharing.alone && !kind_lists(limit->kind) &&
+    return may_decide(node) && member->state == PEER_ACTIVE && !node->sharing.alone &&
+           (limit_home_is_region(limit->home) || !kind_grants_at_home_alone(limit->kind)) &&
            (limit->flags & LIMIT_SPLIT) == 0 && ask->live_ns >= (kind_expires(limit->kind) ? CELL_STEP_NS : 0) &&
            step_has_time(node, 1) && yields(node, member, ask->id) && outbox_has_room(node, 1) && !node->log.full;
 }
@@ -163,18 +167,17 @@ static void split_units(int64_t units, const struct limit *limit, struct grant *
 static int64_t make_grant(struct node *node, struct entry *entry, int64_t units, uint32_t holder_slot, uint64_t ask)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
-    struct grant *grant =
-        can_record(node, entry) && outbox_has_room(node, 1) ? grant_obtain(node, entry->id) : NULL;
+    struct grant *grant = can_record(node, entry) && outbox_has_room(node, 1) && bucket_can_grant(limit)
+                              ? grant_obtain(node, entry->id)
+                              : NULL;
     if (!grant)
         return 0;
-    *grant = (struct grant){.id = entry->id,
-                            .holder_uid = node->origin[holder_slot].uid,
-                            .ask = ask};
+    *grant = (struct grant){.id = entry->id, .holder_uid = node->origin[holder_slot].uid, .ask = ask};
     split_units(units, limit, grant);
     node->rights.grants_untold++;
     units = grant_units(limit, grant->tokens, grant->spare);
     note_open(own_thread(node), node->now_ns);
-    entry->bucket.unsettled += units;
+    bucket_grant(&entry->bucket, limit, units, node->now_ns);
     record_granted(node, entry, grant->tokens, grant->spare);
     note_granted(node, entry->id, grant->tokens, false); /* no return may fill their room before they are told */
     voucher_lack_granted(node, entry->id, units);

@@ -185,8 +185,9 @@ void key_view_show_refused(const struct node *node, const struct key_view *view,
                            bool by_vouchers, uint64_t now_ns, struct verdict *verdict)
 {
     const struct bucket level = key_view_level(view, charge, now_ns);
-    /* of no use for a log, of which nobody grants, and whose spends would be walked twice */
-    const bool is_renewed = !kind_refills(view->limit->kind) && !kind_lists(view->limit->kind);
+    /* of a log only where nobody has a share of it: else its spends would be walked twice */
+    const bool is_renewed =
+        !kind_refills(view->limit->kind) && (!kind_lists(view->limit->kind) || view->budget->share == 0);
     const uint64_t renewed_ns = is_renewed ? renewed_after_ns(view, charge, now_ns) : UINT64_MAX;
     const uint64_t granted_ns = by_vouchers ? voucher_wait_ns(node, charge, &level, renewed_ns) : UINT64_MAX;
     const uint64_t retry_ns = number_least(retry_after_ns(view, charge, settling_ns(node), now_ns), granted_ns);

@@ -5,6 +5,7 @@
  */
 #include "cluster/spend/record.h"
 
+#include "base/number.h"
 #include "cluster/codec/batch.h"
 #include "cluster/spend/counters.h"
 #include "cluster/spend/deferred.h"
@@ -12,6 +13,11 @@
 #include "cluster/spend/thread.h"
 #include "cluster/state/node_state.h"
 #include "limit/kind.h"
+
+enum {
+    RETURN_INTERVALS = 4, /* in which messages travel */
+    RETURN_PARTS = 4,
+};
 
 static const struct limit *limit_of(const struct node *node, const struct entry *entry)
 {
@@ -55,6 +61,15 @@ void record_granted(struct node *node, struct entry *entry, uint64_t tokens, uin
     spend->granted += (uint32_t)tokens;
     spend->spare += spare;
     outbox_urge(node, entry);
+}
+
+uint64_t record_heeded_until_ns(const struct node *node, const struct limit *limit, uint64_t spent_ns)
+{
+    if (!kind_lists(limit->kind) || spent_ns == UINT64_MAX)
+        return UINT64_MAX;
+    uint64_t margin_ns = RETURN_INTERVALS * node->options.interval_ns + node->log.settle_ns;
+    margin_ns = number_least(margin_ns, limit->period_ns / RETURN_PARTS);
+    return spent_ns + limit->period_ns - margin_ns;
 }
 
 void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint64_t credit, uint64_t until_ns)

@@ -69,6 +69,12 @@ void record_spend(struct node *node, struct entry *entry, uint64_t tokens);
 /* The same for a return. `until_ns`, of a LOG: when others begin to ignore the return. */
 void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint64_t credit, uint64_t until_ns);
 /*
+ * Spends of a LOG end by themselves, here and at all peers at about the same time. A peer that heard of a return after
+ * the end of the returned spend would take off another spend in its place. So a return is told and heeded only until
+ * some time before that end. A return that is not told is made up for when the spend ends. UINT64_MAX: no LOG.
+ */
+uint64_t record_heeded_until_ns(const struct node *node, const struct limit *limit, uint64_t spent_ns);
+/*
  * The key was charged under that budget: records the charge, hurries if little is left, and counts.
  */
 void note_charged(struct node *node, struct entry *entry, const struct budget *budget, uint64_t cost,

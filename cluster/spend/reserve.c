@@ -295,6 +295,16 @@ enum reserve_status node_cancel(struct node *node, struct reservation_id id, uin
     return RESERVE_DONE;
 }
 
+/*
+ * A spend that begins anew must be known where others decide before the old one ends there. This node has no share, so
+ * it has no part of its own that would make up for it if not: a lease ends with the spend that it began with.
+ */
+static bool begins_anew(const struct node *node, const struct charge *charge)
+{
+    return !limit_home_is_region(node->limits.limit[charge->limit].home) ||
+           node->by_limit.budget[charge->limit].share > 0;
+}
+
 enum reserve_status node_renew(struct node *node, struct reservation_id id, uint64_t ttl_ns, uint64_t now_ns)
 {
     struct found found;
@@ -309,8 +319,9 @@ enum reserve_status node_renew(struct node *node, struct reservation_id id, uint
         struct charge *charge = &found.held[i];
         if (!kind_lists(node->limits.limit[charge->limit].kind))
             continue;
-        held = hold_anew(node, charge, expires_ns, now_ns);
-        charge->expires_ns = held ? anew[i].expires_ns : charge->expires_ns;
+        held = begins_anew(node, charge) ? hold_anew(node, charge, expires_ns, now_ns)
+                                         : expires_ns <= charge->expires_ns;
+        charge->expires_ns = held && begins_anew(node, charge) ? anew[i].expires_ns : charge->expires_ns;
     }
     expires_ns = held ? expires_ns : end_of(node, id);
     renew(node, id, found.held, expires_ns);

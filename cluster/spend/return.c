@@ -23,26 +23,6 @@
 #include "limit/events.h"
 #include "limit/kind.h"
 
-enum {
-    LOG_RETURN_INTERVALS = 4, /* in which messages travel: see heeded_until_ns() */
-    LOG_RETURN_PARTS = 4,
-};
-
-/*
- * Spends of a LOG end by themselves, here and at all peers at about the same time. A peer that
- * heard of a return after the end of the returned spend would take off another spend in its place.
- * So a return is told and heeded only until some time before that end. A return that is not told is
- * made up for when the spend ends. UINT64_MAX: no LOG.
- */
-static uint64_t heeded_until_ns(const struct node *node, const struct limit *limit, uint64_t spent_ns)
-{
-    if (!kind_lists(limit->kind) || spent_ns == UINT64_MAX)
-        return UINT64_MAX;
-    uint64_t margin_ns = LOG_RETURN_INTERVALS * node->options.interval_ns + node->log.settle_ns;
-    margin_ns = number_least(margin_ns, limit->period_ns / LOG_RETURN_PARTS);
-    return spent_ns + limit->period_ns - margin_ns;
-}
-
 /*
  * The tokens of a LOG that a reservation holds may have ended by themselves, and its cell may have
  * expired. If a peer whose clock is behind still uses that cell, the cell is here again, by the
@@ -213,7 +193,7 @@ static uint64_t return_to(struct node *node, const struct charge *charge, uint64
     uint64_t spent_ns = !kind_lists(limit->kind)     ? 0
                         : giver == GIVER_RESERVATION ? charge->spent_ns
                                                      : events_oldest_own_ns(limit->events, &entry->bucket.events);
-    uint64_t until_ns = heeded_until_ns(node, limit, spent_ns);
+    uint64_t until_ns = record_heeded_until_ns(node, limit, spent_ns);
     uint64_t given = return_to_bucket(node, entry, charge, tokens, giver, now_ns, &credit);
     note_raised(node, entry, given, credit, now_ns);
     /* Refill may have made good some tokens of a reservation: they are not given back once more. */
@@ -222,6 +202,9 @@ static uint64_t return_to(struct node *node, const struct charge *charge, uint64
     record_return(node, entry, until_ns > now_ns ? given : 0, credit, until_ns);
     if (voucher_may_be_held(node, entry->id))
         voucher_lack_forget(node, entry->id, now_ns);
+    if (limit_home_is_region(limit->home) && kind_lists(limit->kind) &&
+        given > 0) /* others may wait for the only one */
+        hurry(node, entry);
     own_thread(node)->returned_tokens += given;
     return given;
 }

@@ -20,12 +20,13 @@ enum {
     BURST_RATE = 5,   /* halves: a share of so many times what refills until an answer comes */
 };
 
-/* True for charges that others can judge like this node: without a floor, and of buckets or cells. */
+/* True for charges that others can judge like this node: without a floor; of logs, where the home alone decides. */
 static bool can_be_paid(const struct node *node, const struct charge *charge)
 {
     const struct limit *limit = &node->limits.limit[charge->limit];
-    return (limit->flags & LIMIT_SPLIT) == 0 && !kind_lists(limit->kind) && charge->cost > 0 &&
-           charge->floor_tokens == 0 && !node->sharing.alone && charge->cost <= limit->capacity;
+    const bool at_home = limit_home_is_region(limit->home) && node->by_limit.budget[charge->limit].share == 0;
+    return (limit->flags & LIMIT_SPLIT) == 0 && (at_home || !kind_grants_at_home_alone(limit->kind)) &&
+           charge->cost > 0 && charge->floor_tokens == 0 && !node->sharing.alone && charge->cost <= limit->capacity;
 }
 
 static int64_t own_units(const struct bucket *bucket, const struct budget *budget)
@@ -186,7 +187,7 @@ bool voucher_use(struct node *node, const struct charge *charge, uint64_t tokens
 {
     const struct limit *limit = &node->limits.limit[charge->limit];
     int64_t units = (int64_t)tokens * limit->units_per_token;
-    *payment = (struct voucher_payment){0};
+    *payment = (struct voucher_payment){.asked_ns = now_ns};
     vouchers_lock(node);
     struct voucher *voucher = voucher_find(node, charge->id, charge->limit);
     bool used = voucher && voucher_units(node, voucher, now_ns) >= units;
@@ -198,6 +199,8 @@ bool voucher_use(struct node *node, const struct charge *charge, uint64_t tokens
         const int64_t left = voucher_ask_units(node, voucher, &voucher->ask[i], now_ns);
         payment->units[i] = left < units ? left : units;
         voucher->ask[i].units -= payment->units[i];
+        if (payment->units[i] > 0)
+            payment->asked_ns = number_least(payment->asked_ns, voucher_asked_first_ns(&voucher->ask[i]));
         units -= payment->units[i];
         voucher_lack_used(voucher, payment->units[i]);
     }
@@ -216,11 +219,11 @@ void voucher_put_back(struct node *node, const struct charge *charge, const stru
     vouchers_unlock(node);
 }
 
-void voucher_note_used(struct node *node, uint64_t tokens)
+void voucher_note_used(struct node *node, uint64_t tokens, bool charged)
 {
     struct thread_state *thread = own_thread(node);
     thread->rights_used_tokens += tokens;
-    thread->admitted_tokens += tokens;
+    thread->admitted_tokens += charged ? 0 : tokens;
 }
 
 /* True: one peer has the whole limit and is heard, so that no reserve and no rounded share is in the way. */

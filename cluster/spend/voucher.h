@@ -74,13 +74,19 @@ void voucher_note_waits(struct node *node, const struct charge *charge, uint64_t
 /* The tokens that a voucher paid, by ask. */
 struct voucher_payment {
     int64_t units[VOUCHER_ASKS];
+    uint64_t asked_ns; /* when the oldest of them was asked for */
 };
 /* Uses tokens of the key's voucher. False: there are not as many. voucher_put_back undoes it at once. */
 bool voucher_use(struct node *node, const struct charge *charge, uint64_t tokens, uint64_t now_ns,
                  struct voucher_payment *payment);
 void voucher_put_back(struct node *node, const struct charge *charge, const struct voucher_payment *payment);
-/* Counts tokens that were paid so. */
-void voucher_note_used(struct node *node, uint64_t tokens);
+/* Counts tokens that were paid so. `charged`: they are an own spend as well, which is counted as one. */
+void voucher_note_used(struct node *node, uint64_t tokens, bool charged);
+/*
+ * Of a log: tokens that a charge of this moment used are an own spend, so what was granted for them ends. The caller
+ * has locked the key.
+ */
+void voucher_tell_used(struct node *node, const struct charge *charge, uint64_t tokens, uint64_t asked_ns);
 /* Whole tokens of the key that may be used now. */
 uint64_t voucher_tokens(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns);
 /*

@@ -84,7 +84,7 @@ static void make_room(struct node *node, struct voucher *voucher, const struct l
     int64_t left = voucher_ask_units(node, voucher, oldest, node->now_ns);
     voucher_ask_ends(node, voucher, limit);
     voucher_habit_note(node, voucher->limit, oldest);
-    if (left > 0 && left >= next->units / JOINS_PART) {
+    if (left > 0 && (left >= next->units / JOINS_PART || kind_lists(limit->kind))) {
         next->units = voucher_sum(next->units, left);
         next->born_ns = oldest->born_ns;
     }

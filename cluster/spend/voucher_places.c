@@ -162,10 +162,23 @@ int64_t voucher_ask_units(const struct node *node, const struct voucher *voucher
 {
     const struct limit *limit = &node->limits.limit[voucher->limit];
     uint64_t age_ns = age_of(node, ask, now_ns), older_ns = voucher_since_ns(ask->born_ns, ask->asked_ns);
-    if (ask->number == 0 || ask->units <= 0 || (kind_refills(limit->kind) && age_ns + older_ns >= VOUCHER_LIFE_NS))
+    if (ask->number == 0 || ask->units <= 0 || (!kind_expires(limit->kind) && age_ns + older_ns >= VOUCHER_LIFE_NS))
         return 0;
     const int64_t left = ask->units - voucher_sum(ask->lost, voucher_lack_lost(node, voucher, now_ns));
     return left > 0 ? left : 0;
+}
+
+uint64_t voucher_asked_first_ns(const struct voucher_ask *ask)
+{
+    return number_least(ask->born_ns, ask->asked_ns);
+}
+
+int64_t voucher_ask_unused(const struct node *node, const struct voucher *voucher, const struct voucher_ask *ask,
+                           uint64_t now_ns)
+{
+    if (!kind_lists(node->limits.limit[voucher->limit].kind))
+        return voucher_ask_units(node, voucher, ask, now_ns);
+    return ask->number != 0 && ask->units > 0 ? ask->units : 0;
 }
 
 static uint64_t age_of_earlier(const struct node *node, const struct voucher *voucher)
@@ -178,7 +191,7 @@ void voucher_ask_ends(const struct node *node, struct voucher *voucher, const st
 {
     const struct voucher_ask *ask = &voucher->ask[0];
     if (voucher->earlier.number == 0 ||
-        (kind_refills(limit->kind) && age_of_earlier(node, voucher) >= VOUCHER_LIFE_NS))
+        (!kind_expires(limit->kind) && age_of_earlier(node, voucher) >= VOUCHER_LIFE_NS))
         voucher->earlier = (struct earlier_asks){ask->number, ask->asked_ns, ask->asked_sleepless_ns};
 }
 
@@ -190,7 +203,7 @@ bool voucher_take_late(const struct node *node, struct voucher *voucher, uint64_
     const uint64_t age_ns = age_of_earlier(node, voucher);
     const int64_t left = units - voucher_refilled_units(limit, age_ns);
     if (earlier->number == 0 || number < earlier->number || number >= oldest->number || left <= 0 ||
-        (kind_refills(limit->kind) && age_ns >= VOUCHER_LIFE_NS))
+        (!kind_expires(limit->kind) && age_ns >= VOUCHER_LIFE_NS))
         return false;
     oldest->units = voucher_sum(oldest->units, left);
     oldest->born_ns = number_least(oldest->born_ns, earlier->asked_ns);

@@ -41,6 +41,14 @@ int64_t voucher_sum(int64_t units, int64_t more);
 /* The units of one ask, or of all asks of a voucher, that may be used now. */
 int64_t voucher_ask_units(const struct node *node, const struct voucher *voucher, const struct voucher_ask *ask,
                           uint64_t now_ns);
+/*
+ * The units of one ask that may be used, or could have been: of limits whose grants are listed, as what nobody has used
+ * in time must come off the list.
+ */
+int64_t voucher_ask_unused(const struct node *node, const struct voucher *voucher, const struct voucher_ask *ask,
+                           uint64_t now_ns);
+/* When the oldest of its tokens were asked for. */
+uint64_t voucher_asked_first_ns(const struct voucher_ask *ask);
 /* The oldest ask is about to make room: it may still be answered. */
 void voucher_ask_ends(const struct node *node, struct voucher *voucher, const struct limit *limit);
 /*

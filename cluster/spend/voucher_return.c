@@ -10,6 +10,7 @@
 #include "cluster/spend/voucher_habit.h"
 #include "cluster/spend/voucher_places.h"
 #include "cluster/state/peaks.h"
+#include "limit/charge.h"
 #include "limit/kind.h"
 
 enum {
@@ -23,12 +24,16 @@ static bool may_return(const struct node *node)
     return may_decide(node) || (node->life.stopping && node->life.state == PEER_ACTIVE && node->accord.decides);
 }
 
-/* True if the tokens of the voucher may be returned: all that is charged for them is known to be known soon. */
+/*
+ * True if the tokens of the voucher may be returned: all that is charged for them is known to be known soon, or is
+ * listed, and ends by itself.
+ */
 static struct entry *entry_to_return_to(const struct node *node, const struct voucher *voucher)
 {
     struct entry *entry = table_find(node->table, voucher->id);
-    bool can = entry && entry->limit == voucher->limit && may_return(node) && !node->sharing.alone &&
-               !node->awake.somebody_silent && can_record(node, entry) && outbox_has_room(node, 1);
+    const bool settles = !node->awake.somebody_silent || kind_lists(node->limits.limit[voucher->limit].kind);
+    bool can = entry && entry->limit == voucher->limit && may_return(node) && !node->sharing.alone && settles &&
+               can_record(node, entry) && outbox_has_room(node, 1);
     return can ? entry : NULL;
 }
 
@@ -47,11 +52,65 @@ static uint64_t granted_since_ns(const struct node *node, const struct voucher *
 static void take_off(const struct node *node, struct voucher *voucher, int64_t units)
 {
     for (unsigned a = 0; a < VOUCHER_ASKS; a++) {
-        const int64_t left = voucher_ask_units(node, voucher, &voucher->ask[a], node->now_ns);
+        const int64_t left = voucher_ask_unused(node, voucher, &voucher->ask[a], node->now_ns);
         const int64_t part = left < units ? left : units;
         voucher->ask[a].units -= part;
         units -= part;
     }
+}
+
+/* Tokens that were granted after that ask come off all lists of a log, where they count from later on. */
+static void return_listed(struct node *node, struct entry *entry, uint64_t tokens, uint64_t asked_ns)
+{
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    const uint64_t since_ns = asked_ns + VOUCHER_LIFE_NS;
+    const uint64_t until_ns = record_heeded_until_ns(node, limit, since_ns);
+    bucket_take_granted_off(&entry->bucket, limit, &node->by_limit.budget[entry->limit], tokens, since_ns,
+                            node->now_ns);
+    if (until_ns > node->now_ns)
+        record_return(node, entry, tokens, 0, until_ns);
+}
+
+void voucher_tell_used(struct node *node, const struct charge *charge, uint64_t tokens, uint64_t asked_ns)
+{
+    struct entry *entry = table_find(node->table, charge->id);
+    if (entry && entry->limit == charge->limit && can_record(node, entry))
+        return_listed(node, entry, tokens, asked_ns);
+}
+
+/* Of listed grants: when the oldest of those that are not used was asked for. */
+static uint64_t listed_since_ns(const struct node *node, const struct voucher *voucher)
+{
+    uint64_t since_ns = node->now_ns;
+    for (unsigned a = 0; a < VOUCHER_ASKS; a++)
+        if (voucher->ask[a].units > 0)
+            since_ns = number_least(since_ns, voucher_asked_first_ns(&voucher->ask[a]));
+    return since_ns;
+}
+
+static void give_back_listed(struct node *node, struct voucher *voucher)
+{
+    struct entry *entry = entry_to_return_to(node, voucher);
+    int64_t units = 0;
+    for (unsigned a = 0; a < VOUCHER_ASKS; a++)
+        units += voucher_ask_unused(node, voucher, &voucher->ask[a], node->now_ns);
+    if (!entry || units == 0)
+        return;
+    const uint64_t since_ns = listed_since_ns(node, voucher);
+    take_off(node, voucher, units);
+    note_open(own_thread(node), node->now_ns);
+    return_listed(node, entry, (uint64_t)units, since_ns);
+    node->stats.rights_returned_tokens += (uint64_t)units;
+}
+
+/* Some of it could not be used in time. */
+static bool has_late(const struct node *node, const struct voucher *voucher)
+{
+    bool late = false;
+    for (unsigned a = 0; a < VOUCHER_ASKS; a++)
+        late |= voucher_ask_unused(node, voucher, &voucher->ask[a], node->now_ns) >
+                voucher_ask_units(node, voucher, &voucher->ask[a], node->now_ns);
+    return late;
 }
 
 /*
@@ -61,6 +120,10 @@ static void take_off(const struct node *node, struct voucher *voucher, int64_t u
 static void give_back(struct node *node, struct voucher *voucher)
 {
     const struct limit *limit = &node->limits.limit[voucher->limit];
+    if (kind_lists(limit->kind)) {
+        give_back_listed(node, voucher);
+        return;
+    }
     struct entry *entry = entry_to_return_to(node, voucher);
     if (!entry)
         return;
@@ -89,7 +152,8 @@ void voucher_give_back_idle(struct node *node, struct voucher *voucher)
     uint64_t idle_ns = VOUCHER_IDLE_NS;
     if (voucher_places_are_scarce(node))
         idle_ns = number_least(idle_ns, SCARCE_ANSWERS * voucher_answer_ns(node));
-    if (voucher->busy_ns > 0 && voucher_since_ns(voucher->busy_ns, node->now_ns) >= idle_ns)
+    if (voucher->busy_ns > 0 &&
+        (voucher_since_ns(voucher->busy_ns, node->now_ns) >= idle_ns || has_late(node, voucher)))
         give_back(node, voucher);
 }
 

@@ -1,4 +1,5 @@
 #include "limit/bucket_inline.h"
+#include "limit/kind.h"
 
 #include <assert.h>
 
@@ -295,6 +296,34 @@ void bucket_apply(struct bucket *bucket, const struct limit *limit, const struct
         lower(bucket, limit, tokens - returned, at_ns);
     else if (returned > tokens)
         raise_settled(bucket, limit, returned - tokens);
+}
+
+bool bucket_can_grant(const struct limit *limit)
+{
+    return limit->kind != LIMIT_LOG || events_have_room(limit->events, 1);
+}
+
+void bucket_grant(struct bucket *bucket, const struct limit *limit, int64_t units, uint64_t now_ns)
+{
+    if (limit->kind == LIMIT_LOG)
+        units = (int64_t)events_insert(limit->events, &bucket->events, (uint64_t)units,
+                                       limit_granted_at_ns(limit, now_ns));
+    bucket->unsettled += units;
+}
+
+void bucket_apply_granted(struct bucket *bucket, const struct limit *limit, const struct budget *budget,
+                          uint64_t tokens, uint64_t at_ns)
+{
+    bucket_refill(bucket, limit, budget, at_ns);
+    lower(bucket, limit, tokens, limit_granted_at_ns(limit, at_ns));
+}
+
+void bucket_take_granted_off(struct bucket *bucket, const struct limit *limit, const struct budget *budget,
+                             uint64_t tokens, uint64_t since_ns, uint64_t now_ns)
+{
+    bucket_refill(bucket, limit, budget, now_ns);
+    leave_log(bucket, (int64_t)events_remove_others(limit->events, &bucket->events, tokens, since_ns),
+              limit->capacity_units);
 }
 
 void bucket_settle(struct bucket *bucket, const struct limit *limit, const struct budget *budget,

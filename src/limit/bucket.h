@@ -33,8 +33,8 @@ struct bucket {
 
 /* What one peer may use of one limit; derived from its share, the same for all keys of the limit. */
 struct budget {
-    uint64_t share;        /* w, in 1/SHARE_ONE */
-    uint64_t spendable;    /* w / 4, in 1/SHARE_ONE, see bucket_allowance; LIMIT_SPLIT: about w / 2; the whole: 1/2 */
+    uint64_t share;     /* w, in 1/SHARE_ONE */
+    uint64_t spendable; /* w / 4, in 1/SHARE_ONE, see bucket_allowance; LIMIT_SPLIT: about w / 2; the whole: 1/2 */
     int64_t reserve_units; /* 5 C / 4; LIMIT_SPLIT and the whole: 3 C, so that no level has a reserve */
     int64_t slack_units;   /* w * E; LIMIT_SPLIT: rounds the part of a full key to whole tokens */
     bool alone;            /* no other peer exists: spends settle at once, nothing is held back */
@@ -126,6 +126,25 @@ uint64_t bucket_unhold(struct bucket *bucket, const struct limit *limit, uint64_
 void bucket_apply(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t tokens,
                   uint64_t returned, uint64_t at_ns, uint64_t since_ns);
 
+/* ---- tokens that are spent on behalf of others ---- */
+
+/* False: there is no room in the pool of a LOG. */
+bool bucket_can_grant(const struct limit *limit);
+/*
+ * Spends units for another peer, of the allowance. LOG: they are listed as others' tokens from limit_granted_at_ns()
+ * on: no client of this peer gives them back.
+ */
+void bucket_grant(struct bucket *bucket, const struct limit *limit, int64_t units, uint64_t now_ns);
+/* LOG: bucket_apply of tokens that the maker of a batch has spent for others. */
+void bucket_apply_granted(struct bucket *bucket, const struct limit *limit, const struct budget *budget,
+                          uint64_t tokens, uint64_t at_ns);
+/*
+ * LOG: tokens that others spent for this peer at `since_ns` or later come off the list, as far as they are listed: this
+ * peer has used them, by an own spend, or gives them back.
+ */
+void bucket_take_granted_off(struct bucket *bucket, const struct limit *limit, const struct budget *budget,
+                             uint64_t tokens, uint64_t since_ns, uint64_t now_ns);
+
 /*
  * An own batch's figures for one key, all in tokens. Credit stands against the oldest unsettled spends: against the
  * spends of this batch, and no more than those where later spends follow.
@@ -162,11 +181,12 @@ uint64_t bucket_number(const struct bucket *bucket, const struct limit *limit);
 int64_t bucket_level_of(const struct limit *limit, uint64_t number);
 /*
  * Lowers `settled` to `level` units, but not below the declared overshoot; never raises it. A LOG lists the
- * difference as one spend of now.
+ * difference as one spend of limit_granted_at_ns() of now.
  */
 void bucket_lower_level(struct bucket *bucket, const struct limit *limit, int64_t level, uint64_t now_ns);
 /*
- * LOG: the listed spends of others, except their `kept` newest tokens, count as spent now. A number from another peer
+ * LOG: the listed spends of others, except their `kept` newest tokens, count as spent now, or from
+ * limit_granted_at_ns() of now on. A number from another peer
  * does not say when its spends end, nor which of the spends here are among them: no spend of others may end before all
  * of them do. Own spends end at their time, which this peer knows: counted as newer ones, they would be told as newer
  * ones when they are given back, and others would take off a spend that ends later.

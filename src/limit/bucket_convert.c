@@ -1,4 +1,5 @@
 #include "limit/bucket_units.h"
+#include "limit/kind.h"
 
 #include <assert.h>
 
@@ -60,14 +61,16 @@ void bucket_lower_level(struct bucket *bucket, const struct limit *limit, int64_
     if (missing <= 0)
         return;
     if (limit->kind == LIMIT_LOG)
-        missing = (int64_t)events_insert(limit->events, &bucket->events, (uint64_t)missing, now_ns);
+        missing = (int64_t)events_insert(limit->events, &bucket->events, (uint64_t)missing,
+                                         limit_granted_at_ns(limit, now_ns));
     bucket->settled -= missing;
 }
 
 void bucket_renew_others(struct bucket *bucket, const struct limit *limit, uint64_t kept, uint64_t now_ns)
 {
     if (limit->kind == LIMIT_LOG)
-        bucket->settled += (int64_t)events_renew_others(limit->events, &bucket->events, kept, now_ns);
+        bucket->settled +=
+            (int64_t)events_renew_others(limit->events, &bucket->events, kept, limit_granted_at_ns(limit, now_ns));
 }
 
 void bucket_lower_to(struct bucket *bucket, const struct limit *limit, uint64_t number, uint64_t now_ns)

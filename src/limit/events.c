@@ -147,20 +147,24 @@ static uint64_t remove_tokens(struct events *events, struct event_list *list, ui
 bool events_append(struct events *events, struct event_list *list, uint32_t tokens, uint64_t now_ns)
 {
     assert(events && tokens <= EVENTS_TOKENS_MAX);
-    struct log_event *newest = list->newest ? &events->event[list->newest] : NULL;
+    uint32_t older = list->newest, newer = 0;
     if (tokens == 0)
         return true;
-    if (newest && newest->at_ns >= now_ns && newest->tokens <= EVENTS_TOKENS_MAX - tokens) {
-        newest->tokens += tokens;
-        newest->own += tokens;
+    while (older && events->event[older].at_ns > now_ns) { /* few: see GRANTED_STEP_NS */
+        newer = older;
+        older = events->event[older].older;
+    }
+    struct log_event *last = older ? &events->event[older] : NULL;
+    if (last && last->at_ns == now_ns && last->tokens <= EVENTS_TOKENS_MAX - tokens) {
+        last->tokens += tokens;
+        last->own += tokens;
         return true;
     }
     uint32_t index = take_event(events, events->room - events->kept, &events->refused);
     if (!index)
         return false;
-    uint64_t at_ns = newest && newest->at_ns > now_ns ? newest->at_ns : now_ns;
-    const struct log_event made = {.at_ns = at_ns, .tokens = tokens, .own = tokens};
-    link_between(events, list, list->newest, 0, index, &made);
+    const struct log_event made = {.at_ns = now_ns, .tokens = tokens, .own = tokens};
+    link_between(events, list, older, newer, index, &made);
     return true;
 }
 

@@ -54,7 +54,7 @@ void events_share(struct events *events);
 /* True: own spends at `count` different moments can be listed, unless other threads list theirs first. */
 bool events_have_room(const struct events *events, uint32_t count);
 
-/* Lists an own spend of now (later than any other one, or as the newest). False: no room. */
+/* Lists an own spend of now: the newest one, but for what counts from later on. False: no room. */
 bool events_append(struct events *events, struct event_list *list, uint32_t tokens, uint64_t now_ns);
 /* Takes the newest own tokens out, which were appended by mistake. Returns how many. */
 uint64_t events_take_back(struct events *events, struct event_list *list, uint64_t tokens);
@@ -82,8 +82,8 @@ uint64_t events_remove_own(struct events *events, struct event_list *list, uint6
 /* Takes out tokens that others spent at `since_ns` or later, the oldest first. Returns how many. */
 uint64_t events_remove_others(struct events *events, struct event_list *list, uint64_t tokens, uint64_t since_ns);
 /*
- * A reservation holds `tokens` own tokens of the newest event, which has as many, until `ends_ns`. Returns the time
- * of the event: the functions below find the held tokens by it.
+ * A reservation holds `tokens` own tokens of the newest event that has as many, until `ends_ns`. Returns the time of
+ * the event: the functions below find the held tokens by it.
  */
 uint64_t events_hold(struct events *events, struct event_list *list, uint64_t tokens, uint64_t ends_ns);
 /* How many of `tokens` that were held at `at_ns` are still listed. */

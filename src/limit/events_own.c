@@ -111,7 +111,10 @@ static void note_end(struct log_event *event, uint64_t ends_ns)
 uint64_t events_hold(struct events *events, struct event_list *list, uint64_t tokens, uint64_t ends_ns)
 {
     assert(list->newest);
-    struct log_event *event = &events->event[list->newest];
+    uint32_t index = list->newest;
+    while (events->event[index].own < tokens && events->event[index].older != 0)
+        index = events->event[index].older;
+    struct log_event *event = &events->event[index];
     uint32_t part = events_least(tokens, event->own);
     event->own -= part;
     events_set_held(events, event, event->held + part);

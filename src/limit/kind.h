@@ -62,6 +62,32 @@ static inline bool kind_lists(enum limit_kind kind)
     return false;
 }
 
+/*
+ * The tokens of a voucher may be used long after they were granted, by a spend that counts from then on. So a grant is
+ * listed as a later spend, until its holder tells its own one; and it is made where one view decides: at the limit's
+ * home, for those who have no share.
+ */
+static inline bool kind_grants_at_home_alone(enum limit_kind kind)
+{
+    return kind_lists(kind);
+}
+
+/* A voucher is used within this time of the ask, by any clock that is not faster than others by a 16th. */
+#define GRANTED_AHEAD_NS UINT64_C(4250000000)
+/* Grants of as much time are one event: few stand before the spends of now. */
+#define GRANTED_STEP_NS (UINT64_C(1) << 29)
+
+/*
+ * From when on tokens count that were granted at that moment, or of which nobody knows whether they were. Of limits
+ * whose tokens nobody grants, and of kinds whose spends do not end one by one: from that moment.
+ */
+static inline uint64_t limit_granted_at_ns(const struct limit *limit, uint64_t at_ns)
+{
+    if (!limit_home_is_region(limit->home) || !kind_lists((enum limit_kind)limit->kind))
+        return at_ns;
+    return (at_ns + GRANTED_AHEAD_NS + GRANTED_STEP_NS - 1) / GRANTED_STEP_NS * GRANTED_STEP_NS;
+}
+
 /* Spends travel with the time when they end, or when their returns do. */
 static inline bool kind_travels_with_end(enum limit_kind kind, bool some_returned)
 {

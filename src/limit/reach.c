@@ -1,5 +1,7 @@
 #include "limit/reach.h"
 
+#include "limit/kind.h"
+
 #include <assert.h>
 
 enum { MILLION = 1000000, ROUNDED_BITS = 24 };
@@ -32,7 +34,7 @@ static bool admit_jointly(const struct limit *limit, const struct reach_peers *p
         const int64_t units = bucket_allowance(&full, &budget) - rounded;
         beyond += units > 0 ? units : 0;
     }
-    return limit->kind == LIMIT_CELL ? beyond >= 0 : beyond > 0 && limit_refill_ns(limit, beyond) > ANSWER_NS;
+    return !kind_refills(limit->kind) ? beyond >= 0 : beyond > 0 && limit_refill_ns(limit, beyond) > ANSWER_NS;
 }
 
 uint32_t reach_count(const struct limit_terms *terms, uint32_t floor_millionths, const struct reach_peers *peers)
@@ -45,7 +47,9 @@ uint32_t reach_count(const struct limit_terms *terms, uint32_t floor_millionths,
     const uint64_t floor_tokens = limit.capacity * floor_millionths / MILLION;
     for (uint32_t i = 0; i < peers->count; i++)
         count += admits(&limit, alone ? SHARE_ONE : peers->shares[i], alone, floor_tokens);
-    const bool granted = peers->grants && limit.kind != LIMIT_LOG && (limit.flags & LIMIT_SPLIT) == 0;
+    const bool granted = peers->grants &&
+                         (limit_home_is_region(limit.home) || !kind_grants_at_home_alone(limit.kind)) &&
+                         (limit.flags & LIMIT_SPLIT) == 0;
     if (count < peers->count && granted && floor_millionths == 0 && admit_jointly(&limit, peers))
         return peers->count;
     return count;

@@ -154,7 +154,7 @@ static void lint_amount(struct lint *lint, const struct rule *rule, const char *
     (void)snprintf(what, sizeof what, "%s%.64s", field, of);
     rule_terms(rule, amount, RULE_SCALE_ONE, &terms);
     if (rule->home.size > 0) {
-        if (!kind_lists(terms.kind) && lint->peers.count > 1)
+        if (lint->peers.count > 1)
             lint_home(lint, rule, what, &terms);
         return;
     }

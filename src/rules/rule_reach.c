@@ -24,8 +24,9 @@ void reach_sentence(const struct limit_terms *terms, uint32_t floor_millionths, 
     if (limit_home_is_region(terms->home) && can > 0 && overshoot == 0 && capacity == 0) {
         (void)snprintf(out, room,
                        "a request is admitted at %u of %u daemons only, at home, since no others can ask for such "
-                       "tokens: expected fixed_window, quota or a bucket, or no home",
-                       can, peers->count);
+                       "tokens: expected %s, or no home",
+                       can, peers->count,
+                       floor_millionths > 0 ? "no priority_floor" : "no daemon with grants: false");
         return;
     }
     if (limit_home_is_list(terms->home) && can > 0 && overshoot == 0 && capacity == 0) {

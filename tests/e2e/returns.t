@@ -65,6 +65,18 @@ my $taken = take_all('each');
 cmp_ok($taken, '<=', $capacity, "$taken of $capacity are admitted besides");
 cmp_ok($taken, '>=', $capacity / 2, 'and not few');
 
+# ---- after a start ----
+
+# A daemon that has just taken the table from a peer gives nothing back for some seconds: what it sees may be granted.
+for my $name (@names) {
+    my $tries = 0;
+    my $gives = sub {
+        my $key = "start-$name-" . $tries++;
+        return take($name, $key, 1) && $client{$name}->command('REFUND', $key);
+    };
+    ok(Headgate::wait_until(20, $gives), "$name gives tokens back");
+}
+
 # ---- on both sides of a cut ----
 
 my $spent = sum0 map { take($_, 'cut', 12) } @names;

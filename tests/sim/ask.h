@@ -174,6 +174,9 @@ const struct plan_rule *ask_rule(const struct sim *sim, unsigned r);
  * beyond their end.
  */
 bool ask_clocks_within(const struct sim *sim, const struct plan_rule *rule);
+/* The tokens of a log that count now, and `more` that are about to be spent, less what may have been taken off. */
+uint64_t ask_log_least(const struct sim *sim, const struct plan_rule *rule, const struct ask_truth *truth,
+                       uint64_t more);
 /* Brings the truth of key s of rule r up to the present time. */
 void ask_truth_now(struct sim *sim, unsigned r, unsigned s);
 void ask_truths_begin(struct sim *sim);

@@ -13,6 +13,7 @@
  */
 #include "tests/sim/sim.h"
 
+#include "limit/kind.h"
 #include "tests/lib/node_figures.h"
 
 #include <inttypes.h>
@@ -92,6 +93,17 @@ static void tell_views(struct sim *sim, struct ask_part part)
 
 /* ---- overshoot ---- */
 
+/* Of a log without a home nothing is granted, and more than what is spent is never taken off by mistake. */
+uint64_t ask_log_least(const struct sim *sim, const struct plan_rule *rule, const struct ask_truth *truth,
+                       uint64_t more)
+{
+    const bool granted = rule->terms.home != 0;
+    const uint64_t tokens =
+        truth_log_least(&truth->log, rule->terms.period_ns, granted ? GRANTED_AHEAD_NS + GRANTED_STEP_NS : 0,
+                        granted ? more : 0, clock_read(&sim->fast, sim->now_ns));
+    return granted ? tokens : tokens + more;
+}
+
 /*
  * How many tokens too many are spent, or 0, if all nodes together spent `more` tokens now. `left_ns`: the time
  * until the window of the asking node ends.
@@ -125,7 +137,7 @@ static double exceeds(struct sim *sim, const struct ask_part *part, uint64_t lef
         return used > allowed && ask_clocks_within(sim, rule) ? (double)(used - allowed) : 0;
     case ASK_LOG:
     case ASK_LEASE:
-        used += truth_log_least(&truth->log, rule->terms.period_ns, clock_read(&sim->fast, sim->now_ns));
+        used = ask_log_least(sim, rule, truth, more);
         return used > allowed && truth->log.lost == 0 ? (double)(used - allowed) : 0;
     case ASK_ALGORITHMS:
         break;

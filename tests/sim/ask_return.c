@@ -219,13 +219,14 @@ static void renew(struct sim *sim, struct ask_held *held)
         return;
     held->ends_ns = end_ns(sim, held, ttl_ns);
     struct ask_held old = *held;
-    held->fast_ns = clock_read(&sim->fast, sim->now_ns);
-    held->slow_ns = clock_read(&sim->slow, sim->now_ns);
-    held->made_ns = world_local_ns(sim, i);
     for (unsigned c = 0; c < held->count; c++) { /* a renewed lease is a return and a new spend */
         const struct ask_part *part = &held->part[c];
-        if (sim->plan.asks.rule[part->rule].terms.kind != LIMIT_LOG || part->taken == 0)
+        if (sim->plan.asks.rule[part->rule].terms.kind != LIMIT_LOG || part->taken == 0 ||
+            !homes_begin_anew(sim, i, &held->charge[c], part))
             continue;
+        held->fast_ns = clock_read(&sim->fast, sim->now_ns);
+        held->slow_ns = clock_read(&sim->slow, sim->now_ns);
+        held->made_ns = world_local_ns(sim, i);
         ask_right_used(sim, i, part, part->taken);
         ask_given_back(sim, i, part, &old, (int64_t)part->taken, (int64_t)part->taken,
                        batches_closed(sim->node[i].node));

@@ -98,6 +98,12 @@ uint64_t homes_share(struct sim *sim, unsigned i, struct key_id id, uint16_t lim
     return (uint64_t)(explanation.share * (double)SHARE_ONE);
 }
 
+bool homes_begin_anew(struct sim *sim, unsigned i, const struct charge *charge, const struct ask_part *part)
+{
+    return homes_home_of(sim, part->rule, part->subject) == 0 ||
+           homes_share(sim, i, charge->id, charge->limit, 0) > 0;
+}
+
 double homes_sum_of_shares(struct sim *sim, struct key_id id, uint16_t limit)
 {
     double sum = 0;

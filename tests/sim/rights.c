@@ -165,6 +165,15 @@ static void leap(struct truth *truth, const struct limit *limit, bool is_home, u
         truth->elsewhere = least(truth->elsewhere + outlived, limit->capacity_units);
 }
 
+/* What was granted ends by the home's clock; its holder may use it for as long as before the leap, or the start. */
+static void doubt_log(struct sim *sim, struct ask_part part, uint64_t leapt_ns)
+{
+    const struct limit *limit = &ask_rule(sim, part.rule)->limit;
+    truth_log_mistake(&sim->asks.truth[part.rule][part.subject].log,
+                      (uint64_t)units_out(sim, limit, held_of_rule(sim, &part)),
+                      clock_read(&sim->fast, sim->now_ns) + leapt_ns);
+}
+
 void rights_clock_leaps(struct sim *sim, unsigned i, uint64_t ns)
 {
     for (unsigned k = 0; k < sim->plan.keys; k++) {
@@ -173,8 +182,13 @@ void rights_clock_leaps(struct sim *sim, unsigned i, uint64_t ns)
         leap(&sim->truth[k], sim_limit(sim, k), homes_have(sim, i, sim_limit(sim, k)->home), ns, units);
     }
     for (unsigned r = 0; r < sim->plan.asks.rules; r++)
-        for (unsigned s = 0; s < ASK_SUBJECTS_MAX && ask_rule(sim, r)->terms.kind == LIMIT_BUCKET; s++) {
+        for (unsigned s = 0; s < ASK_SUBJECTS_MAX && ask_rule(sim, r)->terms.kind != LIMIT_CELL; s++) {
             const struct ask_part part = {.rule = r, .subject = s};
+            if (ask_rule(sim, r)->terms.kind == LIMIT_LOG) {
+                if (homes_have(sim, i, homes_home_of(sim, r, s)))
+                    doubt_log(sim, part, ns);
+                continue;
+            }
             const struct limit *limit = &ask_rule(sim, r)->limit;
             const int64_t units = units_out(sim, limit, held_of_rule(sim, &part));
             ask_truth_now(sim, r, s);
@@ -189,6 +203,8 @@ static void forget_rule(struct sim *sim, unsigned i, struct ask_part part)
     struct ask_truth *truth = &sim->asks.truth[part.rule][part.subject];
     if (limit->kind == LIMIT_BUCKET)
         doubt(&truth->bucket.now, limit, units_out(sim, limit, held_of_rule(sim, &part)));
+    if (limit->kind == LIMIT_LOG)
+        doubt_log(sim, part, 0);
     if (limit->kind != LIMIT_CELL)
         return;
     const uint64_t now = ask_window_now(sim, i, part.rule);

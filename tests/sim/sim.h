@@ -415,6 +415,8 @@ void homes_options(const struct sim *sim, unsigned i, struct node_options *optio
 void homes_after_step(struct sim *sim);
 /* True: node i is in the region that is the home; 0: there is no home. */
 bool homes_have(const struct sim *sim, unsigned i, uint64_t home);
+/* True: a lease of the charge that node i renews is a new spend. Elsewhere it ends when it would have. */
+bool homes_begin_anew(struct sim *sim, unsigned i, const struct charge *charge, const struct ask_part *part);
 /* The homes among which keys choose, from the config of node i, which has its regions in an order of its own. */
 void homes_of_node(const struct plan *plan, unsigned i, struct homes *homes);
 /* The home of key s of rule r; 0: it has none. */

@@ -81,10 +81,11 @@ static uint64_t count(const struct truth_list *list, uint64_t period_ns, uint64_
     return tokens;
 }
 
-uint64_t truth_log_least(const struct truth_log *log, uint64_t period_ns, uint64_t fast_ns)
+uint64_t truth_log_least(const struct truth_log *log, uint64_t period_ns, uint64_t ahead_ns, uint64_t more,
+                         uint64_t fast_ns)
 {
-    uint64_t tokens = count(&log->least, period_ns, fast_ns),
-             mistaken = count(&log->mistaken, 2 * period_ns, fast_ns);
+    uint64_t tokens = count(&log->least, period_ns, fast_ns) + more,
+             mistaken = count(&log->mistaken, 2 * period_ns + ahead_ns, fast_ns);
     return tokens > mistaken ? tokens - mistaken : 0;
 }
 

@@ -49,10 +49,12 @@ void truth_log_mistake(struct truth_log *log, uint64_t tokens, uint64_t fast_ns)
 void truth_log_forget(struct truth_log *log);
 
 /*
- * The tokens that count now. `late_ns`: spends count for so much longer than the period, at peers
- * that heard of them late.
+ * The tokens that count now. `ahead_ns`, `more`: what is taken off by mistake may be tokens that are granted, count
+ * from so much later on, and are not spent, `more` of them at most. `late_ns`: spends count for so much longer than the
+ * period, at peers that heard of them late.
  */
-uint64_t truth_log_least(const struct truth_log *log, uint64_t period_ns, uint64_t fast_ns);
+uint64_t truth_log_least(const struct truth_log *log, uint64_t period_ns, uint64_t ahead_ns, uint64_t more,
+                         uint64_t fast_ns);
 uint64_t truth_log_most(const struct truth_log *log, uint64_t period_ns, uint64_t slow_ns, uint64_t late_ns);
 
 #endif

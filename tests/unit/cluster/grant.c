@@ -90,8 +90,32 @@ static void told_under_another_limit(void)
     world_close();
 }
 
+/* Messages repeat an ask until it is answered. */
+static void an_ask_is_answered_once(void)
+{
+    static const struct limit_terms slow = {
+        .kind = LIMIT_BUCKET, .capacity = 100, .rate = 100, .period_ns = 3600000 * MS};
+    rights_world_init(3);
+    rights_world_start();
+    (void)rights_take(BOB, "key", &slow, 1);
+    struct node *node = world.host[BOB].node;
+    const struct charge charge = charge_at(BOB, "key", &slow, 1);
+    struct ask_record ask = {.id = charge.id, .number = 1, .tokens = 3, .among = SHARE_ONE};
+    uint32_t ann = 0;
+    while (strcmp(node->member[ann].name, "ann") != 0)
+        ann++;
+    for (unsigned i = 0; i < 3; i++)
+        grant_answer(node, ann, &ask, charge.limit);
+    OK_U64(node->stats.rights_granted, 1, "an ask that is heard three times is answered once");
+    ask.number++;
+    grant_answer(node, ann, &ask, charge.limit);
+    OK_U64(node->stats.rights_granted, 2, "and the next one as well");
+    world_close();
+}
+
 int main(void)
 {
+    an_ask_is_answered_once();
     none_is_larger_than_the_limit();
     all_fit_a_spend();
     told_under_another_limit();

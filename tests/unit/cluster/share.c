@@ -52,7 +52,7 @@ static void logs(const struct limit_terms *log)
 {
     OK_U64(rights_take(ANN, "log", log, 5), 5, "a log has all of it at home");
     struct verdict verdict = rights_take_at_once(BOB, "elsewhere", log, 1);
-    OK(!verdict.allowed && verdict.retry_after_ns == UINT64_MAX, "and never anything elsewhere");
+    OK(!verdict.allowed && verdict.retry_after_ns < 200 * MS, "and elsewhere a round trip later");
 }
 
 static void shares(const struct limit_terms *one)

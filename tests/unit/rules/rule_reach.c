@@ -141,11 +141,16 @@ static void at_home(void)
         "warned: rule default/a: under rate (1/m) a request of cost 1 is ever admitted at 1 of 3 daemons only" SINCE
         "a capacity or burst of 2",
         "a bucket of 1 is admitted at home alone");
+    OK_STRING(said_of("{id: a, algorithm: concurrency, limit: 1, window: 1m, overshoot: 0, home: us-east}", &known),
+              "", "a lease with a home");
+    OK_STRING(said_of("{id: a, algorithm: sliding_log, limit: 1, window: 1m, overshoot: 0, home: by_key}", &known),
+              "", "a log of 1 whose keys have homes");
     OK_STRING(
-        said_of("{id: a, algorithm: concurrency, limit: 1, window: 1m, overshoot: 0, home: us-east}", &known),
+        said_of("{id: a, algorithm: concurrency, limit: 1, window: 1m, overshoot: 0, home: us-east}",
+                &(struct reach_peers){3, even, false, names}),
         "warned: rule default/a: under limit (1) a request is admitted at 1 of 3 daemons only, at home, since no "
-        "others can ask for such tokens: expected fixed_window, quota or a bucket, or no home",
-        "and so are leases");
+        "others can ask for such tokens: expected no daemon with grants: false, or no home",
+        "where nobody grants it is admitted at home alone");
     OK_STRING(said_of("{id: a, rate: 1/m, home: mars}", &known),
               "refused: rule default/a: home is 'mars', where no daemon is: expected the region of a daemon, "
               "or by_key",

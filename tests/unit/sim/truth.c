@@ -42,22 +42,23 @@ static void logs(void)
     static struct truth_log log;
     truth_log_spend(&log, 5, 1000, 900);
     truth_log_spend(&log, 7, 1100, 990);
-    OK_U64(truth_log_least(&log, 100, 1099), 12, "every spend counts for its period");
-    OK_U64(truth_log_least(&log, 100, 1100), 7, "and then no more");
+    OK_U64(truth_log_least(&log, 100, 0, 0, 1099), 12, "every spend counts for its period");
+    OK_U64(truth_log_least(&log, 100, 0, 0, 1100), 7, "and then no more");
     OK_U64(truth_log_most(&log, 100, 999, 0), 12, "by the slow clock, longer");
     OK_U64(truth_log_most(&log, 100, 1000, 50), 12, "longer still to who heard of it late");
     OK_U64(truth_log_most(&log, 100, 1050, 50), 7, "but not for ever");
     truth_log_give_back(&log, 1000, 900, 3, 4);
-    OK(truth_log_least(&log, 100, 1050) == 8 && truth_log_most(&log, 100, 950, 0) == 9, "a return names its spend");
+    OK(truth_log_least(&log, 100, 0, 0, 1050) == 8 && truth_log_most(&log, 100, 950, 0) == 9,
+       "a return names its spend");
     truth_log_give_back(&log, 1000, 900, 0, 4);
-    OK_U64(truth_log_least(&log, 1000, 1101), 4, "what is beyond its spend is taken from the newest");
+    OK_U64(truth_log_least(&log, 1000, 0, 0, 1101), 4, "what is beyond its spend is taken from the newest");
     truth_log_lose(&log, 5);
-    OK_U64(truth_log_least(&log, 1000, 1101), 0, "a crash takes the newest");
+    OK_U64(truth_log_least(&log, 1000, 0, 0, 1101), 0, "a crash takes the newest");
     for (unsigned i = 0; i < TRUTH_LOG_MAX + 3; i++)
         truth_log_spend(&log, 1, 2000 + i, 2000 + i);
     OK(log.lost > 0, "a list that overflows says so");
     truth_log_forget(&log);
-    OK_U64(truth_log_least(&log, 100000, 2000), 0, "what nobody knows must not count");
+    OK_U64(truth_log_least(&log, 100000, 0, 0, 2000), 0, "what nobody knows must not count");
 }
 
 static void mistakes(void)
@@ -65,10 +66,11 @@ static void mistakes(void)
     static struct truth_log log;
     truth_log_spend(&log, 4, 1100, 1100);
     truth_log_mistake(&log, 3, 1100);
-    OK_U64(truth_log_least(&log, 100, 1199), 1, "what others take off instead of what has ended need not count");
+    OK_U64(truth_log_least(&log, 100, 0, 0, 1199), 1,
+           "what others take off instead of what has ended need not count");
     truth_log_spend(&log, 2, 1250, 1250);
-    OK_U64(truth_log_least(&log, 100, 1250), 0, "be it spent later");
-    OK_U64(truth_log_least(&log, 100, 1300), 2, "until that would have ended as well");
+    OK_U64(truth_log_least(&log, 100, 0, 0, 1250), 0, "be it spent later");
+    OK_U64(truth_log_least(&log, 100, 0, 0, 1300), 2, "until that would have ended as well");
 }
 
 /* One token is one unit, refilled with one a nanosecond. */

@@ -1,0 +1,66 @@
+#!/usr/bin/perl
+# A lease of which there is one, with a home: three real daemons in three regions. Any region has it a round trip after
+# it asks, renews it and gives it back, and never do two have it.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Headgate;
+use Test::More;
+
+my $cluster = Headgate::cluster();
+$cluster->start;
+ok($cluster->wait_met(10), 'three daemons see each other') or diag map { $_->log } $cluster->daemons;
+my ($east, $west, $south) = $cluster->daemons;
+my %client = map { $_->{name} => $_->client } $east, $west, $south;
+
+my $client = $client{ $west->{name} };
+my $of_one = 'algorithm: concurrency, limit: 1, window: 1m, overshoot: 0';
+is($client->command(qw(RULE SET), "{id: job, service: shop, by: user, $of_one, home: us-east, patience: 2s}"), 'OK',
+   'a rule of one lease with a home is set');
+is($client->command(qw(RULE SET), "{id: log, service: shop, by: ip, algorithm: sliding_log, limit: 3, window: 1m, "
+       . 'overshoot: 0, home: us-east, patience: 5s}'),
+   'OK', 'and one of a log');
+sub knows { my ($daemon) = @_; return ($client{ $daemon->{name} }->command(qw(RULE GET shop log)) // '') =~ m{^home:}m }
+ok(Headgate::wait_until(10, sub { knows($east) && knows($south) }), 'all daemons have them');
+
+sub reserve {
+    my ($daemon, $user) = @_;
+    my $reply = $client{ $daemon->{name} }->command('RESERVE', $user, qw(SERVICE shop TTL 30000));
+    return $reply->[0] == 1 ? $reply->[-1] : undef;
+}
+
+# Clients come again until they have it.
+sub soon {
+    my ($daemon, $user) = @_;
+    my $id;
+    Headgate::wait_until(10, sub { $id = reserve($daemon, $user) });
+    return $id;
+}
+
+my $refusal = $client{ $south->{name} }->command(qw(RESERVE user=a SERVICE shop TTL 30000));
+is($refusal->[0], 0, 'elsewhere it is not there at once');
+ok($refusal->[3] > 0 && $refusal->[3] < 1000, 'but soon, as its client is told') or diag $refusal->[3];
+my $held = soon($south, 'user=a');
+ok($held, 'then it is');
+ok(!reserve($_, 'user=a'), "and no other one in $_->{name}") for $east, $west, $south;
+is($client{ $south->{name} }->command('RENEW', $held, 20_000), 1, 'it is renewed there');
+is($client{ $south->{name} }->command('RENEW', $held, 90_000), 0, 'though not beyond its window');
+for my $next ($west, $east, $south, $west) {
+    my ($holder) = grep { $client{ $_->{name} }->command('CANCEL', $held) == 1 } $east, $west, $south;
+    ok($holder, 'its holder gives it back');
+    ok($held = soon($next, 'user=a'), "and $next->{name} has it");
+    ok(!reserve($_, 'user=a'), "alone: $_->{name}") for $east, $west, $south;
+}
+
+sub check {
+    my ($daemon, @words) = @_;
+    return $client{ $daemon->{name} }->command('CHECK', @words, 'SERVICE', 'shop')->[0];
+}
+is(check($south, 'ip=192.0.2.1', 'COST', 3), 1, 'a request that waits has all of a log elsewhere');
+is(check($_, 'ip=192.0.2.1', 'PATIENCE', 200), 0, "and nothing beside it in $_->{name}") for $east, $west, $south;
+
+$south->kill9;
+ok(!reserve($_, 'user=a'), "a daemon that crashes changes nothing in $_->{name}") for $east, $west;
+ok(soon($east, 'user=b'), 'at home another one is there');
+done_testing;
