@@ -124,12 +124,16 @@ static bool all_is_told(const struct sim *sim, unsigned i, const struct node_sta
     return sim->plan.step_keys == 0 || (lag_batches == 0 && (stats->open_oldest_ms + 2) * 1000000 < since_ns);
 }
 
-/* No lag is told of a peer that counts as gone, nor has one that joins again heard what was spent without it. */
+/*
+ * No lag is told of a peer that counts as gone, nor has one that joins again heard what was spent without it. What is
+ * heard while somebody is silent may wait to be charged.
+ */
 static bool ebb_is_known(struct sim *sim, unsigned i)
 {
     static struct peer_report reports[NODE_PEERS_MAX];
     struct node_stats stats;
-    if (sim->node[i].life != LIFE_UP || sim->node[i].was_joining || sim->node[i].unawaited)
+    if (sim->node[i].life != LIFE_UP || sim->node[i].was_joining || sim->node[i].unawaited ||
+        !world_all_is_charged(sim))
         return false;
     size_t count = node_peers(sim->node[i].node, world_local_ns(sim, i), reports, NODE_PEERS_MAX);
     node_stats(sim->node[i].node, &stats);

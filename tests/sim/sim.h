@@ -211,7 +211,9 @@ uint64_t world_local_ns(const struct sim *sim, unsigned i);
 void world_change_thread(struct sim *sim);
 const char *world_region_name(unsigned region);
 bool world_is_up(const struct sim *sim, unsigned i); /* the node exists; a leaving node does too */
-/* True: every peer that has not left has acknowledged all batches of the node. */
+/* False: some node has heard of spends that wait to be charged, as they do while somebody is silent. */
+bool world_all_is_charged(const struct sim *sim);
+/* True: every peer that has not left has heard of all batches of the node, and all that is heard anywhere is charged. */
 bool world_is_acknowledged(const struct sim *sim, unsigned i);
 /*
  * The node spent `tokens` in this life that some peer does not know. Returns the most of them that

@@ -48,10 +48,10 @@ void unawaited_begin(struct sim *sim, unsigned i)
 void unawaited_after_step(struct sim *sim)
 {
     for (unsigned i = 0; i < sim->plan.nodes; i++) {
-        bool abreast = world_is_up(sim, i);
-        for (unsigned j = 0; j < sim->plan.nodes && sim->node[i].unawaited && abreast; j++)
+        bool abreast = world_is_up(sim, i) && sim->node[i].unawaited && world_all_is_charged(sim);
+        for (unsigned j = 0; j < sim->plan.nodes && abreast; j++)
             abreast = j == i || !world_is_up(sim, j) || is_abreast_of(sim, i, j);
-        if (sim->node[i].unawaited && abreast) {
+        if (abreast) {
             story_tell(sim, sim->node[i].name, "is waited for again");
             sim->node[i].unawaited = false;
         }

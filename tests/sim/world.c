@@ -22,6 +22,18 @@ bool world_is_up(const struct sim *sim, unsigned i)
     return sim->node[i].node != NULL;
 }
 
+bool world_all_is_charged(const struct sim *sim)
+{
+    for (unsigned i = 0; i < sim->plan.nodes; i++) {
+        struct node_stats stats = {0};
+        if (world_is_up(sim, i))
+            node_stats(sim->node[i].node, &stats);
+        if (stats.uncharged_keys > 0)
+            return false;
+    }
+    return true;
+}
+
 bool world_is_acknowledged(const struct sim *sim, unsigned i)
 {
     static struct peer_report reports[NODE_PEERS_MAX];
@@ -29,7 +41,7 @@ bool world_is_acknowledged(const struct sim *sim, unsigned i)
     for (size_t r = 0; r < count; r++)
         if (!reports[r].self && reports[r].state != PEER_LEFT && reports[r].lag_batches > 0)
             return false;
-    return true;
+    return world_all_is_charged(sim);
 }
 
 void world_change_thread(struct sim *sim)
