@@ -49,6 +49,18 @@ sub take_all {
 
 sub refunds { my ($key, $tokens) = @_; return map { $client{$_}->command('REFUND', $key, 'COST', $tokens) } @names }
 
+# ---- after a start ----
+
+# A daemon that has just taken the table from a peer gives nothing back for some seconds: what it sees may be granted.
+for my $name (@names) {
+    my $tries = 0;
+    my $gives = sub {
+        my $key = "start-$name-" . $tries++;
+        return take($name, $key, 1) && $client{$name}->command('REFUND', $key);
+    };
+    ok(Headgate::wait_until(20, $gives), "$name gives tokens back");
+}
+
 # ---- at each of three regions ----
 
 is(take('us-east', 'each', 20), 20, '20 are taken at us-east');
@@ -64,18 +76,6 @@ for my $page ('README.md', 'docs/protocol.md') {
 my $taken = take_all('each');
 cmp_ok($taken, '<=', $capacity, "$taken of $capacity are admitted besides");
 cmp_ok($taken, '>=', $capacity / 2, 'and not few');
-
-# ---- after a start ----
-
-# A daemon that has just taken the table from a peer gives nothing back for some seconds: what it sees may be granted.
-for my $name (@names) {
-    my $tries = 0;
-    my $gives = sub {
-        my $key = "start-$name-" . $tries++;
-        return take($name, $key, 1) && $client{$name}->command('REFUND', $key);
-    };
-    ok(Headgate::wait_until(20, $gives), "$name gives tokens back");
-}
 
 # ---- on both sides of a cut ----
 

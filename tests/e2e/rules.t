@@ -118,6 +118,13 @@ like(ask($east, qw(EXPLAIN ip=9.9.9.9 u SERVICE shop ENDPOINT /login)),
 
 is(ask($east, qw(RULE SET), '{id: tokens, service: llm, rate: 1000/h, burst: 1000, overshoot: 300%}'), 'OK',
     'RULE SET');
+# A daemon that has just taken the table from a peer gives nothing back for some seconds.
+my $tries = 0;
+ok(Headgate::wait_until(20, sub {
+    my $user = 'early-' . $tries++;
+    $east->command('CANCEL', $east->command('RESERVE', $user, qw(SERVICE llm COST 100 TTL 60000))->[6]);
+    return $east->command('PEEK', $user, qw(SERVICE llm))->[2] == 1000;
+}), 'reservations are given back');
 my @reserved = @{$east->command(qw(RESERVE u SERVICE llm COST 300 TTL 60000))};
 like($reserved[6], qr/^[0-9a-f]{32}$/, 'RESERVE gives an id');
 is(ask($east, 'COMMIT', $reserved[6], 100), 100, 'COMMIT says what it was');
