@@ -213,7 +213,7 @@ const char *world_region_name(unsigned region);
 bool world_is_up(const struct sim *sim, unsigned i); /* the node exists; a leaving node does too */
 /* False: some node has heard of spends that wait to be charged, as they do while somebody is silent. */
 bool world_all_is_charged(const struct sim *sim);
-/* True: every peer that has not left has heard of all batches of the node, and all that is heard anywhere is charged. */
+/* True: every peer that has not left has heard of all batches of the node, and all that is heard is charged. */
 bool world_is_acknowledged(const struct sim *sim, unsigned i);
 /*
  * The node spent `tokens` in this life that some peer does not know. Returns the most of them that
