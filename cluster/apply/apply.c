@@ -167,8 +167,7 @@ static uint64_t returned_since_ns(const struct node *node, const struct spend *s
 static uint64_t granted_part(const struct node *node, const struct entry *entry, uint32_t member,
                              const struct batch *batch, const struct spend *spend)
 {
-    const struct limit *limit = &node->limits.limit[entry->limit];
-    if (!limit_home_is_region(limit->home) || !kind_lists(limit->kind))
+    if (!limit_lists_grants(&node->limits.limit[entry->limit]))
         return 0;
     const bool unknown =
         batch->first < batch->last || batch->parts > 0 || batch->grants_dropped || member == node->me;

@@ -24,8 +24,8 @@ enum {
 static bool can_be_paid(const struct node *node, const struct charge *charge)
 {
     const struct limit *limit = &node->limits.limit[charge->limit];
-    const bool at_home = limit_home_is_region(limit->home) && node->by_limit.budget[charge->limit].share == 0;
-    return (limit->flags & LIMIT_SPLIT) == 0 && (at_home || !kind_grants_at_home_alone(limit->kind)) &&
+    const bool asks_home = limit_home_is_region(limit->home) && node->by_limit.budget[charge->limit].share == 0;
+    return (limit->flags & LIMIT_SPLIT) == 0 && (asks_home || !kind_grants_at_home_alone(limit->kind)) &&
            charge->cost > 0 && charge->floor_tokens == 0 && !node->sharing.alone && charge->cost <= limit->capacity;
 }
 

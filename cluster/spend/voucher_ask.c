@@ -56,7 +56,9 @@ static unsigned unanswered_at_home(const struct node *node, const struct voucher
                                    const struct limit *limit)
 {
     unsigned count = 0;
-    while (count < VOUCHER_ASKS && voucher_always_asks(node, limit)) {
+    if (!voucher_always_asks(node, limit))
+        return 0;
+    while (count < VOUCHER_ASKS) {
         const struct voucher_ask *ask = &voucher->ask[VOUCHER_ASKS - 1 - count];
         if (ask->number == 0 || ask->granted_by != 0)
             break;

@@ -72,6 +72,12 @@ static inline bool kind_grants_at_home_alone(enum limit_kind kind)
     return kind_lists(kind);
 }
 
+/* True: grants of the limit are listed so. */
+static inline bool limit_lists_grants(const struct limit *limit)
+{
+    return limit_home_is_region(limit->home) && kind_lists((enum limit_kind)limit->kind);
+}
+
 /* A voucher is used within this time of the ask, by any clock that is not faster than others by a 16th. */
 #define GRANTED_AHEAD_NS UINT64_C(4250000000)
 /* Grants of as much time are one event: few stand before the spends of now. */
@@ -83,7 +89,7 @@ static inline bool kind_grants_at_home_alone(enum limit_kind kind)
  */
 static inline uint64_t limit_granted_at_ns(const struct limit *limit, uint64_t at_ns)
 {
-    if (!limit_home_is_region(limit->home) || !kind_lists((enum limit_kind)limit->kind))
+    if (!limit_lists_grants(limit))
         return at_ns;
     return (at_ns + GRANTED_AHEAD_NS + GRANTED_STEP_NS - 1) / GRANTED_STEP_NS * GRANTED_STEP_NS;
 }

@@ -9,6 +9,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* False: the key of the node is no name, and the sentence begins with `what`: "tiers has a tier". */
+static bool is_named(struct rule_builder *builder, const struct yaml_node *node, const char *what)
+{
+    if (node->key.size <= RULE_NAME_MAX_BYTES && rule_is_name(node->key, ""))
+        return true;
+    return rule_fail(&builder->reader, node->line,
+                     "%s '%.63s': expected a name of 1 to 63 letters, digits, dots, dashes, underscores", what,
+                     node->key.data);
+}
+
 static int compare_tiers(const void *a, const void *b)
 {
     return rule_compare(((const struct rule_tier *)a)->name, ((const struct rule_tier *)b)->name);
@@ -22,11 +32,8 @@ bool rule_read_tiers(struct rule_builder *builder)
         return true;
     for (const struct yaml_node *node = yaml_first(map); node; node = yaml_next(builder->reader.tree, map, node)) {
         char field[RULE_NAME_MAX_BYTES + 16];
-        if (node->key.size > RULE_NAME_MAX_BYTES || !rule_is_name(node->key, ""))
-            return rule_fail(&builder->reader, node->line,
-                             "tiers has a tier '%.63s': expected a name of 1 to 63 letters, digits, dots, dashes, "
-                             "underscores",
-                             node->key.data);
+        if (!is_named(builder, node, "tiers has a tier"))
+            return false;
         (void)snprintf(field, sizeof field, "tiers.%s", node->key.data);
         struct rule_tier *tier = &builder->tiers[rule->tier_count];
         if (!rule_read_amount(builder, node, field, &tier->amount))
@@ -296,11 +303,8 @@ static bool read_weight(struct rule_builder *builder, const struct yaml_node *no
     char field[RULE_NAME_MAX_BYTES + 16];
     uint64_t billionths;
     struct rule *rule = builder->rule;
-    if (node->key.size > RULE_NAME_MAX_BYTES || !rule_is_name(node->key, ""))
-        return rule_fail(&builder->reader, node->line,
-                         "weights has a region '%.63s': expected a name of 1 to 63 letters, digits, dots, dashes, "
-                         "underscores",
-                         node->key.data);
+    if (!is_named(builder, node, "weights has a region"))
+        return false;
     (void)snprintf(field, sizeof field, "weights.%s", node->key.data);
     if (node->kind != YAML_TEXT || !rule_weight_parse(node->text, &billionths))
         return rule_wrong(&builder->reader, node, field,
