@@ -67,6 +67,12 @@ function headgate(r)
         line("X-Api-Key", r.headers_in["X-Api-Key"])
     -- With a password: .. line("Authorization", "Bearer PASSWORD")
     local status, head = ask_anew(request .. "\r\n")
+    -- A question that headgate finds wrong (the config here or there, or a head that is too large) does not pass: what a
+    -- client can make wrong would be a way past every limit.
+    if status and status >= 400 and status < 500 and status ~= 429 then
+        r:err("headgate: status " .. status)
+        return 500
+    end
     if status ~= 200 and status ~= 429 then
         return apache2.DECLINED
     end

@@ -1,5 +1,5 @@
 -- Asks headgate about a request; see haproxy.cfg. The answer is in variables of the transaction: headgate_status (429:
--- refuse it), headgate_retry_after, headgate_limit, headgate_remaining, headgate_reset, headgate_over (over the limit of a
+-- refuse it; 500: headgate called the question wrong), headgate_retry_after, headgate_limit, headgate_remaining, headgate_reset, headgate_over (over the limit of a
 -- soft rule). Where headgate does not answer, headgate_status is 0, and the request passes.
 local url = "http://127.0.0.1:7073/check?service_id=shop"
 
@@ -24,6 +24,12 @@ local function headgate(txn)
     -- With a password: headers["Authorization"] = { "Bearer PASSWORD" }
     local answer = core.httpclient():get({ url = url, headers = headers })
     local status = answer ~= nil and answer.status or 0
+    -- A question that headgate finds wrong (the config here or there, or a head that is too large) does not pass: what
+    -- a client can make wrong would be a way past every limit.
+    if status >= 400 and status < 500 and status ~= 429 then
+        status = 500
+        core.Warning("headgate: status " .. answer.status .. ": " .. (answer.body or ""):gsub("%s+$", ""))
+    end
     txn:set_var("txn.headgate_status", status)
     if status ~= 200 and status ~= 429 then
         return

@@ -9,12 +9,11 @@ static const char *const options[] = {"endpoint", "tier", "priority", "rule", "d
 enum {
     OPTIONS = sizeof options / sizeof options[0],
     ENDPOINT = 0,
-    TIER = 1,
     DRAIN = 4,
     ALTERNATIVE = 5,
-    NUMBER_BYTES = 4,
-    HASHED_BYTES = sizeof "hash:" + 2 * sizeof(struct key_id)
+    NUMBER_BYTES = 4
 };
+_Static_assert((int)COMMAND_SELECTOR_MAX_BYTES > (int)RULE_ENDPOINT_MAX_BYTES, "what is cut equals no pattern");
 #define COST_PREFIX "cost."
 #define COST_MAX_TEXT "1000000000000" /* COMMAND_COST_MAX */
 _Static_assert(COMMAND_COST_MAX == 1000000000000u, "as the text says");
@@ -46,13 +45,6 @@ static struct bytes without_query(struct bytes target)
     return mark != NULL ? (struct bytes){target.data, (size_t)(mark - target.data)} : target;
 }
 
-/* No pattern and no tier has so many bytes: a text that is cut there still begins like itself, and equals none. */
-static struct bytes cut(struct bytes text)
-{
-    _Static_assert((int)COMMAND_SELECTOR_MAX_BYTES > (int)RULE_ENDPOINT_MAX_BYTES, "longer than any pattern");
-    return text.size <= COMMAND_SELECTOR_MAX_BYTES ? text : (struct bytes){text.data, COMMAND_SELECTOR_MAX_BYTES};
-}
-
 static bool say_flag(struct grpc_descriptor *descriptor, struct bytes value, bool *flag)
 {
     *flag = bytes_equal(value, bytes_of("true"));
@@ -68,8 +60,6 @@ static bool say(struct grpc_descriptor *descriptor, unsigned option, struct byte
         return say_flag(descriptor, value, option == DRAIN ? &descriptor->query.drain : &descriptor->alternative);
     if (option == ENDPOINT)
         value = without_query(value);
-    if (option == ENDPOINT || option == TIER)
-        value = cut(value);
     return value.size == 0 ||
            command_query_set(&descriptor->query, bytes_of(options[option]), value, 0, descriptor->error);
 }
@@ -89,16 +79,12 @@ static bool say_cost(struct grpc_descriptor *descriptor, struct bytes key, struc
                                   descriptor->error);
 }
 
-/* Equal values stay equal, and others differ. */
 static bool shorten(struct bytes *value, const struct hash_key *hash_key, struct grpc_arena *arena)
 {
-    const struct key_id hash = hash_128(hash_key, value->data, value->size);
-    char *text = grpc_arena_take(arena, HASHED_BYTES);
+    char *text = grpc_arena_take(arena, COMMAND_HASHED_BYTES);
     if (text == NULL)
         return false;
-    const int size = snprintf(text, HASHED_BYTES, "hash:%016llx%016llx", (unsigned long long)hash.high,
-                              (unsigned long long)hash.low);
-    *value = (struct bytes){text, (size_t)size};
+    command_value_shorten(value, hash_key, text);
     return true;
 }
 

@@ -38,7 +38,7 @@ __attribute__((noinline)) static void answer_parsed(struct http_call *call)
 {
     struct http_words words;
     struct question question;
-    http_words_init(&words, &question.query);
+    http_words_init(&words, &question.query, &call->http->commands->hash_key);
     if (!http_gateway_read(call, &words))
         http_problem(call, 400, words.field[0] ? words.field : NULL, "%s", words.error);
     else if (http_match(call, &question, "") && answer(call, &question.query, &question.match, words.denied_status))

@@ -21,9 +21,10 @@ static const struct {
 #define COST_PREFIX "cost."
 enum { NAMES = sizeof names / sizeof names[0], SAID_DENIED = 1 << NAMES };
 
-void http_words_init(struct http_words *words, struct command_query *query)
+void http_words_init(struct http_words *words, struct command_query *query, const struct hash_key *hash_key)
 {
     words->query = query;
+    words->hash_key = hash_key;
     command_query_clear(query);
     words->denied_status = 0;
     words->said = 0;
@@ -85,6 +86,8 @@ static bool say(struct http_words *words, struct bytes name, struct bytes value)
     if (is_named_cost(name))
         return command_query_add_cost(words->query, cost_name(name), value, words->error) ||
                fail(words, name, NULL);
+    if (words->query->id_count < COMMAND_IDS_MAX)
+        command_value_shorten(&value, words->hash_key, words->hashed[words->query->id_count]);
     return command_query_add_id(words->query, name, value, words->error) || fail(words, name, NULL);
 }
 

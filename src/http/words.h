@@ -3,7 +3,8 @@
  *
  * The one idea: service_id, endpoint, tier, priority, cost and rule are what they are in JSON; every other name is a
  * dimension, and its value an identifier. The query, which the operator of the gateway writes, goes before the fields,
- * which the config names. An empty value is an absent one: a gateway writes it where its client said nothing. Pure.
+ * which the config names. An empty value is an absent one: a gateway writes it where its client said nothing. A value
+ * or endpoint that is too long is no error, since gateways may let requests pass where their question is wrong. Pure.
  */
 #ifndef HEADGATE_HTTP_WORDS_H
 #define HEADGATE_HTTP_WORDS_H
@@ -25,10 +26,12 @@ struct http_words {
     unsigned said;               /* which of the names that are no dimensions were */
     char field[HTTP_WORD_BYTES]; /* the one that is wrong */
     char error[COMMAND_ERROR_BYTES];
+    const struct hash_key *hash_key; /* tells long values apart */
+    char hashed[COMMAND_IDS_MAX][COMMAND_HASHED_BYTES];
 };
 
-/* The words fill `query`. */
-void http_words_init(struct http_words *words, struct command_query *query);
+/* The words fill `query`, which has views of `words` where values are too long. */
+void http_words_init(struct http_words *words, struct command_query *query, const struct hash_key *hash_key);
 /* Adds the names of `query` ("a=b&c=d"); the words are views of it and of `decoded`. False: field and error say why. */
 bool http_words_add_query(struct http_words *words, struct bytes query, struct output *decoded);
 /* Adds what the fields of the head say that was not said yet. */

@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <limits.h>
+#include <stdio.h>
 
 /* The characters of a dimension. */
 static const bool of_dimension[UCHAR_MAX + 1] = {
@@ -212,8 +213,22 @@ static bool add_id(struct command_query *query, struct bytes word, unsigned take
     return true;
 }
 
+/*
+ * An endpoint is often the path that a client of the caller has chosen: were a long one an error, callers that let
+ * requests pass when they get an error would let this client pass. No pattern and no tier has so many bytes, so a text
+ * that is cut still begins like itself, and equals none.
+ */
+static struct bytes cut(enum option option, struct bytes value)
+{
+    const bool may_be_long = option == OPTION_ENDPOINT || option == OPTION_TIER;
+    if (may_be_long && value.size > COMMAND_SELECTOR_MAX_BYTES)
+        value.size = COMMAND_SELECTOR_MAX_BYTES;
+    return value;
+}
+
 static bool parse_selector(enum option option, struct bytes value, struct bytes *selector, char *error)
 {
+    value = cut(option, value);
     if (value.size == 0 || value.size > COMMAND_SELECTOR_MAX_BYTES)
         return word_fail(error, "%s of %zu bytes: expected 1 to %d", options[option].shown, value.size,
                          COMMAND_SELECTOR_MAX_BYTES);
@@ -387,4 +402,14 @@ bool command_query_add_cost(struct command_query *query, struct bytes name, stru
         return false;
     query->cost_count++;
     return true;
+}
+
+void command_value_shorten(struct bytes *value, const struct hash_key *hash_key, char room[COMMAND_HASHED_BYTES])
+{
+    if (value->size <= COMMAND_VALUE_MAX_BYTES)
+        return;
+    const struct key_id hash = hash_128(hash_key, value->data, value->size);
+    const int size = snprintf(room, COMMAND_HASHED_BYTES, "hash:%016llx%016llx", (unsigned long long)hash.high,
+                              (unsigned long long)hash.low);
+    *value = (struct bytes){room, (size_t)size};
 }

@@ -12,6 +12,7 @@
 #define HEADGATE_WIRE_COMMAND_QUERY_H
 
 #include "base/bytes.h"
+#include "base/hash.h"
 #include "wire/resp.h"
 
 #include <stdbool.h>
@@ -21,6 +22,7 @@ enum {
     COMMAND_IDS_MAX = 8,
     COMMAND_COSTS_MAX = 4,            /* of names */
     COMMAND_SELECTOR_MAX_BYTES = 256, /* of each: service, endpoint, tier, rule */
+    COMMAND_HASHED_BYTES = sizeof "hash:" + 2 * sizeof(struct key_id), /* of a value that stands for a long one */
 };
 
 #define COMMAND_TTL_MAX_MS ((uint64_t)1000000000000) /* that can be said; the config says how much may be */
@@ -52,7 +54,8 @@ struct command_query {
     uint32_t id_count; /* at least 1, without a dimension twice; further elements of `id` are not written */
     /* The parser may write one id beyond the limit before it refuses it. */
     struct command_id_words id[COMMAND_IDS_MAX + 1];
-    struct bytes service, endpoint, tier, rule; /* empty: not given */
+    /* Empty: not given. Of a longer endpoint or tier the first COMMAND_SELECTOR_MAX_BYTES: rules have shorter ones. */
+    struct bytes service, endpoint, tier, rule;
     enum command_priority priority;             /* normal unless given */
     uint32_t cost_count;                        /* of names, without a name twice; 0 unless given */
     uint64_t cost;                              /* 1 unless given */
@@ -80,5 +83,10 @@ bool command_query_add_id(struct command_query *query, struct bytes dimension, s
 bool command_query_add_cost(struct command_query *query, struct bytes name, struct bytes tokens, char *error);
 bool command_query_set(struct command_query *query, struct bytes name, struct bytes value, unsigned takes,
                        char *error);
+/*
+ * For values that a gateway's client chooses, which must not make the gateway's request wrong: a value that is too long
+ * becomes "hash:" and 32 digits in `room`. Equal values stay equal, and others differ.
+ */
+void command_value_shorten(struct bytes *value, const struct hash_key *hash_key, char room[COMMAND_HASHED_BYTES]);
 
 #endif

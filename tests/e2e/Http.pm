@@ -26,7 +26,7 @@ sub answer {
     my ($first, @lines) = split /\r\n/, $1;
     my ($status) = $first =~ m{^HTTP/1\.1 (\d{3}) } or die "no status line: $first";
     my %head = map { /^([^:]+): (.*)$/ ? (lc $1 => $2) : () } @lines;
-    my $size = $status == 100 || $status == 304 || ($method // '') eq 'HEAD' ? 0 : $head{'content-length'};
+    my $size = $status == 100 || $status == 304 || ($method // '') eq 'HEAD' ? 0 : $head{'content-length'} // 0;
     $self->need while length $self->{buffer} < $size;
     my $body = substr $self->{buffer}, 0, $size, '';
     return {status => $status, head => \%head, body => $body, json => scalar eval { decode_json($body) }};

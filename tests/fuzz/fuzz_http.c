@@ -152,6 +152,7 @@ static void read_by_shape(const char *data, size_t size)
 /* Whatever the bytes are, as a query, and as a body in an arena that has room for some trees only. */
 static void read_further(const char *data, size_t size)
 {
+    static const struct hash_key key = {{1}};
     static char room[16384], decoded_room[4096];
     struct output decoded = output_over(decoded_room, sizeof decoded_room);
     struct json_arena arena;
@@ -159,7 +160,7 @@ static void read_further(const char *data, size_t size)
     struct command_query said;
     struct json_query query;
     json_error_t error;
-    http_words_init(&words, &said);
+    http_words_init(&words, &said, &key);
     (void)http_words_add_query(&words, (struct bytes){data, size}, &decoded);
     assert(said.id_count <= COMMAND_IDS_MAX);
     json_arena_init(&arena, room, sizeof room);

@@ -6,9 +6,11 @@
 #include "tests/lib/tap.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static struct http_message message;
 static struct http_settings settings;
+static const struct hash_key hash_key = {{1, 2, 3}};
 
 static void add_source(const char *gives, const char *header)
 {
@@ -30,7 +32,7 @@ static const char *told(const char *query)
     struct output decoded = output_over(room, sizeof room);
     struct command_query filled;
     struct http_words words;
-    http_words_init(&words, &filled);
+    http_words_init(&words, &filled, &hash_key);
     if (!http_words_add_query(&words, bytes_of(query), &decoded) ||
         !http_words_add_fields(&words, &message, &settings) || !http_words_end(&words)) {
         (void)snprintf(text, sizeof text, "! %s: %s", words.field, words.error);
@@ -111,9 +113,38 @@ static void test_fields(void)
     OK_STRING(told("endpoint=/&cost.bytes=5"), "ip=1.2.3.4 user=alice |/|||bytes:5|1 1 0", "before it the query");
 }
 
+/* What the client of a gateway may choose is no error, however long it is. */
+static void test_long(void)
+{
+    char long_value[2000], query[2100], first[1024];
+    memset(long_value, 'k', sizeof long_value - 1);
+    long_value[sizeof long_value - 1] = '\0';
+    settings = (struct http_settings){0};
+    message.header_count = 0;
+    add_source("api_key", "x-api-key");
+    add_source("endpoint", "x-original-uri");
+    add_header("X-Api-Key", long_value);
+    (void)snprintf(first, sizeof first, "%s", told(""));
+    OK(strncmp(first, "api_key=hash:", 13) == 0 && first[13 + 32] == ' ', "a long value is told by its hash");
+    (void)snprintf(query, sizeof query, "api_key=%s", long_value);
+    OK_STRING(told(query), first, "the same one wherever it stands");
+    long_value[1500]++;
+    OK(strcmp(told(""), first) != 0, "and another one by another");
+    long_value[COMMAND_VALUE_MAX_BYTES] = '\0';
+    message.header[0].value = bytes_of(long_value);
+    OK(strncmp(told(""), "api_key=kkkk", 12) == 0, "one that just fits is told itself");
+    message.header[0].value = bytes_of("a");
+    long_value[COMMAND_VALUE_MAX_BYTES] = 'k';
+    long_value[0] = '/';
+    add_header("X-Original-URI", long_value);
+    (void)snprintf(first, sizeof first, "api_key=a |%.*s|||1 1 0", COMMAND_SELECTOR_MAX_BYTES, long_value);
+    OK_STRING(told(""), first, "of a long path the begin counts, which is longer than any pattern");
+}
+
 int main(void)
 {
     test_query();
     test_fields();
+    test_long();
     return tap_done();
 }

@@ -138,20 +138,25 @@ static const struct {
     {"RESERVE a TTL 1h\n", QUERY_COST | QUERY_TTL, "TTL is '1h': expected milliseconds, 1 or more"},
 };
 
-/* The longest selector, and one more. */
+/* The longest selector, and one more: of an endpoint and a tier the begin counts, others are wrong. */
 static void test_long(void)
 {
+    static const char *const begins[] = {"CHECK a ENDPOINT ", "CHECK a TIER ", "CHECK a SERVICE "};
     char line[600], error[COMMAND_ERROR_BYTES] = "";
     struct command_query query;
-    for (size_t size = COMMAND_SELECTOR_MAX_BYTES; size <= COMMAND_SELECTOR_MAX_BYTES + 1; size++) {
-        memset(line, 'e', sizeof line);
-        memcpy(line, "CHECK a ENDPOINT ", 17);
-        memcpy(line + 17 + size, "\n", 2);
-        words(line);
-        bool fine = command_parse_query(&command, ALL, &query, error);
-        OK(fine == (size == COMMAND_SELECTOR_MAX_BYTES), "an endpoint of %zu bytes", size);
-    }
-    OK_STRING(error, "ENDPOINT of 257 bytes: expected 1 to 256", "is told");
+    for (size_t i = 0; i < 3; i++)
+        for (size_t size = COMMAND_SELECTOR_MAX_BYTES; size <= COMMAND_SELECTOR_MAX_BYTES + 1; size++) {
+            const size_t begin = strlen(begins[i]);
+            memset(line, 'e', sizeof line);
+            memcpy(line, begins[i], begin);
+            memcpy(line + begin + size, "\n", 2);
+            words(line);
+            bool fine = command_parse_query(&command, ALL, &query, error);
+            OK(fine == (i < 2 || size == COMMAND_SELECTOR_MAX_BYTES), "%s of %zu bytes", begins[i], size);
+            const struct bytes said[] = {query.endpoint, query.tier, query.service};
+            OK(!fine || said[i].size == COMMAND_SELECTOR_MAX_BYTES, "so much of it counts");
+        }
+    OK_STRING(error, "SERVICE of 257 bytes: expected 1 to 256", "is told");
 }
 
 /* Whatever stands where an option may: it is one if it is an option's name in any case, and nothing else is. */
