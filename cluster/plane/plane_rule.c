@@ -31,7 +31,8 @@ static bool reaches(struct node *node, struct plane_work *work, const struct rul
     uint64_t shares[NODE_PEERS_MAX];
     const char *regions[NODE_PEERS_MAX];
     const uint32_t count = shares_of_all(node, shares, regions);
-    const struct reach_peers peers = {count, shares, node->options.grants, regions};
+    const struct reach_peers peers = {count, shares, node->options.grants, regions,
+                                      node->options.takeover_after_ns == 0};
     struct rule joined;
     struct error sentence;
     switch (rule_reach(is_sheet_in(work->book, rule, &joined) ? &joined : rule, &peers, &sentence)) {

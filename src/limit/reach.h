@@ -24,6 +24,7 @@ struct reach_peers {
     const uint64_t *shares;
     bool grants;                /* they grant each other rights */
     const char *const *regions; /* of each; NULL: they are not known */
+    bool homes;                 /* a rule may name a home, which a sentence may then suggest */
 };
 
 /*

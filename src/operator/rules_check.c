@@ -64,7 +64,8 @@ static int read_config(struct check *check)
     if (!settings_read(check->settings, path, &error))
         return explain(check, &error);
     check->peers = (struct reach_peers){settings_shares(&check->settings->node, check->shares), check->shares,
-                                        check->settings->node.grants, check->regions};
+                                        check->settings->node.grants, check->regions,
+                                        check->settings->node.takeover_after_ns == 0};
     check->regions[0] = check->settings->node.region;
     for (uint32_t i = 0; i < check->settings->node.peer_count; i++)
         check->regions[1 + i] = check->settings->node.peers[i].region;

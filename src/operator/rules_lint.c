@@ -207,7 +207,7 @@ static void lint_rule(struct lint *lint, const struct rule_list *list, const str
 
 int rules_lint(struct rules_invocation *invocation)
 {
-    struct lint lint = {.peers = {.count = invocation->daemons, .shares = lint.shares, .grants = true}};
+    struct lint lint = {.peers = {.count = invocation->daemons, .shares = lint.shares, .grants = true, .homes = true}};
     struct rule_list list = {0};
     struct json json;
     const int status = rules_read_files(invocation, &list);

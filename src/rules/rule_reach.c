@@ -54,6 +54,48 @@ void reach_sentence(const struct limit_terms *terms, uint32_t floor_millionths, 
                    where, instead);
 }
 
+/* Where regions are not known, each peer has its own. */
+static bool are_together(const struct reach_peers *peers, uint32_t a, uint32_t b)
+{
+    return peers->regions ? bytes_equal(bytes_of(peers->regions[a]), bytes_of(peers->regions[b])) : a == b;
+}
+
+static bool is_first_of_region(const struct reach_peers *peers, uint32_t peer)
+{
+    bool first = true;
+    for (uint32_t i = 0; i < peer; i++)
+        first &= !are_together(peers, i, peer);
+    return first;
+}
+
+/* The peers with the shares that they have if the region of `peer` is the home. */
+static struct reach_peers peers_at_home(const struct reach_peers *peers, uint32_t peer,
+                                        uint64_t shares[REACH_PEERS_MAX])
+{
+    struct reach_peers these = *peers;
+    uint32_t at_home = 0;
+    for (uint32_t i = 0; i < peers->count; i++)
+        at_home += are_together(peers, i, peer);
+    for (uint32_t i = 0; i < peers->count; i++)
+        shares[i] = are_together(peers, i, peer) ? SHARE_ONE / at_home : 0;
+    these.shares = shares;
+    return these;
+}
+
+/* True: each daemon can admit a request of the rule if its keys have homes, and not otherwise. */
+static bool is_for_a_home(const struct rule *rule, struct limit_terms terms, uint32_t floor_millionths,
+                          const struct reach_peers *peers)
+{
+    uint64_t shares[REACH_PEERS_MAX];
+    bool all = peers->homes && rule->home.size == 0 && rule->weights_count == 0 && (terms.flags & LIMIT_SPLIT) == 0;
+    for (uint32_t i = 0; all && i < peers->count; i++) {
+        const struct reach_peers these = peers_at_home(peers, i, shares);
+        terms.home = limit_home_of(bytes_of(peers->regions ? peers->regions[i] : "home"));
+        all = reach_count(&terms, floor_millionths, &these) == these.count;
+    }
+    return all;
+}
+
 struct inquiry {
     const struct rule *rule;
     const struct reach_peers *peers;
@@ -78,10 +120,11 @@ static void ask(struct inquiry *inquiry, const char *what, const struct rule_amo
         return;
     inquiry->reach = reach;
     reach_sentence(&terms, floor, inquiry->peers, can, sentence, sizeof sentence);
+    const char *or_home = is_for_a_home(rule, terms, floor, inquiry->peers) ? ", or home: " HOME_BY_KEY : "";
     if (floor > 0)
         (void)snprintf(level, sizeof level, " with priority %s", rule_priority_name(priority));
-    (void)error_set(inquiry->sentence, EX_DATAERR, "rule %s/%s: under %s%s%s %s", rule->service.data, rule->id.data,
-                    what, scale < RULE_SCALE_ONE ? ", when its service is unwell," : "", level, sentence);
+    (void)error_set(inquiry->sentence, EX_DATAERR, "rule %s/%s: under %s%s%s %s%s", rule->service.data, rule->id.data,
+                    what, scale < RULE_SCALE_ONE ? ", when its service is unwell," : "", level, sentence, or_home);
 }
 
 static void ask_amount(struct inquiry *inquiry, const char *field, const char *of, const struct rule_amount *amount)
@@ -112,37 +155,6 @@ static void ask_amounts(struct inquiry *inquiry)
 
 /* ---- homes ---- */
 
-/* Where regions are not known, each peer has its own. */
-static bool are_together(const struct reach_peers *peers, uint32_t a, uint32_t b)
-{
-    return peers->regions ? bytes_equal(bytes_of(peers->regions[a]), bytes_of(peers->regions[b])) : a == b;
-}
-
-static bool is_first_of_region(const struct reach_peers *peers, uint32_t peer)
-{
-    bool first = true;
-    for (uint32_t i = 0; i < peer; i++)
-        first &= !are_together(peers, i, peer);
-    return first;
-}
-
-/* The home is the region of that peer. */
-static void ask_at_home(struct inquiry *inquiry, uint32_t peer)
-{
-    uint64_t shares[REACH_PEERS_MAX];
-    const struct reach_peers *all = inquiry->peers;
-    struct reach_peers these = *all;
-    uint32_t at_home = 0;
-    for (uint32_t i = 0; i < all->count; i++)
-        at_home += are_together(all, i, peer);
-    for (uint32_t i = 0; i < all->count; i++)
-        shares[i] = are_together(all, i, peer) ? SHARE_ONE / at_home : 0;
-    these.shares = shares;
-    inquiry->peers = &these;
-    ask_amounts(inquiry);
-    inquiry->peers = all;
-}
-
 /* Whether keys choose the peer's region as their home. */
 static bool is_home(const struct rule *rule, const struct reach_peers *peers, uint32_t peer)
 {
@@ -153,13 +165,18 @@ static bool is_home(const struct rule *rule, const struct reach_peers *peers, ui
 
 static enum rule_reach ask_homes(struct inquiry *inquiry)
 {
+    uint64_t shares[REACH_PEERS_MAX];
     const struct rule *rule = inquiry->rule;
+    const struct reach_peers *all = inquiry->peers;
     bool some = false;
-    for (uint32_t i = 0; i < inquiry->peers->count; i++)
-        if (is_home(rule, inquiry->peers, i) && is_first_of_region(inquiry->peers, i)) {
-            ask_at_home(inquiry, i);
+    for (uint32_t i = 0; i < all->count; i++)
+        if (is_home(rule, all, i) && is_first_of_region(all, i)) {
+            const struct reach_peers these = peers_at_home(all, i, shares);
+            inquiry->peers = &these;
+            ask_amounts(inquiry);
             some = true;
         }
+    inquiry->peers = all;
     if (some)
         return inquiry->reach;
     (void)error_set(inquiry->sentence, EX_DATAERR,

@@ -183,6 +183,12 @@ my $advice = qr/since each uses its share of the limit: expected overshoot: \d, 
 isnt($status, 0, 'apply of a rule that would admit nothing anywhere');
 like($err, qr/rule few\/small: under rate \(1\/h\) a request of cost 1 is ever admitted at none of 3 daemons, $advice/,
      '... is refused, with what to write instead');
+my $once = "{id: once, service: few, by: user, algorithm: fixed_window, limit: 1, window: 1h, overshoot: 0}";
+($status, $out, $err) = rules('apply', file('once.yaml', "- $once\n"));
+like($err, qr/none of 3 daemons, since .*: expected overshoot: 1, or a limit of 2, or home: by_key$/,
+     'where a home of each key would do, the sentence says so');
+($status, $out, $err) = rules('apply', file('once.yaml', "- " . ($once =~ s/\}/, home: by_key}/r) . "\n"));
+is("$status $out$err", "0 1 rule changed, 0 as before\n", 'and it does');
 my $shadow = file('small.yaml', "- {id: small, service: few, rate: 1/h, overshoot: 0, mode: shadow}\n");
 ($status, $out, $err) = rules('apply', $shadow);
 is("$status $out", "0 1 rule changed, 0 as before\n", 'apply of a shadow rule that admits nothing');

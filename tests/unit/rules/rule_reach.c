@@ -10,9 +10,9 @@
 /* Three even regions, as config/us-east.yaml has them; one that is small; one node alone. */
 static const uint64_t even[] = {SHARE_ONE * 34 / 100, SHARE_ONE * 33 / 100, SHARE_ONE * 33 / 100};
 static const uint64_t uneven[] = {SHARE_ONE * 90 / 100, SHARE_ONE * 10 / 100};
-static const struct reach_peers three = {3, even, false, NULL}, two = {2, uneven, false, NULL},
-                                one = {1, even, true, NULL};
-static const struct reach_peers granting = {3, even, true, NULL}, two_granting = {2, uneven, true, NULL};
+static const struct reach_peers three = {3, even, false, NULL, false}, two = {2, uneven, false, NULL, false},
+                                one = {1, even, true, NULL, false};
+static const struct reach_peers granting = {3, even, true, NULL, false}, two_granting = {2, uneven, true, NULL, false};
 
 static const char *said_of(const char *yaml, const struct reach_peers *peers)
 {
@@ -123,14 +123,14 @@ static void elsewhere(void)
         "overshoot: 9, or a capacity or burst of 9",
         "a small region has nothing: a warning");
     OK_STRING(said_of("{id: a, rate: 1/h, overshoot: 0}", &one), "", "a node alone has all of it");
-    OK_STRING(said_of("{id: a, rate: 1/h, overshoot: 0}", &(struct reach_peers){0, even, false, NULL}), "",
+    OK_STRING(said_of("{id: a, rate: 1/h, overshoot: 0}", &(struct reach_peers){0, even, false, NULL, false}), "",
               "nobody misses nothing");
 }
 
 static void at_home(void)
 {
     static const char *const names[] = {"us-east", "eu-west", "ap-south"}, *const twins[] = {"a", "a", "b"};
-    const struct reach_peers known = {3, even, true, names}, several = {3, even, true, twins};
+    const struct reach_peers known = {3, even, true, names, false}, several = {3, even, true, twins, false};
     OK_STRING(said_of("{id: a, algorithm: fixed_window, limit: 1, window: 1m, overshoot: 0, home: us-east}",
                       &known),
               "", "a window of 1 with a home");
@@ -147,7 +147,7 @@ static void at_home(void)
               "", "a log of 1 whose keys have homes");
     OK_STRING(
         said_of("{id: a, algorithm: concurrency, limit: 1, window: 1m, overshoot: 0, home: us-east}",
-                &(struct reach_peers){3, even, false, names}),
+                &(struct reach_peers){3, even, false, names, false}),
         "warned: rule default/a: under limit (1) a request is admitted at 1 of 3 daemons only, at home, since no "
         "others can ask for such tokens: expected no daemon with grants: false, or no home",
         "where nobody grants it is admitted at home alone");
@@ -169,10 +169,48 @@ static void at_home(void)
        "two daemons share what their home has, and keep a reserve");
 }
 
+/* Where a home would do, the sentence says so. */
+static void suggests_a_home(void)
+{
+    static const char *const names[] = {"us-east", "eu-west", "ap-south"}, *const twins[] = {"a", "a", "b"};
+    const struct reach_peers known = {3, even, true, names, true}, several = {3, even, true, twins, true},
+                             unknown = {3, even, true, NULL, true}, settled = {3, even, true, names, false},
+                             silent = {3, even, false, names, true};
+    static const char window[] = "{id: a, algorithm: fixed_window, limit: 1, window: 1m, overshoot: 0}",
+                      lease[] = "{id: a, algorithm: concurrency, limit: 1, window: 1m}";
+    static const char under[] = "refused: rule default/a: under limit (1) a request of cost 1 is ever admitted at none "
+                                "of 3 daemons" SINCE;
+    char with[600], without[600], of_lease[600];
+    (void)snprintf(with, sizeof with, "%sovershoot: 1, or a limit of 2, or home: by_key", under);
+    (void)snprintf(without, sizeof without, "%sovershoot: 1, or a limit of 2", under);
+    (void)snprintf(of_lease, sizeof of_lease, "%sovershoot: 4, or a limit of 4, or home: by_key", under);
+    OK_STRING(said_of(window, &known), with, "a window of 1");
+    OK_STRING(said_of(window, &unknown), with, "a window of 1, where regions are not known");
+    OK_STRING(said_of(lease, &known), of_lease, "a lease of 1");
+    OK_STRING(said_of(window, &settled), without, "not where rules may have no home");
+    OK_STRING(said_of(window, &several), without, "not where the daemons of one region would keep a reserve");
+    OK_STRING(said_of(lease, &silent),
+              "refused: rule default/a: under limit (1) a request of cost 1 is ever admitted at none of 3 daemons" SINCE
+              "overshoot: 4, or a limit of 4",
+              "not where nobody grants");
+    OK_STRING(said_of("{id: a, rate: 1/h, overshoot: 0}", &known),
+              "refused: rule default/a: under rate (1/h) a request of cost 1 is ever admitted at none of 3 "
+              "daemons" SINCE "overshoot: 1, or a capacity or burst of 2",
+              "not of a bucket of 1, which is admitted at home alone");
+    OK_STRING(said_of("{id: a, algorithm: fixed_window, limit: 2, window: 1m, sync: budget}", &known),
+              "refused: rule default/a: under limit (2) a request of cost 1 is ever admitted at none of 3 daemons" SINCE
+              "a limit of 4, or no sync: budget",
+              "not of a static split");
+    OK_STRING(said_of("{id: a, rate: 1/h, overshoot: 0, home: us-east}", &known),
+              "warned: rule default/a: under rate (1/h) a request of cost 1 is ever admitted at 1 of 3 daemons "
+              "only" SINCE "a capacity or burst of 2",
+              "not where there is one");
+}
+
 static void by_weights(void)
 {
     static const char *const names[] = {"us-east", "eu-west", "ap-south"}, *const twins[] = {"a", "a", "b"};
-    const struct reach_peers known = {3, even, true, names}, several = {3, even, true, twins};
+    const struct reach_peers known = {3, even, true, names, false}, several = {3, even, true, twins, false};
     OK_STRING(said_of("{id: a, rate: 2/h, weights: {us-east: 0.9, eu-west: 0.1}}", &known), "",
               "who has little, or nothing, asks the others");
     OK_STRING(said_of("{id: a, rate: 2/h, weights: {us-east: 0.9, eu-west: 0.1}}", &two),
@@ -237,6 +275,7 @@ int main(void)
     where_peers_grant();
     elsewhere();
     at_home();
+    suggests_a_home();
     by_weights();
     advice_is_exact();
     return tap_done();
