@@ -8,18 +8,28 @@
 #include "wire/command_query.h"
 #include "wire/resp.h"
 
-/* Bytes that would move the cursor of a terminal, or are no ASCII, become '?'. */
+#include <string.h>
+
+#define CUT "..."
+
+/*
+ * Bytes that would move the cursor of a terminal, are no ASCII, or part identifiers are written as in a URL, "%20": so
+ * whoever reads the name can ask for this very key.
+ */
 static void put(struct output *name, struct bytes text)
 {
-    for (size_t i = 0; i < text.size && output_has_room(name, 1); i++) {
+    static const char digits[] = "0123456789ABCDEF";
+    for (size_t i = 0; i < text.size && !name->overflowed; i++) {
         const unsigned char c = (unsigned char)text.data[i];
-        output_append(name, c > ' ' && c < 0x7f ? (const char *)&text.data[i] : "?", 1);
+        const bool plain = c > ' ' && c < 0x7f && c != '%';
+        const char escaped[] = {'%', digits[c >> 4], digits[c & 15]};
+        output_append(name, plain ? &text.data[i] : escaped, plain ? 1 : sizeof escaped);
     }
 }
 
 static void put_id(struct output *name, struct bytes dimension, struct bytes value)
 {
-    if (name->size > 0 && output_has_room(name, 1))
+    if (name->size > 0)
         output_append(name, " ", 1);
     put(name, dimension);
     put(name, bytes_of("="));
@@ -74,7 +84,7 @@ static void put_frame(struct output *name, const struct resp_command *words, con
 
 bool asker_name(const struct asker *asker, uint32_t index, const struct matched *matched, char *name, size_t room)
 {
-    struct output output = output_over(name, room - 1);
+    struct output output = output_over(name, room - sizeof CUT);
     struct resp_command words;
     if (asker->query != NULL)
         put_query(&output, asker->query, matched);
@@ -83,6 +93,8 @@ bool asker_name(const struct asker *asker, uint32_t index, const struct matched 
                (struct bytes){asker->late->key[index].text, asker->late->key[index].size});
     else if (frame_at(asker->frames, index, &words))
         put_frame(&output, &words, matched);
-    name[output.size] = '\0';
+    memcpy(name + output.size, CUT, sizeof CUT);
+    if (!output.overflowed)
+        name[output.size] = '\0';
     return output.size > 0;
 }

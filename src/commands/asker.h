@@ -27,8 +27,9 @@ struct asker {
 };
 
 /*
- * Writes the identifiers of request number `index` that the rule counts by, terminated, as far as there is room. False:
- * they are not known.
+ * Writes the identifiers of request number `index` that the rule counts by, terminated: bytes of a value that are not
+ * printable ASCII, blanks and '%' as "%20", and "..." at the end of what is cut for lack of room. False: they are not
+ * known.
  */
 bool asker_name(const struct asker *asker, uint32_t index, const struct matched *matched, char *name, size_t room);
 

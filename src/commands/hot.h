@@ -22,7 +22,7 @@ enum {
     HOT_SAMPLE = 128,     /* of so many requests one is noted as asked, on average */
     HOT_RULES_MAX = 128,  /* rules, each with a tier, that a thread notes; more only when one was idle for a pane */
     HOT_NAMES_MAX = 4096, /* names that a thread remembers */
-    HOT_NAME_BYTES = 120, /* of a name, terminated; a longer one is cut */
+    HOT_NAME_BYTES = 120, /* of a name, terminated; a longer one is cut, see asker.h */
 };
 #define HOT_MINUTES_NS ((uint64_t)300 * 1000000000) /* a pane of minutes, */
 #define HOT_HOURS_NS ((uint64_t)10800 * 1000000000) /* and of hours: a whole number of the former */

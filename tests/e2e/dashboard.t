@@ -51,6 +51,14 @@ ok(Headgate::wait_until(120, sub {
     return @refused == @clients
         && $client->command('EXPLAIN', 'user=mallory', 'SERVICE', 'shop') =~ /^unsettled +0\.000 /m;
 }), 'a key is spent');
+# Keys of a rule that counts neither every endpoint nor every request, under a tier, with names that are no plain words.
+my $odd = '{id: pay, service: bank, by: user, endpoint: /v1/pay/*, when: {kind: [card, cash]}, rate: 1/d, burst: 3, '
+    . 'tiers: {pro: 1/d burst 3}, overshoot: 0}';
+is($client->command('RULE', 'SET', "rules: [$odd]"), 'OK', 'a rule of few requests');
+for my $user ("m\xc3\xbcnchen nord", 'x' x 250) {
+    $client->command('CHECK', "user=$user", 'kind=card', 'SERVICE', 'bank', 'ENDPOINT', '/v1/pay/now', 'TIER', 'pro')
+        for 1 .. 9;
+}
 my $said = join '', map { $client->command('CHECK', 'user=mallory', 'SERVICE', 'shop')->[0] } 1 .. 30;
 is($said, '0' x 30, 'and is refused');
 

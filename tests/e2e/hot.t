@@ -60,6 +60,16 @@ subtest 'over HTTP' => sub {
     ($status, $out) = headgate($daemon, 'hot', 'nobody');
     is($out, "nothing to show\n", 'nothing to show');
     is((headgate($daemon, 'hot', 'shop', 'r', 'by', 'sold'))[0], 65, 'a word that is none');
+    my @odd = ("m\xc3\xbcnchen", 'a b=c%d', "line\nbreak", 'x' x 200);
+    my %shown = map { $_ => $_ =~ s/([^!-\$&-~])/sprintf '%%%02X', ord $1/ger } @odd;
+    for my $user (@odd) {
+        $daemon->client->command('CHECK', "user=$user", 'ip=1', 'SERVICE', 'shop') for 1 .. 9;
+    }
+    my @names = sort map { (split ' ', $_->{name})[0] =~ s/^user=//r } grep { $_->{count} == 7 }
+        @{$http->get('/v1/hot?service_id=shop')->{json}{rules}[0]{keys}};
+    is("@names", join(' ', sort @shown{@odd[0 .. 2]}, 'x' x 111 . '...'), 'odd bytes as in a URL, a long name cut');
+    is($http->get("/v1/explain?service_id=shop&user=$shown{$_}&ip=1")->{json}{allowed}, JSON::PP::false,
+       'so that whoever reads one can ask for it') for @odd[0 .. 2];
 };
 
 subtest 'names are remembered only where the config says so' => sub {

@@ -141,7 +141,8 @@
       }
       clearInterval(watch);
       page.heard = 0;
-      say('lost', why + '; trying again');
+      say('lost', why + '; trying again' + (page.state === null ? ''
+        : `. These are the figures of ${new Date(page.state.time_ms).toLocaleTimeString()}`));
       await new Promise((later) => setTimeout(later, AGAIN_MS[Math.min(page.failures++, AGAIN_MS.length - 1)]));
     }
   }
@@ -150,7 +151,7 @@
     const link = byId('link');
     if (link.textContent !== text)
       link.textContent = text;
-    link.dataset.state = state;
+    link.dataset.state = document.body.dataset.link = state;
   }
 
   // ---- an event ----
@@ -191,12 +192,13 @@
   const isAway = (peer) => peer.state === 'silent';
 
   function tellNews(state) {
-    const away = state.peers.filter(isAway).map((peer) => fullName(peer));
+    const away = state.peers.filter(isAway).map((peer) => fullName(peer)), several = away.length > 1;
     const differs = state.peers.filter((peer) => peer.config_differs && !peer.self).map((peer) => peer.name);
     const clocks = state.peers.filter(isOff).map((peer) => `${fullName(peer)} runs ${clockOf(peer)}`);
     const parts = [];
     if (away.length > 0)
-      parts.push(`Not heard by this daemon: ${away.join(', ')}. Its share of every limit is kept for it.`);
+      parts.push(`Not heard by this daemon: ${away.join(', ')}. ` +
+        (several ? 'Their shares of every limit are kept for them.' : 'Its share of every limit is kept for it.'));
     if (differs.length > 0)
       parts.push(`Another config: ${differs.join(', ')}.`);
     if (clocks.length > 0)
@@ -233,9 +235,12 @@
     const places = others.map((peer, i) => placeOf(i, others.length, width)), centre = {x: width / 2, y: 204};
     const parts = [];
     others.forEach((peer, i) => parts.push(...drawTie(peer, centre, places[i], others.length)));
-    others.forEach((peer, i) => parts.push(drawPeer(peer, places[i], others.length)));
+    // Of many, those are named of which there is something to say, as long as their names have room.
+    const room = others.filter((peer) => peer.state !== 'active').length <= 3;
+    others.forEach((peer, i) => parts.push(
+      drawPeer(peer, places[i], others.length, others.length <= 16 || (room && peer.state !== 'active'))));
     if (self)
-      parts.push(drawPeer(self, centre, others.length));
+      parts.push(drawPeer(self, centre, others.length, true));
     map.replaceChildren(...parts);
     map.setAttribute('aria-label', state.peers.map((peer) =>
       `${peer.name} ${stateOf(peer)}, share ${percent(peer.share)}` + (peer.self ? ', this daemon' : '')).join('; '));
@@ -247,17 +252,18 @@
     if (isAway(peer))
       parts.push(drawn('path', {class: 'cross', d: `M${middle.x - 7} ${middle.y - 7}l14 14m0 -14l-14 14`}));
     if (total <= 8)
-      parts.push(drawn('text', {class: 'dim', x: middle.x + (to.x < from.x ? -12 : 12), y: middle.y + 6,
+      parts.push(drawn('text', {class: 'dim', x: middle.x + (to.x < from.x ? -12 : 12), y: middle.y + 18,
         'text-anchor': to.x < from.x ? 'end' : 'start'},
         isAway(peer) ? `silent for ${ms(peer.heard_ms)}` : ms(peer.round_trip_ms ?? peer.heard_ms)));
     return parts;
   }
 
-  function drawPeer(peer, at, total) {
+  function drawPeer(peer, at, total, named) {
     const radius = (total <= 8 ? 9 : 5) + (total <= 8 ? 22 : 12) * Math.sqrt(peer.share);
     const group = drawn('g', {'data-peer': peer.name, 'data-state': peer.state},
-      drawn('circle', {class: `peer ${peer.state} ${peer.self ? 'self' : ''}`, cx: at.x, cy: at.y, r: radius}));
-    if (total <= 16 || peer.self) {
+      drawn('circle', {class: `peer ${peer.state} ${peer.self ? 'self' : ''}`, cx: at.x, cy: at.y, r: radius}),
+      drawn('title', {}, `${fullName(peer)}: ${stateOf(peer)}, ${percent(peer.share)}`));
+    if (named) {
       const y = peer.self ? at.y + radius + 15 : at.y - radius - 22; // away from the lines between them
       group.append(drawn('text', {x: at.x, y, 'text-anchor': 'middle'}, peer.name),
         drawn('text', {class: 'dim', x: at.x, y: y + 15, 'text-anchor': 'middle'},
@@ -311,7 +317,8 @@
     svg.replaceChildren(
       ...[0, 0.5, 1].flatMap((part) => [
         drawn('line', {class: 'axis', x1: box.left, x2: box.right, y1: y(part * most), y2: y(part * most)}),
-        drawn('text', {class: 'dim', x: box.left - 6, y: y(part * most) + 4, 'text-anchor': 'end'}, count(part * most)),
+        drawn('text', {class: 'dim', x: box.left - 6, y: y(part * most) + 4, 'text-anchor': 'end'},
+          most < 10 ? fine.format(part * most) : count(part * most)),
       ]),
       drawn('text', {class: 'dim', x: box.left, y: 174}, `${POINTS_MAX} s ago`),
       drawn('text', {class: 'dim', x: box.right, y: 174, 'text-anchor': 'end'}, 'now'),
@@ -501,43 +508,76 @@
       ]));
   }
 
-  // A key by its name can be explained; a fingerprint alone does not tell its identifiers.
+  // A key by its whole name can be explained; a fingerprint alone does not tell its identifiers.
   function hotKey(rule, key) {
-    const refused = element('span', {class: 'number'}, `${count(key.count)} times`);
+    const refused = element('span', {class: 'number'}, key.count === 1 ? 'once' : `${count(key.count)} times`);
     if (key.name === null)
       return element('li', {}, element('code', {class: 'name', title: 'a fingerprint: the config remembers no names'},
         key.fingerprint), refused);
-    const button = element('button', {type: 'button', class: 'plain name', 'data-key': key.name}, key.name);
+    const shown = nameParts(key.name);
+    if (key.name.endsWith('...'))
+      return element('li', {}, element('span', {class: 'name', title: 'the name is too long to be known as a whole'},
+        ...shown), refused);
+    const button = element('button', {type: 'button', class: 'plain name', 'data-key': key.name}, ...shown);
     button.addEventListener('click', () => {
-      const form = byId('ask').elements;
+      const form = byId('ask').elements, known = page.rules.get(`${rule.service}/${rule.rule}`) ?? {};
       form.service.value = rule.service ?? 'default';
-      form.endpoint.value = '';
-      form.ids.value = key.name;
-      byId('inspector').focus();
-      byId('inspector').scrollIntoView({block: 'start'});
+      form.rule.value = rule.service === null ? rule.rule : '';
+      form.endpoint.value = (known.endpoint ?? '*').replace(/\*$/, '');
+      form.tier.value = rule.tier ?? '';
+      form.ids.value = [key.name, ...idsBeside(known, key.name)].join(' ');
+      const inspector = byId('inspector'), top = inspector.getBoundingClientRect().top;
+      inspector.focus({preventScroll: true});
+      if (top < 0 || top > window.innerHeight / 2)
+        inspector.scrollIntoView({block: 'start'});
       explain();
     });
     return element('li', {}, button, refused);
   }
 
+  // A value with the letters that its escapes stand for, unless one of these is not seen, or turns its neighbours.
+  function readable(value) {
+    try {
+      const text = decodeURIComponent(value);
+      return /[\p{Cc}\p{Cn}\p{Co}\p{Zl}\p{Zp}%\u200e\u200f\u202a-\u202e\u2066-\u2069]/u.test(text) ? value : text;
+    } catch {
+      return value; // half a letter, or no text
+    }
+  }
+
+  // Values may be written from the right to the left: each is an island.
+  const nameParts = (name) => name.split(' ').flatMap((word, i) => {
+    const begin = word.slice(0, word.indexOf('=') + 1);
+    return [(i > 0 ? ' ' : '') + begin, element('bdi', {}, readable(word.slice(begin.length)))];
+  });
+
+  // What a request must say beside the identifiers that are counted, for the rule to count it.
+  function idsBeside(rule, name) {
+    const named = new Set(name.split(' ').map((word) => word.split('=')[0]));
+    return Object.entries(rule.when ?? {}).filter(([dimension]) => !named.has(dimension)).map(([dimension, values]) =>
+      `${dimension}=${encodeURIComponent(String(Array.isArray(values) ? values[0] : values).replace(/\*$/, ''))}`);
+  }
+
   // ---- the key inspector ----
 
-  // "user=alice ip=1.2.3.4" as {user: 'alice', ip: '1.2.3.4'}.
+  // A text for a query; escapes that it has stay, since they may stand for bytes that are no text.
+  const escaped = (text) => text.split(/(%[0-9A-Fa-f]{2})/)
+    .map((part, i) => i % 2 ? part : encodeURIComponent(part)).join('');
+
+  // "user=alice ip=1.2.3.4" as ['user=alice', 'ip=1.2.3.4']; a word alone is a user.
   function readIds(text) {
-    const ids = {};
-    for (const word of text.split(/\s+/).filter((part) => part !== '')) {
+    return text.split(/\s+/).filter((part) => part !== '').map((word) => {
       const at = word.indexOf('=');
-      ids[at < 0 ? 'user' : word.slice(0, at)] = word.slice(at + 1);
-    }
-    return ids;
+      return `${at < 0 ? 'user' : encodeURIComponent(word.slice(0, at))}=${escaped(word.slice(at + 1))}`;
+    });
   }
 
   function asked() {
-    const fields = new FormData(byId('ask')), query = new URLSearchParams(readIds(fields.get('ids')));
-    for (const [name, field] of [['service_id', 'service'], ['endpoint', 'endpoint']])
+    const fields = new FormData(byId('ask')), words = readIds(fields.get('ids'));
+    for (const field of ['service', 'rule', 'endpoint', 'tier'])
       if (fields.get(field) !== '')
-        query.set(name, fields.get(field));
-    return query;
+        words.push(`${field === 'service' ? 'service_id' : field}=${encodeURIComponent(fields.get(field))}`);
+    return words.join('&');
   }
 
   async function explain() {

@@ -58,6 +58,23 @@ async function checkRefusedKey({page}) {
   ok(await page.evaluate(() => document.activeElement.id) === 'inspector', 'where the keyboard is then');
 }
 
+// The rule of this key counts few requests: the page asks for one of these, and not for any.
+async function checkOddKey({page}) {
+  const name = 'user=m%C3%BCnchen%20nord';
+  await page.waitForSelector(`#hot button[data-key="${name}"]`);
+  const shown = await page.textContent(`#hot button[data-key="${name}"]`);
+  ok(shown === 'user=m\u00fcnchen nord', 'a name is shown as people write it', shown);
+  await page.click(`#hot button[data-key="${name}"]`);
+  await until(async () => /Rule pay/.test(await page.textContent('#answer')));
+  const told = await page.textContent('#answer');
+  ok(/One more request is refused now.*Rule pay/.test(told), 'a key of a rule of few requests is explained', told);
+  const fields = await page.$$eval('#ask input', (inputs) => inputs.map((input) => input.value));
+  ok(fields.join('|') === `bank||/v1/pay/|pro|${name} kind=card`, 'by what such a request says', fields);
+  const cut = await page.$$eval('#hot li', (items) => items.filter((item) => item.textContent.includes('xxx...'))
+    .map((item) => item.querySelectorAll('button').length));
+  ok(cut.join() === '0', 'a name that is cut is nothing to click', cut);
+}
+
 // ---- a partition ----
 
 // What the daemon itself knows of the peer.
@@ -85,6 +102,10 @@ async function checkPartition({page}) {
 async function checkLoss({page}) {
   process.kill(daemonPid, 'SIGSTOP');
   ok(await page.waitForSelector('#link[data-state=lost]'), 'a daemon that stands still is lost');
+  const said = await page.textContent('#link');
+  ok(/These are the figures of \d/.test(said), 'the page says how old its figures are', said);
+  const opacity = await page.$eval('main', (main) => Number(getComputedStyle(main).opacity));
+  ok(opacity < 1, 'and looks like it', opacity);
   process.kill(daemonPid, 'SIGCONT');
   ok(await page.waitForSelector('#link[data-state=live]'), 'and found again');
 }
@@ -154,20 +175,20 @@ async function checkKeyboard(browser) {
   ok((await focused()).name === 'skip', 'the first stop leads past the figures', await focused());
   await page.keyboard.press('Enter');
   const stops = [];
-  for (let i = 0; i < 4; i++) {
+  for (let i = 0; i < 6; i++) {
     await page.keyboard.press('Tab');
     const stop = await focused();
     stops.push(stop.name);
     if (!stop.seen)
       ok(false, 'every stop is seen', stop);
   }
-  ok(stops.join() === 'service,endpoint,ids,BUTTON', 'to the inspector, field by field', stops);
-  for (let i = 0; i < 3; i++)
+  ok(stops.join() === 'service,rule,endpoint,tier,ids,BUTTON', 'to the inspector, field by field', stops);
+  for (let i = 0; i < 5; i++)
     await page.keyboard.press('Shift+Tab');
   await page.keyboard.press('Control+A');
   await page.keyboard.type('shop');
-  await page.keyboard.press('Tab');
-  await page.keyboard.press('Tab');
+  for (let i = 0; i < 4; i++)
+    await page.keyboard.press('Tab');
   await page.keyboard.type('user=mallory');
   await page.keyboard.press('Enter');
   ok(/refused now/.test(await (await page.waitForSelector('#answer h3')).textContent()), 'which answers to Enter');
@@ -207,6 +228,7 @@ async function main() {
       return;
     const visited = await checkPage(browser);
     await checkRefusedKey(visited);
+    await checkOddKey(visited);
     await checkColours(visited);
     await checkPhone(visited);
     await checkPartition(visited);
