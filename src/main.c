@@ -48,7 +48,8 @@ static const char usage[] =
     "again. SIGUSR2: a line in the log.\n"
     "Exit status: 0, or of sysexits(3): 64 wrong usage, 66 the config cannot be read, 68 unknown host,\n"
     "69 a port is in use, 71 the system has not enough of something, 73 the state directory cannot be used,\n"
-    "77 a port needs root, 78 a mistake in the config; 130 or 143 after a second SIGINT or SIGTERM.\n";
+    "74 the output could not be written, 77 a port needs root, 78 a mistake in the config; 130 or 143 after\n"
+    "a second SIGINT or SIGTERM.\n";
 
 enum action { ACTION_RUN, ACTION_CHECK, ACTION_PRINT };
 
@@ -168,7 +169,8 @@ static bool run(struct settings *settings, const struct request *request, struct
     case ACTION_PRINT:
         if (!request->shows_secrets)
             settings_hide_secrets(settings);
-        return settings_print(settings, stdout) || error_set(error, EX_IOERR, "cannot print the config");
+        (void)settings_print(settings, stdout); /* finish_output says what failed */
+        return true;
     case ACTION_RUN:
         break;
     }
@@ -184,13 +186,22 @@ static bool run(struct settings *settings, const struct request *request, struct
     return server_run(settings, request->config, error);
 }
 
+/* The exit status of a process that has done what was asked, if its output could be written. */
+static int finish_output(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return EX_OK;
+    (void)fprintf(stderr, "headgated: the standard output did not take all that there is to say\n");
+    return EX_IOERR;
+}
+
 int main(int argc, char **argv)
 {
     struct request request = {0};
     struct error error = {0};
     int status;
     if (!read_options(argc, argv, &request, &status))
-        return status;
+        return status == EX_OK ? finish_output() : status;
     tls_prepare();
     if (sodium_init() < 0) {
         (void)fprintf(stderr, "headgated: libsodium cannot be initialised\n");
@@ -206,7 +217,5 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "headgated: %s\n", error.text);
     sodium_memzero(settings, sizeof *settings);
     free(settings);
-    if (fflush(stdout) != 0 && good)
-        return EX_IOERR;
-    return good ? EX_OK : error.exit_status;
+    return good ? finish_output() : error.exit_status;
 }

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { ROUND_MAX = 10000 }; /* enough for 2^32 - 1 in a year */
+
 static struct limit_terms terms_of(const struct guest *guest)
 {
     return (struct limit_terms){.kind = LIMIT_BUCKET,
@@ -31,12 +33,31 @@ static void alone(struct commands *commands, bool begins)
         commands->alone(commands->context, begins);
 }
 
+/*
+ * The number of the limit, or -1: there is none yet, and *terms are those to make it of. Numbers of 2^32 in a year need
+ * more bits than there are: then the bucket gains a rounder number, which is less by 2 in 100,000 at most.
+ */
+static int find(const struct commands *commands, struct limit_terms *terms)
+{
+    const uint64_t tokens = terms->rate;
+    struct limit counted;
+    struct error why;
+    for (uint64_t round = 1; round <= ROUND_MAX; round *= 10) {
+        terms->rate = tokens - tokens % round;
+        const int limit = node_find_limit(commands->node, terms);
+        if (limit >= 0 || limit_init(&counted, terms, &why))
+            return limit;
+    }
+    terms->rate = tokens;
+    return -1;
+}
+
 bool ask_guest(struct commands *commands, const struct guest *guest, uint64_t cost, struct charge *charge,
                char *error)
 {
-    const struct limit_terms terms = terms_of(guest);
+    struct limit_terms terms = terms_of(guest);
     struct error why;
-    int limit = node_find_limit(commands->node, &terms);
+    int limit = find(commands, &terms);
     if (limit < 0) {
         alone(commands, true);
         limit = node_intern_guest_limit(commands->node, &terms, &why);

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define UNREAD_NS 30000000000ull /* for so long an answer may wait until the client gives window for it */
+
 /* nghttp2 copies names and values, and does not write to them. */
 static uint8_t *writable(const char *text)
 {
@@ -26,8 +28,10 @@ static nghttp2_nv field(const char *name, const char *value)
 
 static void note(struct grpc_call *call, int submitted, bool good)
 {
-    struct commands_stats *stats = &call->session->grpc->commands->stats;
+    const struct grpc *grpc = call->session->grpc;
+    struct commands_stats *stats = &grpc->commands->stats;
     call->answered = true;
+    call->due_ns = grpc->turn.now_ns + UNREAD_NS;
     call->session->broken |= submitted != 0;
     stats->grpc_requests++;
     stats->grpc_errors += !good;

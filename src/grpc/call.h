@@ -81,7 +81,7 @@ struct grpc_call {
     struct grpc_session *session;
     int32_t stream;
     const struct grpc_method *method; /* NULL: the path names none */
-    uint64_t begun_ns, due_ns; /* when its head came, and when it must be whole */
+    uint64_t begun_ns, due_ns;        /* when its head came; when it must be whole, or its answer taken */
     enum http_limit_fields limit_fields;
     uint64_t timeout_ns;   /* UINT64_MAX: none was said */
     uint32_t head_bytes;   /* as HTTP/2 counts them */
@@ -140,7 +140,7 @@ bool grpc_admit(struct grpc_call *call);
 bool grpc_http2_prepare(struct grpc *grpc);
 /* False: the heap has no room for another connection. */
 bool grpc_http2_open(struct grpc_session *session);
-/* Refuses requests that began too long ago and are not whole. True: others are not whole yet. */
+/* Gives up requests that are not whole in time, and answers that are not taken. True: others are not whole yet. */
 bool grpc_http2_expire(struct grpc_session *session);
 /* Drops the tickets of all requests. */
 void grpc_http2_leave(struct grpc_session *session);

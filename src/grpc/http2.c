@@ -329,18 +329,31 @@ bool grpc_http2_open(struct grpc_session *session)
                                    sizeof settings / sizeof settings[0]) == 0;
 }
 
+/* Its time is over: refuses a request that is not whole, and resets the stream of an answer that nobody takes. */
+static void give_up(struct grpc_call *call)
+{
+    struct grpc_session *session = call->session;
+    if (!call->answered) {
+        grpc_refuse(call, GRPC_DEADLINE_EXCEEDED, "the request is not whole after clients.request_timeout");
+    } else if (!call->goes_on) {
+        call->due_ns = UINT64_MAX; /* once */
+        session->broken |=
+            nghttp2_submit_rst_stream(session->http2, NGHTTP2_FLAG_NONE, call->stream, NGHTTP2_CANCEL) != 0;
+    }
+}
+
 bool grpc_http2_expire(struct grpc_session *session)
 {
     const struct grpc *grpc = session->grpc;
     bool left = false;
     for (struct list *link = session->calls.next; link != &session->calls; link = link->next) {
         struct grpc_call *call = LIST_OWNER(link, struct grpc_call, link);
-        if (call->answered || call->ticket > 0)
+        if (call->ticket > 0)
             continue;
         if (grpc->turn.now_ns >= call->due_ns)
-            grpc_refuse(call, GRPC_DEADLINE_EXCEEDED, "the request is not whole after clients.request_timeout");
+            give_up(call);
         else
-            left = true;
+            left |= !call->answered;
     }
     return left;
 }

@@ -119,6 +119,22 @@ for my $name (sort keys %what) {
     is(scalar(grep { /^headgated: / } split /\n/, $err), 1, 'in one sentence');
 }
 
+for my $name (sort keys %what) {
+    local $daemon->{settings}{listen}{$name} = "203.0.113.5:$daemon->{ports}{$name}"; # of nobody
+    ($status, $out, $err) = Headgate::run(10, $headgated, '-c', $daemon->write_config->{config});
+    is($status, 69, "the address for $name is not this machine's: exit status 69");
+    like($err, qr/$what{$name} 203\.0\.113\.5:\d+: this machine has no such address\n/, 'in a sentence');
+}
+
+SKIP: {
+    skip 'no /dev/full', 6 if !-e '/dev/full';
+    for my $words ('--help', '--version', "-c $daemon->{config} --print-config") {
+        ($status, $out, $err) = Headgate::run(10, 'sh', '-c', "$headgated $words >/dev/full");
+        is($status, 74, "$words and nowhere to write: exit status 74");
+        like($err, qr/^headgated: the standard output did not take all that there is to say$/m, 'in a sentence');
+    }
+}
+
 $daemon->{settings}{listen}{gossip} = 'no-such-host.invalid:7071';
 $daemon->write_config;
 ($status, $out, $err) = Headgate::run(20, $headgated, '-c', $daemon->{config});

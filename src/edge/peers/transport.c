@@ -145,6 +145,9 @@ static bool listen_on(struct transport *transport, nng_socket socket, enum pipe_
             error, EX_UNAVAILABLE,
             "cannot listen for %s on %s: the port is in use by another program; stop it or choose another port",
             what, address);
+    if (status == NNG_EADDRINVAL)
+        return error_set(error, EX_UNAVAILABLE, "cannot listen for %s on %s: this machine has no such address",
+                         what, address);
     return error_set(error, status == NNG_EPERM ? EX_NOPERM : EX_CONFIG, "cannot listen for %s on %s: %s", what,
                      address, nng_strerror(status));
 }

@@ -66,6 +66,8 @@ static bool list_known(const struct settings_reader *reader, const char *group)
 static bool unknown_key(const struct settings_reader *reader, const char *group)
 {
     const struct bytes written = reader->within->key;
+    if (written.size == 0)
+        return reader_fail(reader, "", "a key is empty: expected a word before the colon");
     if (yaml_is_rest_of_number(reader->within))
         return reader_is(reader, "", "not a known key: expected " YAML_NUMBER_EXPECTED);
     const char *near = nearest_in(group, written);

@@ -40,6 +40,7 @@ static const struct mistake mistakes[] = {
     {"node: &a b\nregion: *a\n",
      "f:2: an alias (*) is used: expected the value itself, in quotes if it begins with *"},
     {"[a, b]: c\n", "f:1: a key is itself a list or a map: expected a word"},
+    {LEAST "'': 1\n", "f:4: a key is empty: expected a word before the colon"},
     {"a: [[[[[[[[1]]]]]]]]\n", "f:1: this is nested too deep: expected at most 8 levels"},
 
     {LIMITS, "f:1: node is missing: expected this node's name"},

@@ -154,6 +154,12 @@ static void test_brought(void)
     OK_STRING(grpc_ask_all("edge", 0, &other, 1), "status 3: descriptor 0: limit has no unit that is known",
               "no unit");
     OK_STRING(grpc_ask_all("edge-2", 0, &two, 1), "OK: OK", "in an unknown domain it is none");
+    static const int units[] = {1, 2, 3, 4, 5, 6, 7};
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        other = (struct grpc_asked){.entries = "tenant=b", .hits = 1, .limit = UINT32_MAX, .unit = units[i]};
+        OK(strncmp(grpc_ask_all("edge", 0, &other, 1), "OK: OK  4294967295/", 19) == 0,
+           "the largest number of a unit is counted: %s", grpc_ask_all("edge", 0, &other, 1));
+    }
     grpc_client_end();
 }
 

@@ -91,6 +91,32 @@ static void test_much(void)
     grpc_client_end();
 }
 
+/* A client gives no window for its answers, and keeps the connection by pings. */
+static void test_unread(void)
+{
+    grpc_client_begin(MEMORY, 0);
+    const int32_t stream = ask();
+    grpc_client_run();
+    const size_t taken = client.session.account.taken;
+    for (uint32_t i = 0; i < 4; i++) {
+        OK(!grpc_client_heard(stream)->closed, "an answer that nobody takes waits for %u s", 10 * i - (i > 2));
+        served_wait_ms(i < 2 ? 10000 : i == 2 ? 9000 : 1000);
+        (void)nghttp2_submit_ping(client.http2, NGHTTP2_FLAG_NONE, NULL);
+        grpc_client_run();
+    }
+    OK(grpc_client_heard(stream)->closed, "and no longer than 30 s");
+    OK_U64(grpc_client_heard(stream)->error, NGHTTP2_CANCEL, "its stream is reset");
+    OK_U64(client.session.unfinished, 0, "nothing is left of it");
+    OK(client.session.account.taken < taken, "its memory neither");
+    OK_U64(client.pending_size, 0, "and the connection is not watched any more");
+    const nghttp2_settings_entry window = {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, WINDOW};
+    (void)nghttp2_submit_settings(client.http2, NGHTTP2_FLAG_NONE, &window, 1);
+    const int32_t next = ask();
+    grpc_client_run();
+    OK(is_good(next), "it goes on");
+    grpc_client_end();
+}
+
 /* A frame for each byte of pings: answers of 17 bytes for 17 bytes. */
 static void test_small_output(void)
 {
@@ -328,6 +354,7 @@ int main(void)
 {
     test_held_byte();
     test_much();
+    test_unread();
     test_small_output();
     test_streams();
     test_bounds();
