@@ -20,6 +20,8 @@ enum {
     HOLD_STEP_PPM = 1000, /* smaller changes of the own rate do not change how time is held */
     WINDOW_INTERVALS = 8, /* in a window at least: a member at rest says something every third one */
     WALL_MAX_MS = 1000000000,
+    WALL_OFF_MS = 5000, /* a wall clock that differs by so much is named */
+    WALL_ON_MS = 2500,  /* a named one that differs by less is as it should be again */
 };
 
 #define WINDOW_LEAST_NS UINT64_C(2000000000)
@@ -194,6 +196,34 @@ static void tell_off(struct member *member, struct effects *effects)
                        member->name, percent(ppm), ppm > 0 ? "fast" : "slow");
 }
 
+/*
+ * Windows and quotas begin and end by wall clocks. Which of the two is wrong is for the operator to find out. What a
+ * message tells that has waited while this process stood still is gone two windows later.
+ */
+static void tell_wall(const struct node *node, struct member *member, struct effects *effects)
+{
+    struct peer_clock *clock = &member->clock;
+    const uint64_t now_ns = node->clocks.raw_ns;
+    const int64_t apart_ms = llabs(clock->wall_ms);
+    if (!clock->wall_known || member->silent || !member_needed(member) ||
+        (apart_ms >= (clock->wall_told ? WALL_ON_MS : WALL_OFF_MS)) == clock->wall_told) {
+        clock->wall_turned_ns = 0;
+        return;
+    }
+    if (clock->wall_turned_ns == 0)
+        clock->wall_turned_ns = now_ns > 0 ? now_ns : 1;
+    if (now_ns - clock->wall_turned_ns < 2 * window_ns(node))
+        return;
+    clock->wall_turned_ns = 0;
+    clock->wall_told = !clock->wall_told;
+    if (clock->wall_told)
+        effects_notice(effects, NOTICE_WARNING,
+                       "the wall clock of %s is %.1f s %s that of this daemon: windows and quotas go by them",
+                       member->name, (double)apart_ms / 1000.0, clock->wall_ms > 0 ? "ahead of" : "behind");
+    else
+        effects_notice(effects, NOTICE_INFO, "the wall clocks of %s and of this daemon agree again", member->name);
+}
+
 static bool jump_is_due(uint64_t *told_ns, uint64_t now_ns)
 {
     if (*told_ns > 0 && now_ns - *told_ns < JUMP_GAP_NS)
@@ -263,8 +293,10 @@ void clocks_refresh(struct node *node, struct effects *effects)
     compare(node);
     tell_own(clocks, effects);
     for (uint32_t i = 0; i < node->member_end; i++)
-        if (node->member[i].used && !node->member[i].self)
+        if (node->member[i].used && !node->member[i].self) {
             tell_off(&node->member[i], effects);
+            tell_wall(node, &node->member[i], effects);
+        }
     tell_jumps(node, effects);
 }
 

@@ -31,9 +31,10 @@ struct peer_clock {
     uint32_t count;   /* windows closed since its clock was known to run without a jump */
     int32_t rate_ppm; /* how much faster than this node's it runs; without meaning before all windows are there */
     int32_t slope_ppm[CLOCK_SLOPES];
-    bool wall_known;
-    int64_t wall_ms;   /* how far its wall clock leads this node's, by the message that took least */
-    int64_t jumped_ns; /* a jump that no notice has told yet; 0: none */
+    bool wall_known, wall_told; /* wall_told: a notice has said that wall_ms is too much */
+    int64_t wall_ms;            /* how far its wall clock leads this node's, by the message that took least */
+    uint64_t wall_turned_ns;    /* since when that is not so any more, or is so and untold; 0: it is as told */
+    int64_t jumped_ns;          /* a jump that no notice has told yet; 0: none */
     uint64_t jumped_at_ns,
         told_jump_ns; /* when it jumped first since a notice, and when a notice last said so; 0: never */
     int32_t told_ppm; /* off by so much as of the last notice; 0: as it should be */
