@@ -57,5 +57,14 @@ for my $program (['C', "$scratch/daemons"], ['Python', '/usr/bin/python3', "$roo
         is($?, 0, 'it ends in peace');
     };
 }
+# A daemon that hears none of its peers and waits for them: it takes connections, and refuses everything.
+my $waiting = Headgate::cluster(regions => ['here', 'gone'], limits => \@limits, join_timeout => '0s')->daemon('here');
+$waiting->spawn;
+my $peek = sub { eval { $waiting->client->command('PEEK', 'anybody', 'VERBOSE')->[6][0] } };
+ok(Headgate::wait_until(20, sub { grep { $_ eq 'not_ready' } @{$peek->() // []} }), 'a daemon has no share');
+Headgate::write_file("$scratch/names", join '', map { "name-$_\n" } 1 .. 5);
+my @command = ("/usr/bin/python3 '$root/docs/examples/daemons.py' 127.0.0.1:$waiting->{ports}{clients} $addresses[1]");
+($status, $out, $err) = Headgate::run(60, 'sh', '-c', "@command <'$scratch/names'");
+is($out, join('', map { "name-$_: go ahead, said by $addresses[1]\n" } 1 .. 5), 'the other one is asked') or diag($err);
 ok($cluster->stop(60), 'so do the daemons');
 done_testing();
