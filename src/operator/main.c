@@ -1,6 +1,7 @@
 /*
  * headgate: the operator's command. It asks daemons as any other client does; no daemon needs it.
  */
+#include "base/nearest.h"
 #include "base/units.h"
 #include "base/version.h"
 #include "operator/command.h"
@@ -8,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sysexits.h>
 
 enum {
@@ -116,7 +118,7 @@ static void help(FILE *out)
     for (size_t i = 0; i < SUBCOMMAND_COUNT; i++)
         fprintf(out, "  %-14s%-18s%s\n", subcommands[i].name, subcommands[i].words, subcommands[i].summary);
     fprintf(out, "  %-32s%s\n", "rules action ...",
-            "rules of all services: check, apply, diff, list, get, delete, history, rollback");
+            "rules of all services: check, lint, test, apply, diff, export, list, get, delete, history, rollback");
     fprintf(out, "  %-32s%s\n", "certs name [host ...]", "makes certificates for TLS, and what signs them");
     fprintf(out, "  %-32s%s\n", "load", "sends requests to several daemons and measures speed and accuracy");
     fputs("\n\"headgate command --help\" tells more.\n\n", out);
@@ -189,6 +191,21 @@ static bool take_option(struct invocation *invocation, const struct subcommand *
     return true;
 }
 
+/* True, and stderr says so: "cost", as redis-cli has it, where --cost is meant. */
+static bool is_bare_option(const struct invocation *invocation, const struct subcommand *subcommand,
+                           const char *word)
+{
+    for (int option = COST; option < OPTION_COUNT; option++) {
+        const bool taken = option >= SERVICE ? subcommand->takes_rule : subcommand->takes_cost;
+        if (!taken || invocation->word_count == 0 || strcasecmp(word, options[option].name) != 0)
+            continue;
+        fprintf(stderr, "headgate %s: \"%s\" is no identifier: expected --%s\n", subcommand->name, word,
+                options[option].name);
+        return true;
+    }
+    return false;
+}
+
 static int run_subcommand(const struct subcommand *subcommand, int argc, char **argv, const char *at)
 {
     struct invocation invocation = {.name = subcommand->name,
@@ -217,6 +234,8 @@ static int run_subcommand(const struct subcommand *subcommand, int argc, char **
                         subcommand->words_max ? subcommand->words : "none");
                 return EX_USAGE;
             }
+            if (is_bare_option(&invocation, subcommand, value))
+                return EX_USAGE;
             invocation.word[invocation.word_count++] = value;
         } else if (!take_option(&invocation, subcommand, option, value)) {
             return EX_USAGE;
@@ -276,6 +295,21 @@ static int run_help(int argc, char **argv)
     return run(argc > 2 ? 3 : 2, words);
 }
 
+static int run_unknown(const char *name)
+{
+    static const char *const others[] = {"rules", "certs", "load", "help"};
+    struct nearest nearest = {.written = bytes_of(name)};
+    for (size_t i = 0; i < SUBCOMMAND_COUNT; i++)
+        nearest_try(&nearest, subcommands[i].name);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        nearest_try(&nearest, others[i]);
+    if (nearest.name)
+        fprintf(stderr, "headgate: unknown command \"%s\": is it %s?\n", name, nearest.name);
+    else
+        fprintf(stderr, "headgate: unknown command \"%s\": see headgate --help\n", name);
+    return EX_USAGE;
+}
+
 static int run(int argc, char **argv)
 {
     const char *at = getenv("HEADGATE_AT");
@@ -294,10 +328,8 @@ static int run(int argc, char **argv)
     if (strcmp(name, "help") == 0)
         return run_help(argc, argv);
     const struct subcommand *subcommand = find_subcommand(name);
-    if (!subcommand) {
-        fprintf(stderr, "headgate: unknown command \"%s\": see headgate --help\n", name);
-        return EX_USAGE;
-    }
+    if (!subcommand)
+        return run_unknown(name);
     return run_subcommand(subcommand, argc - 2, argv + 2, at);
 }
 

@@ -3,6 +3,7 @@
  */
 #include "operator/rules.h"
 
+#include "base/nearest.h"
 #include "base/units.h"
 #include "edge/process/text_file.h"
 #include "operator/command.h"
@@ -209,6 +210,18 @@ static const struct action *find_action(const char *name)
     return NULL;
 }
 
+static int fail_unknown(const char *name)
+{
+    struct nearest nearest = {.written = bytes_of(name)};
+    for (size_t i = 0; i < ACTION_COUNT; i++)
+        nearest_try(&nearest, actions[i].name);
+    if (nearest.name)
+        fprintf(stderr, "headgate rules: unknown action \"%s\": is it %s?\n", name, nearest.name);
+    else
+        fprintf(stderr, "headgate rules: unknown action \"%s\": see headgate rules --help\n", name);
+    return EX_USAGE;
+}
+
 static bool take_word(struct rules_invocation *invocation, const struct action *action, const char *word)
 {
     if (invocation->word_count == action->words_max) {
@@ -238,8 +251,7 @@ static int read_arguments(struct option_reader *reader, struct rules_invocation 
             *action = find_action(value);
             if (*action)
                 continue;
-            fprintf(stderr, "headgate rules: unknown action \"%s\": see headgate rules --help\n", value);
-            return EX_USAGE;
+            return fail_unknown(value);
         }
         if (option == OPTION_WRONG || (option == OPTION_WORD && !take_word(invocation, *action, value)) ||
             (option >= 0 && !take_option(invocation, option, value)))
