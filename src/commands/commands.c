@@ -73,6 +73,7 @@ struct serving {
     struct turn turn;
     uint32_t work;        /* units that were done so far, see command.h, but for answers and walks along logs */
     uint64_t walks_begun; /* of ask_begin_walks */
+    bool waits;           /* see session_waits: nothing more is served */
     bool joins;           /* requests may join `pending`: the client is known, and no transaction queues them */
     bool shapes;     /* those of known shapes need no look at their words: the client may ask about all services */
     bool ends;       /* nothing more is served: the connection is to be closed, or a request has to wait */
@@ -86,6 +87,7 @@ static void look_anew(struct serving *serving)
     struct session *session = serving->session;
     if (session->user->edition != session->user_edition)
         session_forget_user(session);
+    serving->waits = session_waits(session);
     serving->joins = session->authenticated && !session->transaction.open;
     serving->shapes = serving->joins && user_has(session->user, ROLE_CHECK) && session->user->services[0] == '\0';
     serving->commands->caller = session->user;
@@ -141,7 +143,7 @@ static void decide(struct serving *serving)
         return;
     }
     serving->commands->stats.total_commands_processed += serving->commands->pending.request_count;
-    pending_decide(serving->commands, serving->session, serving->output, serving->turn);
+    pending_decide(serving->commands, serving->session, serving->output, serving->turn.now_ns);
 }
 
 static void decide_if_full(struct serving *serving)
@@ -203,26 +205,32 @@ static bool has_room(const struct serving *serving)
            (transaction > longest ? transaction : longest) + (size_t)PENDING_ANSWERS_BYTES;
 }
 
+/* noinline: keeps its large frame off the fast path. */
+__attribute__((noinline)) static size_t serve_one(struct serving *serving, struct bytes input)
+{
+    struct resp_command words;
+    const char *error;
+    size_t frame = 0;
+    enum resp_status parsed = resp_parse(input, &words, &frame, &error);
+    if (parsed == RESP_MORE)
+        return 0;
+    serving->ends |= !serve_words(serving, parsed, &words, (struct bytes){input.data, frame}, error);
+    return frame;
+}
+
 /*
  * Serves one command at the front of `input`, or several commands of one kind. Returns their size;
  * 0: the first command is not complete.
  */
 static size_t serve_front(struct serving *serving, struct bytes input)
 {
-    struct resp_command words;
-    const char *error;
-    size_t frame = 0;
+    size_t size = 0;
     if (serving->shapes)
-        frame = pending_join_shapes(serving->commands, input, serving->turn, &serving->work);
-    if (frame > 0) {
-        decide_if_full(serving);
-        return frame;
-    }
-    enum resp_status parsed = resp_parse(input, &words, &frame, &error);
-    if (parsed == RESP_MORE)
-        return 0;
-    serving->ends |= !serve_words(serving, parsed, &words, (struct bytes){input.data, frame}, error);
-    return frame;
+        size = pending_join_shapes(serving->commands, input, serving->turn, &serving->work);
+    if (size == 0)
+        return serve_one(serving, input);
+    decide_if_full(serving);
+    return size;
 }
 
 /* Serves the commands that MULTI queued, for EXEC. None of them may begin, end or leave a transaction. */
@@ -234,7 +242,7 @@ static void serve_queued(struct serving *serving)
     while (at < transaction->size)
         at += serve_front(serving, (struct bytes){transaction->queued->data + at, transaction->size - at});
     decide(serving);
-    assert(!serving->ends && !session_waits(session));
+    assert(!serving->ends && !serving->waits);
     transaction_end(session, serving->commands);
 }
 
@@ -258,7 +266,7 @@ enum serve_status commands_serve(struct commands *commands, struct session *sess
     const size_t begun = output->size;
     look_anew(&serving);
     *consumed = 0;
-    while (!serving.ends && !session_waits(session) && *consumed < input.size) {
+    while (!serving.ends && !serving.waits && *consumed < input.size) {
         if (turn.work_max > 0 && work_done(&serving, begun) >= turn.work_max) {
             status = SERVE_ENOUGH;
             break;
@@ -281,12 +289,12 @@ enum serve_status commands_serve(struct commands *commands, struct session *sess
         commands->worked = work_done(&serving, begun);
         return SERVE_WAIT;
     }
-    if (!serving.ends && !session_waits(session) && output->size == begun && *consumed == input.size &&
+    if (!serving.ends && !serving.waits && output->size == begun && *consumed == input.size &&
         late_put_off(commands, session)) {
         commands->worked = serving.work;
         return SERVE_LATER;
     }
-    if (!session_waits(session))
+    if (!serving.waits)
         decide(&serving);
     else
         status = session->waits_refused || session->waits_check ? SERVE_DELAY : SERVE_WAIT;

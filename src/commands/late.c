@@ -53,7 +53,7 @@ void commands_answer(struct commands *commands, struct session *session, struct 
     const uint32_t first = late->answered, count = session->late_count;
     assert(count > 0 && first + count <= late->count);
     if (first == 0)
-        late->allowed = pending_decide_access(commands, late->id, late->count, &asker, turn);
+        late->allowed = pending_decide_access(commands, late->id, late->count, &asker, turn.now_ns);
     answer_decisions(output, late->allowed >> first, count);
     commands->stats.total_commands_processed += count;
     session->late_count = 0;

@@ -38,14 +38,14 @@ static inline bool learning_tries(struct learning *learning)
     return learning->trust > 0 || ++learning->passed % LEARNING_TRY_EVERY == 0;
 }
 
-/* It has the shape at `place`. */
-static inline void learning_note_known(struct learning *learning, uint32_t place)
+/* It has the shape at `place`, and so have those behind it: `count` requests in all. */
+static inline void learning_note_known(struct learning *learning, uint32_t place, uint32_t count)
 {
+    const uint32_t trust = (learning->trust > 0 ? learning->trust : LEARNING_TRUST_BEGUN - 1) + count;
     learning->last = place;
-    learning->recognised++;
+    learning->recognised += count;
     learning->useful = true;
-    if (learning->trust < LEARNING_TRUST_MAX)
-        learning->trust += learning->trust > 0 ? 1 : LEARNING_TRUST_BEGUN;
+    learning->trust = trust < LEARNING_TRUST_MAX ? trust : LEARNING_TRUST_MAX;
 }
 
 /* It was compared, and has none of the shapes. */

@@ -153,41 +153,58 @@ static uint32_t match_access(struct commands *commands, const struct command_acc
     return match->count;
 }
 
-/* Lets one request of a known shape at the front of `input` join. Returns its size; 0: it has no known shape. */
-static size_t join_shape(struct commands *commands, struct bytes input, struct turn turn, uint32_t *work)
+/*
+ * Lets the requests of one known shape at the front of `input` join, as one run. Returns the sum of their sizes; 0: the
+ * first one has no known shape.
+ */
+static size_t join_shape_run(struct commands *commands, struct bytes input, uint32_t *work)
 {
+    struct pending *pending = &commands->pending;
     struct shapes *shapes = &commands->shapes;
-    struct key_id *ids = commands->pending.id + commands->pending.key_count;
-    uint32_t shape = SHAPE_ACCESS;
-    struct bytes key;
-    size_t size = shape_read_access(input, &key);
-    if (size > 0 && !shapes->access_is_known) {
-        const struct command_access access = {.key = key, .cost = 1, .patience_ms = COMMAND_PATIENCE_NONE};
-        *work += shape_work(match_access(commands, &access, (struct bytes){input.data, size}, turn));
-        return size;
-    }
-    if (size > 0)
-        shape_match_ids(&shapes->known[SHAPE_ACCESS].match, &key, ids);
-    else if ((size = shapes_find(shapes, input, &shape, ids)) == 0)
+    struct key_id *ids = pending->id + pending->key_count;
+    uint32_t shape, count = 0;
+    size_t all = 0, size = shapes_find(shapes, input, &shape, ids);
+    if (size == 0)
         return 0;
     const struct known_shape *known = &shapes->known[shape];
-    add_one(commands, (enum command_id)known->command, shape, known->match.match.count,
-            (struct bytes){input.data, size});
+    const uint32_t keys = known->match.match.count, load = load_of((enum command_id)known->command, keys);
+    const uint32_t room = known->patient ? 1 : (PENDING_LOAD_MAX - pending->load) / load;
+    do {
+        for (uint32_t i = 0; i < keys; i++)
+            node_prefetch_tags(commands->node, ids[i]);
+        ids += keys;
+        all += size;
+        count++;
+    } while (count < room &&
+             (size = shapes_read(shapes, shape, (struct bytes){input.data + all, input.size - all}, ids)) > 0);
+    add(pending, (enum command_id)known->command, shape, count, count * keys, count * load,
+        (struct bytes){input.data, all});
     if (known->patient)
-        become_patient(&commands->pending);
-    *work += known->work;
+        become_patient(pending);
+    shapes_note(shapes, shape, count);
+    *work += count * known->work;
+    return all;
+}
+
+/* Lets the CAN_ACCESS at the front of `input` join, where its value decides which rules count it. Returns its size. */
+static size_t join_access_by_words(struct commands *commands, struct bytes input, struct turn turn, uint32_t *work)
+{
+    struct command_access access = {.cost = 1, .patience_ms = COMMAND_PATIENCE_NONE};
+    const size_t size = shape_read_access(input, &access.key);
+    if (size > 0)
+        *work += shape_work(match_access(commands, &access, (struct bytes){input.data, size}, turn));
     return size;
 }
 
 size_t pending_join_shapes(struct commands *commands, struct bytes input, struct turn turn, uint32_t *work)
 {
-    size_t size = 0, one;
-    if (commands->shapes.access_is_single && (size = join_access_run(commands, input, work)) > 0)
-        return size;
-    while (size < input.size && !pending_is_full(&commands->pending) &&
-           (one = join_shape(commands, (struct bytes){input.data + size, input.size - size}, turn, work)) > 0)
-        size += one;
-    return size;
+    const struct shapes *shapes = &commands->shapes;
+    size_t size = 0;
+    if (shapes->access_is_single)
+        size = join_access_run(commands, input, work);
+    else if (!shapes->access_is_known)
+        size = join_access_by_words(commands, input, turn, work);
+    return size > 0 ? size : join_shape_run(commands, input, work);
 }
 
 static bool refuse(struct answer *refusal, const char *code, const char *error)

@@ -92,7 +92,7 @@ void pending_join_throttle(struct commands *commands, enum throttle_dialect dial
                            const struct throttle *throttle);
 /* Decides all requests of the queue in order, and answers each. */
 void pending_decide(struct commands *commands, const struct session *session, struct output *output,
-                    struct turn turn);
+                    uint64_t now_ns);
 /*
  * The same where the last request may wait (pending->patient). Returns its size, if it is not answered but has to wait
  * (session->waiting); else 0.
@@ -105,7 +105,7 @@ void pending_clear(struct pending *pending);
  * LATE_REQUESTS_MAX. Returns bits: bit i is set if ids[i] is allowed.
  */
 uint64_t pending_decide_access(struct commands *commands, const struct key_id *ids, uint32_t count,
-                               const struct asker *asker, struct turn turn);
+                               const struct asker *asker, uint64_t now_ns);
 /*
  * Writes `count` answers to CAN_ACCESS: answer i says yes if bit i is set. `count` must be at most
  * PENDING_LOAD_MAX.

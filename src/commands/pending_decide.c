@@ -57,10 +57,18 @@ static bool needs_figures(const struct pending_run *joined, const struct run *ru
     return joined->command != COMMAND_CAN_ACCESS || run->charge_count != 1 || run->charge->shadow;
 }
 
-/* Counts the decisions about the requests of a run for the rules of `match`. True: some of the rules never deny. */
-static bool count_run(struct observer *observer, const struct match *match, const struct run *run)
+/* How many requests of a decided run are allowed: mostly all, and then no bits are counted. */
+static uint32_t allowed_count_of(const struct run *run)
 {
-    const uint32_t allowed_count = bits_count(run->allowed), denied_count = run->request_count - allowed_count;
+    const uint64_t all = UINT64_MAX >> (64 - run->request_count);
+    return run->allowed == all ? run->request_count : bits_count(run->allowed);
+}
+
+/* Counts the decisions about the requests of a run for the rules of `match`. True: some of the rules never deny. */
+static bool count_run(struct observer *observer, const struct match *match, const struct run *run,
+                      uint32_t allowed_count)
+{
+    const uint32_t denied_count = run->request_count - allowed_count;
     bool has_shadow = false;
     for (uint32_t i = 0; i < run->charge_count; i++)
         has_shadow |= match->charge[i].shadow;
@@ -83,9 +91,10 @@ static bool count_run(struct observer *observer, const struct match *match, cons
 static void note_run(struct commands *commands, const struct match *match, const struct run *run,
                      const struct key_id *ids, const struct asker *asker, uint64_t now_ns)
 {
-    const bool all_allowed = bits_count(run->allowed) == run->request_count;
-    const bool may_be_soft = count_run(&commands->observer, match, run);
-    const bool is_due = observe_is_due(&commands->observer, run->request_count, all_allowed);
+    const uint32_t allowed_count = allowed_count_of(run);
+    const bool may_be_soft = count_run(&commands->observer, match, run, allowed_count);
+    const bool is_due =
+        observe_is_due(&commands->observer, run->request_count, allowed_count == run->request_count);
     if (!is_due && !may_be_soft)
         return;
     const struct observed observed = {match, ids, run->verdicts, run->request_count, run->allowed};
@@ -96,28 +105,33 @@ static void note_run(struct commands *commands, const struct match *match, const
 }
 
 uint64_t pending_decide_access(struct commands *commands, const struct key_id *ids, uint32_t count,
-                               const struct asker *asker, struct turn turn)
+                               const struct asker *asker, uint64_t now_ns)
 {
     const struct match *match = &commands->shapes.known[SHAPE_ACCESS].match.match;
     struct run run = {.charge = match->charge, .charge_count = 1, .request_count = count, .take = true};
-    node_decide(commands->node, &run, 1, ids, turn.now_ns);
-    const uint32_t allowed_count = bits_count(run.allowed);
+    node_decide(commands->node, &run, 1, ids, now_ns);
+    const uint32_t allowed_count = allowed_count_of(&run);
     (void)ruleset_note_many(match, allowed_count, count - allowed_count);
     commands->stats.grouped_decisions += count;
     if (observe_is_due(&commands->observer, count, allowed_count == count)) {
         const struct observed observed = {match, ids, NULL, count, run.allowed};
-        observe(commands, &observed, asker, turn.now_ns);
+        observe(commands, &observed, asker, now_ns);
     }
     return run.allowed;
 }
 
 void answer_decisions(struct output *output, uint64_t allowed, uint32_t count)
 {
-    char answers[PENDING_LOAD_MAX][DECISION_BYTES];
+    char *const answers = output->data + output->size;
+    const size_t size = (size_t)count * DECISION_BYTES;
     assert(count <= PENDING_LOAD_MAX);
+    if (!output_has_room(output, size)) {
+        output->overflowed = true;
+        return;
+    }
     for (uint32_t i = 0; i < count; i++)
-        memcpy(answers[i], allowed >> i & 1 ? ":1\r\n" : ":0\r\n", DECISION_BYTES);
-    output_append(output, answers, count * sizeof *answers);
+        memcpy(answers + i * DECISION_BYTES, allowed >> i & 1 ? ":1\r\n" : ":0\r\n", DECISION_BYTES);
+    output->size += size;
 }
 
 /* A transaction has a request that the central store has a say in. */
@@ -264,7 +278,7 @@ __attribute__((noinline)) static void decide_any(struct commands *commands, cons
 }
 
 void pending_decide(struct commands *commands, const struct session *session, struct output *output,
-                    struct turn turn)
+                    uint64_t now_ns)
 {
     struct pending *pending = &commands->pending;
     struct answer answer = {.output = output, .protocol = session->protocol};
@@ -273,9 +287,9 @@ void pending_decide(struct commands *commands, const struct session *session, st
     if (count == 0)
         return;
     if (pending->run_count == 1 && pending->run[0].shape == SHAPE_ACCESS && commands->shapes.access_is_single)
-        answer_decisions(output, pending_decide_access(commands, pending->id, count, &asker, turn), count);
+        answer_decisions(output, pending_decide_access(commands, pending->id, count, &asker, now_ns), count);
     else
-        decide_any(commands, session, &answer, turn.now_ns);
+        decide_any(commands, session, &answer, now_ns);
     pending_clear(pending);
 }
 

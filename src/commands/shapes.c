@@ -58,24 +58,38 @@ void shapes_renew(struct commands *commands, struct turn turn)
 
 /* ---- finding ---- */
 
-size_t shapes_find(struct shapes *shapes, struct bytes input, uint32_t *shape, struct key_id *ids)
+size_t shapes_read(const struct shapes *shapes, uint32_t shape, struct bytes input, struct key_id *ids)
 {
     struct bytes values[COMMAND_IDS_MAX];
+    const struct known_shape *known = &shapes->known[shape];
+    const size_t size =
+        shape == SHAPE_ACCESS ? shape_read_access(input, values) : shape_read(&known->form, input, values);
+    if (size > 0)
+        shape_match_ids(&known->match, values, ids);
+    return size;
+}
+
+size_t shapes_find(struct shapes *shapes, struct bytes input, uint32_t *shape, struct key_id *ids)
+{
+    size_t size;
+    *shape = SHAPE_ACCESS;
+    if (shapes->access_is_known && (size = shapes_read(shapes, SHAPE_ACCESS, input, ids)) > 0)
+        return size;
     if (!learning_tries(&shapes->learning))
         return 0;
     for (uint32_t i = 0; i < LEARNED_MAX; i++) {
-        uint32_t at = LEARNED + (shapes->learning.last + i) % LEARNED_MAX;
-        const struct known_shape *known = &shapes->known[at];
-        size_t size = shape_read(&known->form, input, values);
-        if (size == 0)
-            continue;
-        shape_match_ids(&known->match, values, ids);
-        learning_note_known(&shapes->learning, at - LEARNED);
-        *shape = at;
-        return size;
+        *shape = LEARNED + (shapes->learning.last + i) % LEARNED_MAX;
+        if ((size = shapes_read(shapes, *shape, input, ids)) > 0)
+            return size;
     }
     learning_note_unknown(&shapes->learning);
     return 0;
+}
+
+void shapes_note(struct shapes *shapes, uint32_t shape, uint32_t count)
+{
+    if (shape >= LEARNED)
+        learning_note_known(&shapes->learning, shape - LEARNED, count);
 }
 
 /* ---- learning ---- */

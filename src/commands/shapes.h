@@ -51,10 +51,14 @@ uint32_t shape_work(uint32_t key_count);
  */
 void shapes_renew(struct commands *commands, struct turn turn);
 /*
- * Finds the learned shape of the request at the front of `input`. Returns the size of the request,
- * and fills `shape` and `ids`. 0: the request has no learned shape.
+ * Finds the shape of the request at the front of `input`. Returns the size of the request, and fills
+ * `shape` and `ids`. 0: the request has no known shape.
  */
 size_t shapes_find(struct shapes *shapes, struct bytes input, uint32_t *shape, struct key_id *ids);
+/* The same for a request of that shape, which is known. 0: the request has another one. */
+size_t shapes_read(const struct shapes *shapes, uint32_t shape, struct bytes input, struct key_id *ids);
+/* So many requests of that shape were found and read. */
+void shapes_note(struct shapes *shapes, uint32_t shape, uint32_t count);
 /*
  * Gives the chance to learn the shape of a request. `words` were parsed from `frame` and came to
  * `match`. The new shape may replace only a shape that no pending request has.

@@ -307,7 +307,6 @@ bool throttle_prepare(const struct commands *commands, enum throttle_dialect dia
  */
 static void call_either(struct call *call, enum throttle_dialect dialect)
 {
-    const struct turn turn = {.now_ns = call->now_ns, .wall_ns = call->wall_ns};
     struct command_throttle asked;
     struct throttle throttle = {.dialect = dialect};
     struct error error;
@@ -328,7 +327,7 @@ static void call_either(struct call *call, enum throttle_dialect dialect)
     fill_charge(call->commands, asked.key, limit, &throttle);
     give_back(call->commands->node, &throttle, call->now_ns);
     pending_join_throttle(call->commands, dialect, &throttle);
-    pending_decide(call->commands, call->session, call->answer.output, turn);
+    pending_decide(call->commands, call->session, call->answer.output, call->now_ns);
 }
 
 void call_cl_throttle(struct call *call)

@@ -47,7 +47,7 @@ struct http_known *http_shapes_find(struct http *http, const struct http_session
         if ((*size = http_shape_read(&known->shape, input, values)) == 0)
             continue;
         fill(known, values, &http->message);
-        learning_note_known(&shapes->learning, at);
+        learning_note_known(&shapes->learning, at, 1);
         return known;
     }
     learning_note_unknown(&shapes->learning);

@@ -2,8 +2,8 @@
  * bucket_inline: the functions of bucket.h that every decision calls, in line, so that no call is left on the fast
  * path.
  *
- * The one idea: a function whose name ends in `_here` does what the function of bucket.h without `_here` does, bit
- * for bit; bucket.c is made of them. Work that only windows and logs need is not in line. Code that is not on the
+ * The one idea: a function whose name ends in `_inline` does what the function of bucket.h without `_inline` does,
+ * bit for bit; bucket.c is made of them. Work that only windows and logs need is not in line. Code that is not on the
  * path of every request must use bucket.h.
  */
 #ifndef HEADGATE_LIMIT_BUCKET_INLINE_H
