@@ -210,7 +210,8 @@ __attribute__((noinline)) static uint64_t decide_singles(struct node *node, cons
     for (uint32_t i = 0; i < run->request_count;) {
         come_near(node, deciding, 1);
         const uint32_t end = (uint32_t)number_least(run->request_count, i + deciding->near - deciding->key);
-        struct table_held held = {.count = 0};
+        struct table_held held;
+        held.count = 0; /* the rest is not cleared: it is large */
         deciding->key += end - i;
         for (; i < end; i++) {
             table_lock_next(node->table, ids[i], &held);
@@ -241,6 +242,7 @@ __attribute__((noinline)) static uint64_t decide_several(struct node *node, cons
     const uint32_t count = run->charge_count;
     const bool overtakes = run->await && run->await->ahead_tokens > 0;
     const bool fast = run->take && !overtakes && terms_of(node, run->charge, count, terms);
+    struct verdict *verdicts = run->verdicts;
     uint64_t allowed = 0;
     for (size_t i = 0; i < count; i++)
         assert(run->request_count == 1 || !run->charge[i].sliding); /* a window has one request */
@@ -249,7 +251,6 @@ __attribute__((noinline)) static uint64_t decide_several(struct node *node, cons
         come_near(node, deciding, count);
         const struct key_id *ids = deciding->ahead.ids + deciding->key;
         const uint64_t *hints = deciding->ahead.hints + deciding->key;
-        struct verdict *verdicts = run->verdicts ? run->verdicts + (size_t)i * count : NULL;
         if (run->request_count > 1 || node->thread_count == 1)
             table_lock(node->table, ids, count, &held);
         else
@@ -260,6 +261,7 @@ __attribute__((noinline)) static uint64_t decide_several(struct node *node, cons
         table_unlock(node->table, &held);
         allowed |= (uint64_t)is_allowed << i;
         deciding->key += count;
+        verdicts = verdicts ? verdicts + count : NULL;
     }
     return allowed;
 }

@@ -189,13 +189,17 @@ __attribute__((always_inline)) static inline void fast_describe(const struct ter
     verdict->reason = VERDICT_ALLOWED;
     verdict->limit_tokens = terms->limit->capacity;
     verdict->remaining_tokens = bucket_remaining_inline(bucket, terms->limit, charge->floor_tokens);
-    verdict->available_tokens =
-        __builtin_expect(charge->floor_tokens > 0, 0)
-            ? bucket_available_inline(bucket, terms->limit, terms->budget, charge->floor_tokens)
-            : bucket_available_of(bucket, terms->limit, allowance);
+    if (__builtin_expect(charge->floor_tokens > 0, 0))
+        verdict->available_tokens =
+            bucket_available_inline(bucket, terms->limit, terms->budget, charge->floor_tokens);
+    else if (allowance == bucket->settled) /* all that remains is available: saves a division */
+        verdict->available_tokens = verdict->remaining_tokens;
+    else
+        verdict->available_tokens = bucket_available_of(bucket, terms->limit, allowance);
     verdict->retry_after_ns = 0;
-    verdict->reset_after_ns =
-        bucket_reset_after_ns_inline(bucket, terms->limit, now_ns, charge_window_end_ns(charge, bucket));
+    const uint64_t window_end_ns =
+        kind_refills(terms->limit->kind) ? 0 : charge_window_end_ns(charge, bucket); /* 0: it has no window */
+    verdict->reset_after_ns = bucket_reset_after_ns_inline(bucket, terms->limit, now_ns, window_end_ns);
 }
 
 /*
@@ -210,6 +214,7 @@ decide_fast(struct node *node, const struct terms *terms, const struct key_id *i
     struct fast_keys keys;
     struct thread_state *thread = own_thread(node);
     bool some_new = false;
+    uint64_t tokens = 0;
     enum fast_outcome outcome =
         fast_decide_keys(node, thread, terms, ids, hints, count, final, now_ns, &keys, &some_new);
     if (outcome != FAST_ALLOWED)
@@ -224,8 +229,9 @@ decide_fast(struct node *node, const struct terms *terms, const struct key_id *i
         int64_t allowance = fast_spend(node, &terms[i], keys.entry[i], keys.allowance[i], now_ns);
         if (verdicts)
             fast_describe(&terms[i], &keys.entry[i]->bucket, allowance, now_ns, &verdicts[i]);
-        thread->admitted_tokens += terms[i].charge->cost;
+        tokens += terms[i].charge->cost;
     }
+    thread->admitted_tokens += tokens;
     thread->admitted_requests++;
     return FAST_ALLOWED;
 }
