@@ -355,9 +355,12 @@
 
   const nameOf = (service, rule) => service === '' ? `limit ${rule} of the config` : `${rule} of ${service}`;
 
+  // The measure is late, so a few tokens beyond the overshoot are no broken bound: as in the alert for Prometheus.
+  const isBroken = (bound) => bound.worst_debt > 1.1 * bound.overshoot + 5;
+
   function drawBounds(state) {
     const rows = state.bounds.slice(0, RULES_SHOWN).map((bound) => {
-      const most = Math.max(bound.overshoot, bound.worst_debt, 1), over = bound.worst_debt > bound.overshoot;
+      const most = Math.max(bound.overshoot, bound.worst_debt, 1), over = isBroken(bound);
       return element('tr', {},
         element('th', {scope: 'row'}, nameOf(bound.service, bound.rule),
           element('div', {class: 'hint'}, `limit ${count(bound.limit)}`)),

@@ -110,6 +110,27 @@ async function checkLoss({page}) {
   ok(await page.waitForSelector('#link[data-state=live]'), 'and found again');
 }
 
+// The page is given an event in which bounds are other than they are.
+async function checkBounds(browser, {page: other}) {
+  const event = await other.evaluate(async () => {
+    const reader = (await fetch('v1/live')).body.pipeThrough(new TextDecoderStream()).getReader();
+    let text = '';
+    while (!text.includes('\n\n'))
+      text += (await reader.read()).value;
+    await reader.cancel();
+    return JSON.parse(text.slice('data: '.length, text.indexOf('\n\n')));
+  });
+  event.bounds = [[0, 0], [0, 2], [0, 6], [20, 27], [20, 28]].map(([overshoot, worst], i) =>
+    ({service: 'bank', rule: `rule-${i}`, limit: 100, overshoot, worst_debt: worst}));
+  const {page} = await visit(browser, 'about:blank');
+  await page.route('**/v1/live', (route) => route.fulfill({body: `data: ${JSON.stringify(event)}\n\n`}));
+  await page.goto(url);
+  await page.waitForSelector('#bounds tbody tr:nth-child(5)');
+  const marks = await page.$$eval('#bounds tbody tr', (rows) => rows.map((row) => row.lastElementChild.textContent));
+  ok(marks.join('|') === '0|2|\u2715 6|27|\u2715 28', 'a bound is called broken where the alert would be', marks);
+  await page.close();
+}
+
 // ---- eyes, screens, keyboards ----
 
 // The least contrast between a text and what is behind it (WCAG 2), of all texts of the page.
@@ -236,6 +257,7 @@ async function main() {
     const strange = asked.filter((one) => !one.startsWith(origin + '/') && !one.startsWith('data:'));
     ok(strange.length === 0 && asked.length > 4, 'nobody but the daemon was asked', strange);
     ok(complaints.length === 0, 'the console is silent', complaints);
+    await checkBounds(browser, visited);
     await checkLoss(visited);
     await checkKeyboard(browser);
     await checkPassword(browser);
