@@ -25,8 +25,13 @@ def request(domain, hits, entries):
     return field(1, domain.encode()) + field(2, descriptor + hits_addend)
 
 
+if len(sys.argv) < 5 or not sys.argv[3].isdecimal() or not all('=' in entry for entry in sys.argv[4:]):
+    sys.exit(__doc__)
 address, domain, hits, *entries = sys.argv[1:]
-with grpc.insecure_channel(address) as channel:
-    answer = channel.unary_unary(METHOD)(
-        request(domain, int(hits), [entry.split('=', 1) for entry in entries]), timeout=1)
+try:
+    with grpc.insecure_channel(address) as channel:
+        answer = channel.unary_unary(METHOD)(
+            request(domain, int(hits), [entry.split('=', 1) for entry in entries]), timeout=1)
+except grpc.RpcError as error:
+    sys.exit(f'{error.code().name}: {error.details()}')
 print({1: 'OK', 2: 'OVER_LIMIT'}[answer[1]])  # overall_code comes first

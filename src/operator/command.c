@@ -65,6 +65,16 @@ bool command_access_fits(const char *name, const struct command_access *access)
     return false;
 }
 
+/* A port for TLS closes whoever says something else, without a word. */
+static int failed_over(const char *name, const struct headgate_client *client, enum headgate_client_status status,
+                       const struct command_access *access)
+{
+    const int failure = command_failed(name, client, status);
+    if (status == HEADGATE_CLIENT_CLOSED && !access->tls)
+        fprintf(stderr, "headgate %s: a port for TLS does that: is --tls missing?\n", name);
+    return failure;
+}
+
 struct headgate_client *command_connect(const char *name, const char *at, uint32_t timeout_ms,
                                         const struct command_access *access, int *status)
 {
@@ -89,7 +99,7 @@ struct headgate_client *command_connect(const char *name, const char *at, uint32
         reached = headgate_client_command(client, access->user ? 3 : 2, words, NULL, &reply);
     if (reached == HEADGATE_CLIENT_OK)
         return client;
-    *status = command_failed(name, client, reached);
+    *status = failed_over(name, client, reached, access);
     headgate_client_destroy(&client);
     return NULL;
 }
@@ -114,7 +124,7 @@ int command_exchange_checked(const struct invocation *invocation, const char *co
     const struct headgate_reply *reply;
     enum headgate_client_status status = headgate_client_command(client, count, words, NULL, &reply);
     if (status != HEADGATE_CLIENT_OK) {
-        failure = command_failed(invocation->name, client, status);
+        failure = failed_over(invocation->name, client, status, &invocation->access);
     } else if (reply->kind != expected) {
         failure = command_unexpected(invocation->name, invocation->at);
     } else {

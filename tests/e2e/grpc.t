@@ -79,6 +79,24 @@ END
     ok($secret->stop, 'the daemon ends in peace');
 };
 
+subtest 'the example' => sub {
+    plan skip_all => 'no python3-grpcio' if system('/usr/bin/python3 -c "import grpc" 2>&-') != 0;
+    my (undef, $asked) = alone();
+    is($asked->client->command('RULE', 'APPLY', 'rules: [{service: edge, id: one, by: foo, rate: 9/h}]'), 1, 'a rule');
+    my ($here, $nobody) = ("127.0.0.1:$asked->{ports}{grpc}", '127.0.0.1:1');
+    for ([[$here, 'edge', 1, 'foo=bar'], 0, qr/^OK$/], [[$here, 'edge', 100, 'foo=bar'], 0, qr/^OVER_LIMIT$/],
+         [[$here, 'edge', 1, 'priority=x'], 1, qr/^INVALID_ARGUMENT: /],
+         [[$nobody, 'edge', 1, 'foo=bar'], 1, qr/^UNAVAILABLE: /],
+         [[], 1, qr/^Asks as Envoy does/], [[$here, 'edge', 'much', 'foo=bar'], 1, qr/^Asks as Envoy does/]) {
+        my ($words, $expected, $says) = @$_;
+        my ($status, $said, $complaint) =
+            Headgate::run(30, '/usr/bin/python3', "$Headgate::root/docs/examples/envoy.py", @$words);
+        is($status, $expected, "envoy.py @$words");
+        like($status == 0 ? $said : $complaint, $says, 'in words') or diag("$said$complaint");
+    }
+    is($asked->stop, 0, 'the daemon ends');
+};
+
 subtest 'a reload' => sub {
     plan skip_all => 'no python3-grpcio' if system('/usr/bin/python3 -c "import grpc" 2>&-') != 0;
     my (undef, $other) = alone(threads => 2);

@@ -150,7 +150,7 @@ is($status, 0, 'much is said') or diag($out);
 is(scalar(() = $out =~ /^\s*(?:- )?id: r\d+$/mg), 600, 'and much is read');
 for (['--tls --cacert other/ca.pem', 69, qr/no TLS with localhost:$resp_port: its certificate is refused: /],
      ['--tls --cacert none.pem', 69, qr/no TLS with localhost:$resp_port: none.pem: expected a file of certificates/],
-     ['', 69, qr/the daemon at localhost:$resp_port closed the connection/],
+     ['', 69, qr/the daemon at localhost:$resp_port closed the connection\n.*: is --tls missing\?$/],
      ['--cacert ca.pem', 64, qr/--cacert, --cert and --key have no effect without --tls/],
      ['--tls --cert client.pem', 64, qr/--cert and --key belong together/],
      ['--user ann', 64, qr/--user needs the user's secret in \$HEADGATE_PASSWORD/]) {
