@@ -10,7 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FIRST_PART = 4 }; /* of the time for a connection, in which only the nearest is dialled */
+enum {
+    FIRST_PART = 4,   /* of the time for a connection, in which only the nearest is dialled */
+    VERBOSE_RULES = 6 /* where rules stand in the answer to PEEK VERBOSE */
+};
 
 void daemons_say(struct headgate_daemons *daemons, const char *sentence)
 {
@@ -24,6 +27,7 @@ void link_fail(struct headgate_daemons *daemons, struct daemon_link *link, const
         daemons_say(daemons, sentence);
     headgate_client_close(link->client);
     link->state = LINK_AWAY;
+    link->was_away = true;
     link->next_ns = now_ns + pause_ns / 2 + random_below(&daemons->random, pause_ns / 2 + 1);
     link->pause_ms = link->pause_ms < daemons->pause_max_ms / 2 ? 2 * link->pause_ms : daemons->pause_max_ms;
 }
@@ -34,7 +38,42 @@ static void become_ready(struct headgate_daemons *daemons, struct daemon_link *l
 {
     link->state = LINK_READY;
     link->pause_ms = daemons->pause_min_ms;
-    link->answered = false;
+    link->answered = link->was_away = false;
+}
+
+static bool is_being_made(const struct daemon_link *link)
+{
+    return link->state == LINK_CONNECTING || link->state == LINK_GREETING || link->state == LINK_ASKING;
+}
+
+/* A daemon that has just started refuses everything until it has a share: before that it is as good as away. */
+static void greeted(struct headgate_daemons *daemons, struct daemon_link *link, uint64_t now_ns)
+{
+    const char *words[] = {"PEEK", "anybody", "VERBOSE"};
+    if (!link->was_away) {
+        become_ready(daemons, link);
+        return;
+    }
+    link->state = LINK_ASKING;
+    link->next_ns = now_ns + (uint64_t)daemons->connect_timeout_ms * 1000000;
+    if (headgate_client_queue(link->client, 3, words, NULL) != HEADGATE_CLIENT_OK)
+        link_fail(daemons, link, headgate_client_message(link->client), now_ns);
+}
+
+/* Whether a rule in the answer to PEEK VERBOSE has that reason. */
+static bool says_not_ready(const struct headgate_reply *reply)
+{
+    const bool has_rules = reply->kind == HEADGATE_REPLY_ARRAY && reply->count > VERBOSE_RULES;
+    const struct headgate_reply *rules = has_rules ? headgate_reply_at(reply, VERBOSE_RULES) : NULL;
+    for (uint32_t i = 0; rules != NULL && rules->kind == HEADGATE_REPLY_ARRAY && i < rules->count; i++) {
+        const struct headgate_reply *rule = headgate_reply_at(rules, i);
+        for (uint32_t j = 0; rule->kind == HEADGATE_REPLY_ARRAY && j < rule->count; j++) {
+            const struct headgate_reply *word = headgate_reply_at(rule, j);
+            if (word->kind == HEADGATE_REPLY_TEXT && strcmp(word->text, "not_ready") == 0)
+                return true;
+        }
+    }
+    return false;
 }
 
 static void begin(struct headgate_daemons *daemons, struct daemon_link *link, uint64_t now_ns)
@@ -64,7 +103,7 @@ static void go_on_connecting(struct headgate_daemons *daemons, struct daemon_lin
         status = queue_auth(daemons, link);
         link->state = LINK_GREETING;
     } else if (status == HEADGATE_CLIENT_OK) {
-        become_ready(daemons, link);
+        greeted(daemons, link, now_ns);
     }
     if (status != HEADGATE_CLIENT_OK)
         link_fail(daemons, link, headgate_client_message(link->client), now_ns);
@@ -76,6 +115,20 @@ static void go_on_greeting(struct headgate_daemons *daemons, struct daemon_link 
     (void)headgate_client_step(link->client, HEADGATE_CLIENT_READ | HEADGATE_CLIENT_WRITE);
     const enum headgate_client_status status = headgate_client_poll(link->client, &reply);
     if (status == HEADGATE_CLIENT_OK)
+        greeted(daemons, link, now_ns);
+    else if (status != HEADGATE_CLIENT_AGAIN)
+        link_fail(daemons, link, headgate_client_message(link->client), now_ns);
+}
+
+/* An error is an answer as well: this user may not ask, or there is no limit for everybody. */
+static void go_on_asking(struct headgate_daemons *daemons, struct daemon_link *link, uint64_t now_ns)
+{
+    const struct headgate_reply *reply;
+    (void)headgate_client_step(link->client, HEADGATE_CLIENT_READ | HEADGATE_CLIENT_WRITE);
+    const enum headgate_client_status status = headgate_client_poll(link->client, &reply);
+    if (status == HEADGATE_CLIENT_OK && says_not_ready(reply))
+        link_fail(daemons, link, "the daemon has no share yet", now_ns);
+    else if (status == HEADGATE_CLIENT_OK || status == HEADGATE_CLIENT_REFUSED)
         become_ready(daemons, link);
     else if (status != HEADGATE_CLIENT_AGAIN)
         link_fail(daemons, link, headgate_client_message(link->client), now_ns);
@@ -102,7 +155,9 @@ static void step(struct headgate_daemons *daemons, struct daemon_link *link, uin
         go_on_connecting(daemons, link, now_ns);
     if (link->state == LINK_GREETING)
         go_on_greeting(daemons, link, now_ns);
-    if ((link->state == LINK_CONNECTING || link->state == LINK_GREETING) && now_ns >= link->next_ns)
+    if (link->state == LINK_ASKING)
+        go_on_asking(daemons, link, now_ns);
+    if (is_being_made(link) && now_ns >= link->next_ns)
         link_fail(daemons, link, "no connection in time", now_ns);
 }
 
@@ -118,8 +173,7 @@ struct daemon_link *links_ready(struct headgate_daemons *daemons)
 static uint64_t first_until_ns(const struct headgate_daemons *daemons, const struct daemon_link *link)
 {
     const uint64_t timeout_ns = (uint64_t)daemons->connect_timeout_ms * 1000000;
-    const bool is_made = link->state == LINK_CONNECTING || link->state == LINK_GREETING;
-    return is_made ? link->next_ns - timeout_ns + timeout_ns / FIRST_PART : 0;
+    return is_being_made(link) ? link->next_ns - timeout_ns + timeout_ns / FIRST_PART : 0;
 }
 
 /* Farther daemons than the one that answers are left alone, and dialled when a nearer one takes its time. */
@@ -152,7 +206,7 @@ bool links_wait(struct headgate_daemons *daemons, uint64_t until_ns)
     const uint64_t now_ns = clock_monotonic_ns();
     for (size_t i = 0; i < daemons->count; i++) {
         const struct daemon_link *link = &daemons->link[i];
-        if (link->state != LINK_CONNECTING && link->state != LINK_GREETING)
+        if (!is_being_made(link))
             continue;
         ready[count++] = link_events(link);
         const uint64_t first_ns = first_until_ns(daemons, link);

@@ -25,6 +25,7 @@ enum manner {
     BABBLES, /* answers in another form */
     GUARDED, /* wants AUTH first */
     SLOW,    /* never answers AUTH */
+    JOINS,   /* has no share yet, and refuses */
 };
 
 enum { CLIENTS_MAX = 8 };
@@ -35,7 +36,7 @@ struct fake {
     char address[64];
     _Atomic enum manner manner;
     atomic_bool ends, shuts; /* shuts: closes its connections once */
-    atomic_uint checks, peeks, connections;
+    atomic_uint checks, peeks, connections, looks;
     int client[CLIENTS_MAX];
     bool greeted[CLIENTS_MAX];
     uint32_t count;
@@ -57,6 +58,16 @@ static bool serve(struct fake *fake, uint32_t at, const char *request)
         say(fd, fake->greeted[at] ? "+OK\r\n" : "-WRONGPASS wrong\r\n");
         return true;
     }
+    if (strstr(request, "\r\nanybody\r\n") && atomic_load(&fake->manner) == JOINS) {
+        atomic_fetch_add(&fake->looks, 1);
+        say(fd,
+            "*7\r\n:0\r\n:10\r\n:0\r\n:100\r\n:0\r\n$4\r\nslow\r\n*1\r\n*2\r\n$6\r\nreason\r\n$9\r\nnot_ready\r\n");
+        return true;
+    }
+    if (strstr(request, "\r\nanybody\r\n")) {
+        say(fd, "-NOPERM this user may not ask\r\n");
+        return true;
+    }
     atomic_fetch_add(strstr(request, "\r\nPEEK\r\n") ? &fake->peeks : &fake->checks, 1);
     switch (atomic_load(&fake->manner)) {
     case SILENT:
@@ -75,6 +86,7 @@ static bool serve(struct fake *fake, uint32_t at, const char *request)
     case GUARDED:
     case ANSWERS:
     case SLOW:
+    case JOINS:
         break;
     }
     say(fd, atomic_load(&fake->manner) == GUARDED && !fake->greeted[at]
@@ -307,6 +319,33 @@ static void test_manners(void)
     fake_close(&far);
 }
 
+/* A daemon that comes back takes connections before it has a share. */
+static void test_joining(void)
+{
+    struct fake near, far;
+    fake_open(&near, ANSWERS, 0);
+    fake_open(&far, ANSWERS, 0);
+    begin(&near, &far);
+    const uint16_t port = port_of(&near);
+    fake_close(&near);
+    open_daemons();
+    OK(until_answered_by(1), "the nearest daemon is away");
+    fake_open(&near, JOINS, port);
+    bool strayed = false;
+    for (int i = 0; i < 2000 && atomic_load(&near.looks) < 3; i++) {
+        strayed = ask("PEEK") != HEADGATE_CLIENT_OK || !answer.decided || answer.daemon != 1 || strayed;
+        const struct timespec a_little = {.tv_nsec = 5000000};
+        (void)nanosleep(&a_little, NULL);
+    }
+    OK(atomic_load(&near.looks) >= 3 && !strayed, "while it has no share, the other one is asked");
+    OK_U64(atomic_load(&near.peeks), 0, "and it is asked for nothing else");
+    atomic_store(&near.manner, ANSWERS);
+    OK(until_answered_by(0), "then it is asked again");
+    headgate_daemons_destroy(&daemons);
+    fake_close(&near);
+    fake_close(&far);
+}
+
 static void test_absence(void)
 {
     struct fake near, far;
@@ -377,6 +416,7 @@ int main(void)
     test_nearest();
     test_once();
     test_manners();
+    test_joining();
     test_absence();
     test_options();
     return tap_done();
