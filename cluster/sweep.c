@@ -55,7 +55,7 @@ static void use_batches(struct usage *usage, struct list *batches)
 static bool is_sweep_due(const struct node *node)
 {
     uint32_t room = node->limits.room, used = node->limits.used;
-    return weight_lists_are_full(node) || used >= room / 4 * 3 ||
+    return weight_lists_are_scarce(node) || used >= room / 4 * 3 ||
            (used >= room / 8 * 3 && node->by_limit.added_count >= room / 8);
 }
 
@@ -72,6 +72,7 @@ void sweep_limits(struct node *node)
     uncharged_charge(node);
     node->by_limit.swept_ns = node->now_ns;
     node->by_limit.added_count = 0;
+    node->weight_lists.noted = 0;
     for (uint32_t i = 0; i < node->by_limit.config_count; i++)
         use(usage, (uint16_t)i);
     outbox_visit(node, use_spend, usage);

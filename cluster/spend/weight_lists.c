@@ -33,13 +33,15 @@ uint16_t weight_lists_place(const struct node *node, uint64_t number)
     return 0;
 }
 
-bool weight_lists_are_full(const struct node *node)
+/*
+ * Where all places are in use, and nothing new is asked for, a sweep would free nothing. A text of rules needs places
+ * for all of its lists beside those in force, so that unused ones go while half of the places are free.
+ */
+bool weight_lists_are_scarce(const struct node *node)
 {
     const struct weight_lists *lists = &node->weight_lists;
-    for (uint32_t i = 0; i < lists->end; i++)
-        if (lists->list[i].number == 0)
-            return false;
-    return lists->end == WEIGHT_LISTS_MAX;
+    return lists->used >= WEIGHT_LISTS_MAX / 2 &&
+           (lists->noted >= WEIGHT_LISTS_MAX / 4 || (lists->used == WEIGHT_LISTS_MAX && lists->noted > 0));
 }
 
 void weight_lists_sweep(struct node *node)
@@ -49,9 +51,11 @@ void weight_lists_sweep(struct node *node)
     for (uint32_t i = 0; i < node->limits.count; i++)
         if (limit_set_has(&node->limits, i) && node->by_limit.list[i] > 0)
             used[node->by_limit.list[i] - 1] = true;
-    for (uint32_t i = 0; i < lists->end; i++)
-        if (!used[i])
-            lists->list[i].number = 0;
+    lists->used = 0;
+    for (uint32_t i = 0; i < lists->end; i++) {
+        lists->list[i].number = used[i] ? lists->list[i].number : 0;
+        lists->used += used[i];
+    }
 }
 
 static struct weight_list *free_place(struct node *node)
@@ -82,12 +86,16 @@ bool node_note_weights(struct node *node, const struct limit_weight *weights, ui
     const uint64_t number = limit_weights_number(weights, count);
     if (weight_lists_place(node, number) > 0)
         return true;
-    if (weight_lists_are_full(node))
+    if (node->weight_lists.used == WEIGHT_LISTS_MAX)
         weight_lists_sweep(node);
     struct weight_list *list = free_place(node);
+    node->weight_lists.noted++;
     if (!list)
-        return error_set(error, EX_TEMPFAIL, "rules have %d different weights: expected some of them to be alike",
-                         WEIGHT_LISTS_MAX);
+        return error_set(
+            error, EX_TEMPFAIL,
+            "rules have %d different weights, or had them a moment ago: expected some of them to be alike",
+            WEIGHT_LISTS_MAX);
+    node->weight_lists.used++;
     *list = (struct weight_list){.number = number};
     fill(&node->options, weights, count, list);
     for (uint32_t i = 0; i < node->limits.count; i++)

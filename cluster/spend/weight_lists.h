@@ -18,8 +18,8 @@ bool weight_lists_create(struct node *node, struct error *error);
 void weight_lists_destroy(struct node *node);
 /* The place of the list with that number, plus one; 0: this node knows none. */
 uint16_t weight_lists_place(const struct node *node, uint64_t number);
-/* True: no further list has a place before limits are swept. */
-bool weight_lists_are_full(const struct node *node);
+/* True: limits should be swept, so that lists which no rule has any more make room. */
+bool weight_lists_are_scarce(const struct node *node);
 /* Frees the places of lists that no limit names any more. */
 void weight_lists_sweep(struct node *node);
 

@@ -21,7 +21,9 @@ struct weight_list {
 };
 
 struct weight_lists {
-    uint32_t end; /* places from here on were never used */
+    uint32_t end;   /* places from here on were never used */
+    uint32_t used;  /* places that are taken */
+    uint32_t noted; /* lists that came since unused ones were last freed, and those for which there was no place */
     struct weight_list *list;
 };
 

@@ -166,6 +166,23 @@ static void many_lists(const struct limit_terms *window)
     OK(refused > 0, "there is an end to those in use: %u were refused", refused);
 }
 
+/* Texts of 400 lists each, one after the other: lists that were in force before make room for the next text. */
+static void many_texts(const struct limit_terms *window)
+{
+    struct limit_terms terms = *window;
+    unsigned refused = 0;
+    for (unsigned text = 0; text < 6; text++) {
+        for (unsigned i = 0; i < 400; i++) {
+            terms.home = number_of(10000 + 400 * text + i);
+            refused += terms.home == 0;
+            if (terms.home != 0)
+                (void)rights_explain(ANN, "text", &terms);
+        }
+        world_run(10000);
+    }
+    OK_U64(refused, 0, "lists that were in use make room for others in time");
+}
+
 int main(void)
 {
     const struct limit_terms plain = {.kind = LIMIT_CELL, .capacity = 100}, window = weighted(plain),
@@ -185,6 +202,7 @@ int main(void)
     cut(&window);
     set_aside(&slow);
     change(&window);
+    many_texts(&window);
     many_lists(&window);
     world_close();
     return tap_done();
