@@ -45,6 +45,14 @@ static void hang_up(struct headgate_client *client)
 
 /* ---- creation and destruction ---- */
 
+/* A number that is a port, or the name of a service. getaddrinfo takes any number, and the port is its last 16 bits. */
+static bool is_port(const char *port)
+{
+    char *end;
+    const unsigned long number = strtoul(port, &end, 10);
+    return port[0] != '\0' && (*end != '\0' || (number > 0 && number <= UINT16_MAX));
+}
+
 /* Splits "[host]:port", "host:port" or "host" into the client's copies. An IPv6 address without a
  * port needs no brackets. */
 static bool split_address(struct headgate_client *client, const char *address)
@@ -64,8 +72,7 @@ static bool split_address(struct headgate_client *client, const char *address)
         port = "7070";
     }
     size_t host_size = (size_t)(end - host);
-    if (host_size == 0 || host_size >= sizeof client->host || port[0] == '\0' ||
-        strlen(port) >= sizeof client->port)
+    if (host_size == 0 || host_size >= sizeof client->host || !is_port(port) || strlen(port) >= sizeof client->port)
         return false;
     memcpy(client->host, host, host_size);
     client->host[host_size] = '\0';

@@ -211,6 +211,12 @@ static void test_endings(void)
        headgate_client_message(client));
     headgate_client_destroy(&client);
 
+    static const char *const no_port[] = {"127.0.0.1:65536", "127.0.0.1:0", "[::1]:99999999999999999999"};
+    for (size_t i = 0; i < sizeof no_port / sizeof no_port[0]; i++) {
+        client = headgate_client_create(&(struct headgate_client_options){.address = no_port[i]});
+        OK(headgate_client_connect(client) == HEADGATE_CLIENT_USAGE, "%s", headgate_client_message(client));
+        headgate_client_destroy(&client);
+    }
     static const char *const bad[] = {"", ":7070", "host:", "[::1", "[::1]x", "no such host:1"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         client = headgate_client_create(&(struct headgate_client_options){.address = bad[i]});
