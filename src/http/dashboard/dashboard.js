@@ -10,6 +10,8 @@
   const KEYS_SHOWN = 10;
   const HOT_RULES_SHOWN = 8;
   const RULES_SHOWN = 200;
+  const MAP_HEIGHT = 272;
+  const ABOVE_PEER = 70;        // the room of its circle and its name
 
   const byId = (id) => document.getElementById(id);
   const page = {password: null, state: null, points: [], failures: 0, heard: 0, silent: new Set(), rules: new Map()};
@@ -229,11 +231,12 @@
   const stateOf = (peer) => peer.forgotten ? 'forgotten' : peer.state;
 
   function drawMap(state) {
-    const map = byId('map'), width = sizeOf(map, 272), self = state.peers.find((peer) => peer.self);
+    const map = byId('map'), width = sizeOf(map, MAP_HEIGHT), self = state.peers.find((peer) => peer.self);
     const others = state.peers.filter((peer) => !peer.self && peer.state !== 'left')
       .sort((a, b) => a.name < b.name ? -1 : 1);
     const places = others.map((peer, i) => placeOf(i, others.length, width)), centre = {x: width / 2, y: 204};
-    const parts = [];
+    const parts = [], top = Math.min(centre.y, ...places.map((place) => place.y)) - ABOVE_PEER;
+    map.setAttribute('viewBox', `0 ${top} ${width} ${MAP_HEIGHT - top}`); // without the sky above the highest
     others.forEach((peer, i) => parts.push(...drawTie(peer, centre, places[i], others.length)));
     // Of many, those are named of which there is something to say, as long as their names have room.
     const room = others.filter((peer) => peer.state !== 'active').length <= 3;
