@@ -28,7 +28,7 @@ struct contest {
     uint64_t short_ns;               /* when one was last refused though most of the part is left; 0: never */
     uint64_t said_ns, said_short_ns; /* when peers were last told so, and that it was short */
     uint64_t said_tokens;            /* the level that was said then */
-    uint64_t more_tokens;            /* beside the level at which this node admits a request: see word_of */
+    uint64_t more_tokens;            /* beside the level at which this node admits a request: see note_said */
     uint64_t short_until_ns;         /* until then a peer is short of its part */
     uint64_t kept_until_ns;          /* until then who has had its part leaves kept_tokens */
     uint64_t kept_tokens;

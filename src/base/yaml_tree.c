@@ -5,6 +5,7 @@
 #include "base/yaml_tree.h"
 
 #include "base/units.h"
+#include "base/yaml_text.h"
 
 #include <limits.h>
 #include <stdarg.h>
@@ -41,33 +42,6 @@ __attribute__((format(printf, 3, 4))) static bool fail(struct yaml_reader *reade
 
 /* ---- what libyaml cannot read ---- */
 
-/* The offset behind the line that begins at `at`. A line ends as libyaml has it: LF, CR LF or CR. */
-static size_t next_line(struct bytes text, size_t at)
-{
-    while (at < text.size && text.data[at] != '\n' && text.data[at] != '\r')
-        at++;
-    return at + (at + 1 < text.size && text.data[at] == '\r' && text.data[at + 1] == '\n') + 1;
-}
-
-static unsigned line_at(struct bytes text, size_t offset)
-{
-    unsigned line = 1;
-    for (size_t at = next_line(text, 0); at <= offset && at < text.size; at = next_line(text, at))
-        line++;
-    return line;
-}
-
-/* The indentation of that line (from 1) holds a tab. */
-static bool has_tab(struct bytes text, unsigned line)
-{
-    size_t at = 0;
-    for (unsigned i = 1; i < line; i++)
-        at = next_line(text, at);
-    while (at < text.size && (text.data[at] == ' ' || text.data[at] == '-'))
-        at++;
-    return at < text.size && text.data[at] == '\t';
-}
-
 /* The parser has failed. */
 static bool explain(struct yaml_reader *reader)
 {
@@ -77,47 +51,14 @@ static bool explain(struct yaml_reader *reader)
     if (parser->error == YAML_MEMORY_ERROR)
         return error_set(reader->error, EX_OSERR, "out of memory while reading %s", reader->source.file);
     if (parser->error == YAML_READER_ERROR)
-        return fail(reader, line_at(text, parser->problem_offset),
+        return fail(reader, yaml_text_line(text, parser->problem_offset),
                     "this is not text (%s at byte %zu): expected YAML in UTF-8", problem, parser->problem_offset);
     unsigned line = (unsigned)parser->problem_mark.line + 1;
     for (unsigned near = line; near >= 1 && near + 1 >= line; near--)
-        if (has_tab(text, near))
+        if (yaml_text_has_tab(text, near))
             return fail(reader, near, "a tab is used for indentation: expected spaces");
     return fail(reader, line, "this is not YAML (%s, column %zu): expected `key: value`", problem,
                 parser->problem_mark.column + 1);
-}
-
-/* ---- texts ---- */
-
-/* Removes the first character from a text in UTF-8, which libyaml has checked, and returns the
- * character. */
-static uint32_t take_character(struct bytes *text)
-{
-    unsigned char first = (unsigned char)text->data[0];
-    size_t size = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-    uint32_t character = size == 1 ? first : first & (0x7fu >> size);
-    for (size_t i = 1; i < size && i < text->size; i++)
-        character = character << 6 | ((unsigned char)text->data[i] & 0x3fu);
-    size = size < text->size ? size : text->size;
-    text->data += size;
-    text->size -= size;
-    return character;
-}
-
-/* False for characters that an escape such as "\0" or "\u2028" can produce, and that would not be
- * read back when written as themselves. */
-static bool is_printable(uint32_t c)
-{
-    return c >= 0x20 && (c < 0x7f || c >= 0xa0) && c != 0x2028 && c != 0x2029 && c != 0xfeff && c != 0xfffe &&
-           c != 0xffff;
-}
-
-static bool all_printable(struct bytes text)
-{
-    while (text.size > 0)
-        if (!is_printable(take_character(&text)))
-            return false;
-    return true;
 }
 
 /* ---- paths, for sentences ---- */
@@ -147,7 +88,7 @@ static void append_key(char path[YAML_TREE_PATH_BYTES], struct bytes key)
         path[size++] = '.';
     while (key.size > 0) {
         struct bytes rest = key;
-        const bool shown = is_printable(take_character(&rest));
+        const bool shown = yaml_text_take_printable(&rest);
         const size_t bytes = shown ? key.size - rest.size : 1;
         if (size + bytes > most || size + bytes >= YAML_TREE_PATH_BYTES)
             break;
@@ -179,7 +120,7 @@ static bool keep(struct yaml_reader *reader, const yaml_event_t *event, unsigned
     struct yaml_tree *tree = reader->tree;
     struct bytes text = {.data = (const char *)event->data.scalar.value, .size = event->data.scalar.length};
     char path[YAML_TREE_PATH_BYTES];
-    if (reader->source.strict ? !all_printable(text) : memchr(text.data, '\0', text.size) != NULL)
+    if (reader->source.strict ? !yaml_text_is_printable(text) : memchr(text.data, '\0', text.size) != NULL)
         return fail(reader, line, "%s has a character that cannot be printed: expected plain text",
                     key_is_next(reader) ? "a key" : next_path(reader, path));
     if (text.size >= tree->texts_room - tree->texts_size)

@@ -194,15 +194,20 @@ static uint32_t repeats_of(struct bytes frame, struct bytes behind)
     return count;
 }
 
+static void fill_charges(const struct run *run, const struct key_id *ids, struct charge charges[CHARGES_MAX])
+{
+    for (uint32_t i = 0; i < run->charge_count; i++) {
+        charges[i] = run->charge[i];
+        charges[i].id = ids[i];
+    }
+}
+
 /* The last run is one request, which may wait. `ids`: of its charges. */
 static void begin_patiently(struct commands *commands, uint32_t *ticket, struct run *run, const struct key_id *ids,
                             uint64_t now_ns, struct patient *patient)
 {
     struct charge charges[CHARGES_MAX];
-    for (uint32_t i = 0; i < run->charge_count; i++) {
-        charges[i] = run->charge[i];
-        charges[i].id = ids[i];
-    }
+    fill_charges(run, ids, charges);
     patient_begin(commands, patient, ticket, charges, run->charge_count, now_ns);
     const struct pending *pending = &commands->pending;
     patient->await.repeats = repeats_of(pending->run[pending->run_count - 1].frames, pending->behind);
@@ -215,10 +220,7 @@ static bool decide_centrally(struct commands *commands, struct run *run, const s
 {
     struct charge charges[CHARGES_MAX];
     bool allowed = false;
-    for (uint32_t i = 0; i < run->charge_count; i++) {
-        charges[i] = run->charge[i];
-        charges[i].id = ids[i];
-    }
+    fill_charges(run, ids, charges);
     const bool held =
         !centrally_decide(commands, charges, run->charge_count, run->take, ticket, now_ns, run->verdicts, &allowed);
     run->allowed = allowed;

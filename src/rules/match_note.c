@@ -69,19 +69,13 @@ unsigned ruleset_note_many(const struct match *match, uint64_t allowed_count, ui
 
 /* ---- whose ---- */
 
-static const struct variant *variant_of(const struct matched *matched)
-{
-    const char *version = (const char *)matched->version;
-    return (const void *)(version - offsetof(struct variant, version));
-}
-
 /* A key without a window is the salt and the identity, joined. */
 struct key_id match_identity(const struct match *match, uint32_t charge, struct key_id id)
 {
     const struct matched *matched = &match->rule[charge];
     if (match->charge[charge].window_ns > 0)
         return matched->identity;
-    return key_join(id, variant_of(matched)->salt);
+    return key_join(id, variant_of_version(matched->version)->salt);
 }
 
 struct bytes match_tier(const struct ruleset *ruleset, const struct matched *matched)
@@ -90,7 +84,7 @@ struct bytes match_tier(const struct ruleset *ruleset, const struct matched *mat
     if (matched->why != WHY_TIER)
         return none;
     const struct service *service = ruleset_service(ruleset, matched->rule->service);
-    uint64_t tiers = variant_of(matched)->tiers;
+    uint64_t tiers = variant_of_version(matched->version)->tiers;
     for (uint8_t passed = 0; passed < matched->id; passed++)
         tiers &= tiers - 1;
     return service && tiers ? service->tier[__builtin_ctzll(tiers)].text : none;

@@ -26,18 +26,12 @@ static bool find_ids(const struct service *service, const struct request *reques
     return found == dimensions;
 }
 
-static const struct variant *variant_of(const struct matched *matched)
-{
-    const char *version = (const char *)matched->version;
-    return (const void *)(version - offsetof(struct variant, version));
-}
-
 /* A limit of the config counts by the first identifier, whatever its dimension. */
 static void note_charge(const struct service *service, const struct request *request, uint32_t charge,
                         struct shape_match *shape)
 {
     const struct matched *matched = &shape->match.rule[charge];
-    const struct variant *variant = variant_of(matched);
+    const struct variant *variant = variant_of_version(matched->version);
     bool found = true;
     if (matched->why == WHY_CONFIG)
         shape->of[charge] = 1;

@@ -19,6 +19,7 @@
 #include "rules/ruleset_window.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -155,6 +156,12 @@ struct variant {
 
 /* The limit of the variant's amount that counts the key, by the home of the key. The variant must have homes. */
 uint16_t variant_limit_at_home(const struct variant *variant, const struct amount *amount, struct key_id id);
+
+/* The variant that a match has found, by the version that it names. */
+static inline const struct variant *variant_of_version(const struct ruled_version *version)
+{
+    return (const void *)((const char *)version - offsetof(struct variant, version));
+}
 
 /* True: the variant hides less specific ones. */
 static inline bool variant_is_in_force(const struct variant *variant)
