@@ -28,7 +28,7 @@
 #include "cluster/members/weights.h"
 #include "cluster/snapshot/snapshot_serve.h"
 #include "cluster/snapshot/snapshot_take.h"
-#include "cluster/spend/contest.h"
+#include "cluster/spend/contest_words.h"
 #include "cluster/spend/grant.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"

@@ -33,7 +33,7 @@
 #include "cluster/plane/plane.h"
 #include "cluster/publish.h"
 #include "cluster/snapshot/snapshot_ask.h"
-#include "cluster/spend/contest.h"
+#include "cluster/spend/contest_credit.h"
 #include "cluster/spend/counters.h"
 #include "cluster/spend/forget.h"
 #include "cluster/spend/grant.h"

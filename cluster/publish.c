@@ -11,7 +11,7 @@
 #include "cluster/codec/message.h"
 #include "cluster/log/tell.h"
 #include "cluster/members/header.h"
-#include "cluster/spend/contest.h"
+#include "cluster/spend/contest_words.h"
 #include "cluster/spend/voucher.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
@@ -30,7 +30,7 @@ enum {
     SPARE_BATCH_BYTES = 64, /* the size of a batch without its keys, about */
     SPARE_BYTES = 4096,     /* of batches in each message in case an earlier copy was lost */
     ASKS_PART = 8,
-    WORDS_PART = 4, /* of all asks in a message: so many may be words of contest.h */
+    WORDS_PART = 4, /* of all asks in a message: so many may be words of contest_words.h */
     /* work sent again to a member that does not answer: as much as so many steps take */
     WINDOW_STEPS = 8,
 };

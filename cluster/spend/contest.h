@@ -16,7 +16,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct ask_record;
 struct bucket;
 struct charge;
 
@@ -43,7 +42,7 @@ static inline bool contest_samples(const struct node *node, struct thread_state 
     return node->rights.shared;
 }
 
-/* ---- requests; the caller has locked the key ---- */
+/* ---- the caller has locked the key ---- */
 
 /*
  * The rule refuses the charge. Notes whether this node is short of its part. `bucket` is refilled.
@@ -61,14 +60,5 @@ bool contest_others_short(struct node *node, struct key_id id, uint16_t limit, u
 int64_t contest_take(struct node *node, const struct charge *charge, uint64_t now_ns);
 /* The charge was taken back at once: gives back what contest_take took. */
 void contest_put_back(struct node *node, const struct charge *charge, int64_t units);
-
-/* ---- steps ---- */
-
-/* Writes what peers should know, at most `room`, as asks with the number 0, and counts it as said. */
-uint32_t contest_words_due(struct node *node, struct ask_record *asks, uint32_t room);
-/* A peer says that it is short of its part of the key. `index`: the limit of its terms. */
-void contest_hear(struct node *node, const struct ask_record *ask, uint16_t index);
-/* Frees the places of keys for which nobody contends any more. */
-void contest_sweep(struct node *node);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "cluster/codec/message.h"
 #include "cluster/spend/contest.h"
+#include "cluster/spend/contest_words.h"
 
 #include <inttypes.h>
 
