@@ -110,8 +110,8 @@ async function checkLoss({page}) {
   ok(await page.waitForSelector('#link[data-state=live]'), 'and found again');
 }
 
-// The page is given an event in which bounds are other than they are.
-async function checkBounds(browser, {page: other}) {
+// The page is given an event in which bounds and peers are other than they are, one forgotten and one silent.
+async function checkMade(browser, {page: other}) {
   const event = await other.evaluate(async () => {
     const reader = (await fetch('v1/live')).body.pipeThrough(new TextDecoderStream()).getReader();
     let text = '';
@@ -122,12 +122,20 @@ async function checkBounds(browser, {page: other}) {
   });
   event.bounds = [[0, 0], [0, 2], [0, 6], [20, 27], [20, 28]].map(([overshoot, worst], i) =>
     ({service: 'bank', rule: `rule-${i}`, limit: 100, overshoot, worst_debt: worst}));
+  const [self, like] = [event.peers.find((peer) => peer.self), event.peers.find((peer) => !peer.self)];
+  const made = (name, changes) => ({...like, name, region: name, state: 'active', share: 0.04, ...changes});
+  event.peers = [self, made('gone', {state: 'left', forgotten: true}), made('quiet', {state: 'silent'}),
+    ...Array.from({length: 21}, (_, i) => made(`region-${i}`))];
   const {page} = await visit(browser, 'about:blank');
   await page.route('**/v1/live', (route) => route.fulfill({body: `data: ${JSON.stringify(event)}\n\n`}));
   await page.goto(url);
   await page.waitForSelector('#bounds tbody tr:nth-child(5)');
   const marks = await page.$$eval('#bounds tbody tr', (rows) => rows.map((row) => row.lastElementChild.textContent));
   ok(marks.join('|') === '0|2|\u2715 6|27|\u2715 28', 'a bound is called broken where the alert would be', marks);
+  const row = await page.textContent('#peers [data-peer=gone]');
+  ok(row.includes('forgotten') && !await page.$('#map [data-peer=gone]'), 'a peer that is forgotten is called so', row);
+  const named = await page.$$eval('#map g:has(text)', (peers) => peers.map((peer) => peer.dataset.peer).sort().join());
+  ok(named === ['quiet', self.name].sort().join(), 'of many peers the silent one has its name on the map', named);
   await page.close();
 }
 
@@ -257,7 +265,7 @@ async function main() {
     const strange = asked.filter((one) => !one.startsWith(origin + '/') && !one.startsWith('data:'));
     ok(strange.length === 0 && asked.length > 4, 'nobody but the daemon was asked', strange);
     ok(complaints.length === 0, 'the console is silent', complaints);
-    await checkBounds(browser, visited);
+    await checkMade(browser, visited);
     await checkLoss(visited);
     await checkKeyboard(browser);
     await checkPassword(browser);
