@@ -274,7 +274,7 @@ static void test_names(void)
     key[200] = '\0';
     (void)ask_words("CAN_ACCESS", "a b\033[2J\xff", "100", NULL);
     (void)ask_words("CAN_ACCESS", "a b\033[2J\xff", NULL);
-    OK_STRING(brief("HOT"), "[[(nil) 'default' (nil) 1 1 [['user=a?b?[2J?' 1 0]]]]", "no byte moves a cursor");
+    OK_STRING(brief("HOT"), "[[(nil) 'default' (nil) 1 1 [['user=a%20b%1B[2J%FF' 1 0]]]]", "no byte moves a cursor");
     (void)snprintf(request, sizeof request, "CAN_ACCESS %s 1000", key);
     (void)served_ask(request);
     (void)served_ask("HOT");
