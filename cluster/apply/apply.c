@@ -9,6 +9,7 @@
 
 #include "cluster/apply/inbox.h"
 #include "cluster/apply/pages.h"
+#include "cluster/apply/settle.h"
 #include "cluster/apply/uncharged.h"
 #include "cluster/codec/batch.h"
 #include "cluster/log/aside.h"
@@ -174,6 +175,16 @@ static uint64_t granted_part(const struct node *node, const struct entry *entry,
     return unknown || spend->granted > spend->tokens ? spend->tokens : spend->granted;
 }
 
+/* What the batch gave back of a cell, and has no room in this bucket: what it returns has not settled here. */
+static uint64_t without_room(const struct limit *limit, const struct bucket *bucket, const struct spend *spend)
+{
+    if (!kind_expires(limit->kind) || spend->returned <= spend->tokens)
+        return 0;
+    const int64_t room = limit->capacity_units - bucket->settled,
+                  units = units_of_tokens(limit, spend->returned - spend->tokens) - room;
+    return units > 0 ? (uint64_t)(units / limit->units_per_token) : 0;
+}
+
 /*
  * The key may have another limit here than at its spender: tokens are charged as tokens. Returns
  * and spends of a batch are not offset against each other: the bucket may have been full in
@@ -201,6 +212,7 @@ static void apply_spend(struct node *node, struct entry *entry, uint32_t member,
         bucket_apply_granted(&entry->bucket, limit, budget, granted, batch->at_ns);
     take_excess_off(&entry->bucket, limit, &credit);
     give_spare_back(entry, limit, budget, spend, before, batch->at_ns);
+    settle_credit_granted(node, entry, without_room(limit, &before, spend));
     if (spend->tokens > least_credit)
         aside_spare(node, entry, &before, member, spend->tokens - least_credit, batch->at_ns);
     int64_t left = entry->bucket.settled - entry->bucket.unsettled;

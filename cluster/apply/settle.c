@@ -23,6 +23,7 @@
 #include "cluster/state/origin.h"
 #include "cluster/state/refundable.h"
 #include "cluster/state/step.h"
+#include "limit/bucket_units.h"
 #include "limit/kind.h"
 
 #include <assert.h>
@@ -171,6 +172,34 @@ static uint64_t take_later_credit(struct node *node, struct entry *entry, const 
     if (tokens > 0 && is_in_open(node, entry))
         tokens -= take_credit(open_spend(node, entry), tokens);
     return wanted - tokens;
+}
+
+/* So many tokens of the spend, which were spent for others, are not charged when it settles. */
+static uint64_t credit_granted(struct spend *spend, uint64_t tokens)
+{
+    const uint64_t charged = spend->tokens - number_least(spend->credit, spend->tokens);
+    const uint64_t credited = number_least(tokens, number_least(charged, spend->granted));
+    spend->credit += credited;
+    return credited;
+}
+
+void settle_credit_granted(struct node *node, struct entry *entry, uint64_t tokens)
+{
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    const uint64_t wanted = tokens;
+    for (uint32_t i = 0; i < node->origin_end && tokens > 0; i++) {
+        const struct origin *own = &node->origin[i];
+        if (!own->uid || !own->mine)
+            continue;
+        for (struct list *at = own->log.next; at != &own->log && tokens > 0; at = at->next) {
+            struct batch *batch = LIST_OWNER(at, struct batch, link);
+            const struct spend *found = batch_find(batch, entry->limit, entry->id);
+            if (found)
+                tokens -= credit_granted(&batch->spend[found - batch->spend], tokens);
+        }
+    }
+    const int64_t units = units_of_tokens(limit, wanted - tokens);
+    entry->bucket.unsettled -= units < entry->bucket.unsettled ? units : entry->bucket.unsettled;
 }
 
 /* Charges to the entry's bucket a spend of a batch that all members have. */

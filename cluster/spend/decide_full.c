@@ -118,8 +118,7 @@ static inline void decide(struct node *node, const struct charge *charge, bool t
                           struct verdict *verdict)
 {
     struct key_view *view = &decision->view;
-    /* tokens of a voucher cannot be given back, so no reservation may hold them, but for logs: see spent_of */
-    const bool by_vouchers = !only_own || kind_lists(node->limits.limit[charge->limit].kind);
+    const bool by_vouchers = !only_own || kind_returns_granted(node->limits.limit[charge->limit].kind);
     enum verdict_reason reason;
     if (is_refused(node, charge, take, &reason)) {
         *verdict = refusal(node, charge->limit, reason);
@@ -163,7 +162,7 @@ static inline void decide(struct node *node, const struct charge *charge, bool t
 
 /*
  * What the charge spends itself. Tokens of a voucher are charged everywhere, but for those of a log: these are an own
- * spend, in place of what was granted (tell_used).
+ * spend, in place of what was granted (own_used).
  */
 static inline uint64_t spent_of(const struct decision *decision, const struct charge *charge)
 {
@@ -235,14 +234,20 @@ static bool charge_all(struct node *node, const struct charge *charges, size_t c
     return true;
 }
 
-/* All charges are made: what was granted for tokens that are own spends now ends. */
-static void tell_used(struct node *node, const struct charge *charges, size_t count, struct decision *decisions,
-                      uint64_t now_ns, struct verdict *verdicts)
+/*
+ * All charges are made. What was granted for tokens of a log, which are own spends now, ends; those of a cell may be
+ * given back here from now on.
+ */
+static void own_used(struct node *node, const struct charge *charges, size_t count, struct decision *decisions,
+                     uint64_t now_ns, struct verdict *verdicts)
 {
     for (size_t i = 0; i < count; i++) {
         struct decision *decision = &decisions[i];
-        if (decision->outcome != OUTCOME_TAKEN || !verdicts[i].allowed || decision->paid == 0 ||
-            !kind_lists(decision->view.limit->kind))
+        if (decision->outcome != OUTCOME_TAKEN || !verdicts[i].allowed || decision->paid == 0)
+            continue;
+        if (kind_expires(decision->view.limit->kind))
+            voucher_own_used(node, &charges[i], decision->paid, now_ns);
+        if (!kind_lists(decision->view.limit->kind))
             continue;
         voucher_tell_used(node, &charges[i], decision->paid, decision->payment.asked_ns);
         key_view_look(node, &charges[i], false, now_ns, &decision->view);
@@ -302,7 +307,7 @@ __attribute__((noinline)) bool decide_full(struct node *node, const struct charg
         return allowed;
     allowed = allowed && charge_all(node, charges, count, decisions, now_ns, verdicts);
     if (allowed)
-        tell_used(node, charges, count, decisions, now_ns, verdicts);
+        own_used(node, charges, count, decisions, now_ns, verdicts);
     else
         describe_untaken(node, charges, count, decisions, now_ns, verdicts);
     if (!allowed && await && await_hold(node, charges, count, now_ns, verdicts, await))

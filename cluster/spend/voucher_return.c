@@ -10,6 +10,7 @@
 #include "cluster/spend/voucher_habit.h"
 #include "cluster/spend/voucher_places.h"
 #include "cluster/state/peaks.h"
+#include "cluster/state/refundable.h"
 #include "limit/charge.h"
 #include "limit/kind.h"
 
@@ -76,6 +77,15 @@ void voucher_tell_used(struct node *node, const struct charge *charge, uint64_t 
     struct entry *entry = table_find(node->table, charge->id);
     if (entry && entry->limit == charge->limit && can_record(node, entry))
         return_listed(node, entry, tokens, asked_ns);
+}
+
+/*
+ * All peers have charged them, or do so before they hear of their return. So they are like settled tokens of this node:
+ * nobody else gives them back, and a cell loses nothing meanwhile.
+ */
+void voucher_own_used(struct node *node, const struct charge *charge, uint64_t tokens, uint64_t now_ns)
+{
+    refundable_settle(&node->refundable, charge->id, tokens, 0, now_ns, now_ns);
 }
 
 /* Of listed grants: when the oldest of those that are not used was asked for. */

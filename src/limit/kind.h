@@ -72,6 +72,15 @@ static inline bool kind_grants_at_home_alone(enum limit_kind kind)
     return kind_lists(kind);
 }
 
+/*
+ * What a voucher has paid can be given back by its holder: nothing of it came back meanwhile, or it is an own spend.
+ * Where tokens refill, others may have lost some of it at the capacity since it was granted.
+ */
+static inline bool kind_returns_granted(enum limit_kind kind)
+{
+    return kind_expires(kind) || kind_lists(kind);
+}
+
 /* True: grants of the limit are listed so. */
 static inline bool limit_lists_grants(const struct limit *limit)
 {

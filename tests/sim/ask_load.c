@@ -5,6 +5,7 @@
  * charging, and then with charging: both answers must agree. A request that is only asked, or refused, must charge
  * nothing. Admitted tokens are counted in the truth (ask_laws.c). ask_return.c has the returns of admitted tokens.
  */
+#include "limit/kind.h"
 #include "tests/sim/sim.h"
 
 #include <inttypes.h>
@@ -265,11 +266,12 @@ static bool decide(struct sim *sim, unsigned i, struct ask_held *request, uint64
     struct bucket before[ASK_CHARGES_MAX];
     uint64_t now_ns = world_local_ns(sim, i), evicted = evictions(node);
     bool compare = sim->asks.asked++ % 4 == 0, would = true;
-    bool by_voucher = false; /* which cannot pay for a reservation */
+    bool by_voucher = false; /* which cannot pay for a reservation of a bucket */
     world_change_thread(sim);
     for (unsigned c = 0; c < request->count && compare; c++)
-        by_voucher |= ttl_ns > 0 && rights_units(sim, i, request->charge[c].id, request->charge[c].limit,
-                                                 &ask_rule(sim, request->part[c].rule)->limit) > 0;
+        by_voucher |= ttl_ns > 0 && kind_refills(ask_rule(sim, request->part[c].rule)->limit.kind) &&
+                      rights_units(sim, i, request->charge[c].id, request->charge[c].limit,
+                                   &ask_rule(sim, request->part[c].rule)->limit) > 0;
     for (unsigned c = 0; c < request->count && compare; c++)
         before[c] = ask_view(sim, i, &request->charge[c]);
     if (compare) {

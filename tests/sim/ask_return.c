@@ -261,14 +261,33 @@ static void keep_what_is_left(const struct sim *sim, struct ask_part *part, uint
     part->taken = part->taken > used ? part->taken - used : 0;
 }
 
+static int64_t voucher_units_of(struct sim *sim, const struct ask_held *held, unsigned c)
+{
+    return rights_units(sim, held->node, held->charge[c].id, held->charge[c].limit,
+                        &ask_rule(sim, held->part[c].rule)->limit);
+}
+
+/* What a commit took of a voucher beyond the reserved cost shows in no view: all have been charged with it. */
+static void note_paid(struct sim *sim, struct ask_held *held, unsigned c, int64_t held_before)
+{
+    struct ask_part *part = &held->part[c];
+    const struct limit *limit = &ask_rule(sim, part->rule)->limit;
+    const int64_t paid = held_before - voucher_units_of(sim, held, c);
+    if (limit->kind != LIMIT_CELL || paid < limit->units_per_token)
+        return;
+    part->taken += (uint64_t)(paid / limit->units_per_token);
+    ask_spent(sim, held->node, &held->charge[c], part, (uint64_t)(paid / limit->units_per_token));
+}
+
 static void end_reservation(struct sim *sim, struct ask_held *held)
 {
     unsigned i = held->node;
     uint64_t now_ns = world_local_ns(sim, i), actual = 0, charged = 0;
-    int64_t before[ASK_CHARGES_MAX];
+    int64_t before[ASK_CHARGES_MAX], vouchers[ASK_CHARGES_MAX];
     bool listed[ASK_CHARGES_MAX];
     for (unsigned c = 0; c < held->count; c++) {
         before[c] = left_of(sim, i, &held->charge[c]);
+        vouchers[c] = voucher_units_of(sim, held, c);
         listed[c] = lists_all_held(sim, i, &held->part[c], listed_held(sim, i, &held->charge[c]));
     }
     uint64_t admitted = admitted_tokens(sim, i);
@@ -290,6 +309,7 @@ static void end_reservation(struct sim *sim, struct ask_held *held)
         struct ask_part left = held->part[c];
         keep_what_is_left(sim, &left, commits ? actual : 0);
         note_change(sim, i, held, c, before[c], spends);
+        note_paid(sim, held, c, vouchers[c]);
         if (held->ending) /* tokens that the commit took in addition are not held */
             held->part[c].taken = left.taken;
     }

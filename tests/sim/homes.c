@@ -64,6 +64,23 @@ void homes_draw(struct plan *plan)
     homes_of_node(plan, 0, &plan->keys_homes);
 }
 
+/* Clients give back much of what they take, or hold it for a while, and ask for refunds elsewhere as well. */
+void homes_draw_windows(struct plan *plan)
+{
+    struct random random;
+    random_seed(&random, plan->seed * 17 + 5);
+    for (unsigned r = 0; r < plan->asks.rules; r++) {
+        struct plan_rule *rule = &plan->asks.rule[r];
+        rule->terms.home = draw_one_in(&random, 8) ? 0 : draw_home(plan, &random);
+        rule->limit.home = rule->terms.home;
+        rule->limit.hash = limit_terms_hash(&rule->terms);
+        rule->by_key = rule->terms.home != 0 && draw_one_in(&random, 3);
+    }
+    plan->asks.holds_in_8 = (unsigned)draw_between(&random, 4, 8);
+    plan->asks.hold_max_ns /= draw_scale(&random, 1, 16);
+    plan->asks.strangers = draw_one_in(&random, 2);
+}
+
 bool homes_have(const struct sim *sim, unsigned i, uint64_t home)
 {
     const char *region = world_region_name(sim->plan.node[i].region);

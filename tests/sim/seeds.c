@@ -75,6 +75,8 @@ static bool run_seed(const struct seeds_options *options, uint64_t seed)
         liars_draw(&sim->plan);
     if (options->windows)
         windows_draw(&sim->plan);
+    if (options->windows && options->homes)
+        homes_draw_windows(&sim->plan);
     if (options->limits)
         lists_draw(&sim->plan);
     if (options->disks && redraws_limits(options))

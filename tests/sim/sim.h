@@ -413,6 +413,8 @@ void rule_weights_after_step(struct sim *sim, unsigned i);
 
 /* ---- homes.c: limits of which one region has the whole share ---- */
 void homes_draw(struct plan *plan);
+/* The rules are windows already, as windows_draw draws them. */
+void homes_draw_windows(struct plan *plan);
 void homes_options(const struct sim *sim, unsigned i, struct node_options *options);
 void homes_after_step(struct sim *sim);
 /* True: node i is in the region that is the home; 0: there is no home. */

@@ -160,9 +160,11 @@ int main(void)
     const struct limit_terms slow = {.kind = LIMIT_BUCKET, .capacity = 100, .rate = 100, .period_ns = 3600000 * MS},
                              fast = {.kind = LIMIT_BUCKET, .capacity = 100, .rate = 100, .period_ns = 1000 * MS},
                              window = {.kind = LIMIT_CELL, .capacity = 100},
-                             elsewhere = {.kind = LIMIT_CELL,
-                                          .capacity = 100,
-                                          .home = limit_home_of(bytes_of("bob's"))},
+                             bucket_elsewhere = {.kind = LIMIT_BUCKET,
+                                                 .capacity = 100,
+                                                 .rate = 100,
+                                                 .period_ns = 3600000 * MS,
+                                                 .home = limit_home_of(bytes_of("bob's"))},
                              minutes = {.kind = LIMIT_BUCKET,
                                         .capacity = 100,
                                         .rate = 100,
@@ -177,7 +179,7 @@ int main(void)
     burst_of_two_ms("slowly", &slow, 93);
     cost_beyond_a_share(&slow);
     reserved_beyond_a_share(&slow, "of a share");
-    reserved_beyond_a_share(&elsewhere, "with a home elsewhere");
+    reserved_beyond_a_share(&bucket_elsewhere, "with a home elsewhere");
     small_limit(&small);
     returns(&slow);
     unused_comes_back("unused", &slow);
