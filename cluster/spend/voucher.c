@@ -17,7 +17,7 @@
 enum {
     SLOW_PART = 16,   /* of what is left: no more decays until an unused voucher is given back */
     REST_ANSWERS = 4, /* so long after much was asked for, the rest is */
-    BURST_RATE = 5,   /* halves: a share of so many times what refills until an answer comes */
+    BURST_RATE = 5,   /* halves: a share of so many times what decays until an answer comes */
 };
 
 /* True for charges that others can judge like this node: without a floor; of logs, where the home alone decides. */
@@ -61,7 +61,19 @@ static bool is_worth_asking_alone(const struct node *node, const struct limit *l
 }
 
 /*
- * What is granted decays until it can be used, by what refills meanwhile. So asking is worth it where that is
+ * What decays until an answer is here: what refills until then, less what is lacking at the capacity and refilled
+ * first. Without a voucher nobody has counted what this node spent, but some of it has not settled.
+ */
+static int64_t decaying_units(const struct node *node, const struct limit *limit, const struct bucket *bucket,
+                              const struct voucher *voucher, uint64_t now_ns)
+{
+    const int64_t lacks = voucher ? voucher_lack_units(node, voucher, now_ns) : bucket->unsettled;
+    const int64_t refills = voucher_refilled_units(limit, voucher_answer_ns(node));
+    return refills > lacks ? refills - lacks : 0;
+}
+
+/*
+ * What is granted may decay until it can be used. So asking is worth it where that is
  * little beside what is asked for, and where this node's share is spent faster than it can come back while all
  * refill is used, or where it never suffices. Others must be able to grant as much: a part of what is missing is
  * of no use. But who hears of other grants before the ask grants less. So where the share never suffices and a part of
@@ -76,7 +88,7 @@ static bool is_worth_asking(const struct node *node, const struct charge *charge
     const struct budget *budget = &node->by_limit.budget[charge->limit];
     int64_t cost = (int64_t)charge->cost * limit->units_per_token;
     int64_t left = bucket->settled - bucket->unsettled,
-            decays = voucher_refilled_units(limit, voucher_answer_ns(node));
+            decays = decaying_units(node, limit, bucket, voucher, now_ns);
     const struct bucket full = {.settled = limit->capacity_units};
     bool is_beyond = bucket_allowance(&full, budget) < cost;
     bool is_burst = bucket_allowance(bucket, budget) / BURST_RATE >= decays / 2 &&

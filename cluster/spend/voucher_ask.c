@@ -131,6 +131,15 @@ struct wish {
     int64_t expected; /* what clients who were refused would use of them, if all came back */
 };
 
+/* What decays until a client comes for an answer: what this node's spends lack at the capacity is refilled first. */
+static int64_t decaying_units(const struct node *node, const struct voucher *voucher)
+{
+    const uint64_t until_ns = voucher_answer_ns(node) + node->options.interval_ns / SLACK_PART;
+    const int64_t refills = voucher_refilled_units(&node->limits.limit[voucher->limit], until_ns),
+                  lacks = voucher_lack_units(node, voucher, node->now_ns);
+    return refills > lacks ? refills - lacks : 0;
+}
+
 /*
  * What requests wait for; of what was refused, and was spent lately, the part for which clients come back, but of the
  * latter no more than a moment's refill makes good if they do not, or what comes since requests go on, if that is more;
@@ -149,8 +158,7 @@ static struct wish wish_of(const struct node *node, const struct voucher *vouche
     struct wish wish = {.expected = voucher_much_is_left(limit, left) ? units_of(limit, voucher->unwatched) : 0};
     int64_t useful = voucher_habit_expected(node, voucher->limit, refused_units(node, voucher) + soon);
     useful = units_of(limit, voucher->waiting) + (useful > coming ? useful : coming);
-    int64_t decays =
-        voucher_refilled_units(limit, voucher_answer_ns(node) + node->options.interval_ns / SLACK_PART);
+    int64_t decays = decaying_units(node, voucher);
     bool beyond = bucket_allowance(&full, &node->by_limit.budget[voucher->limit]) < least;
     const bool little = (useful < others ? useful : others) <=
                         (node->awake.somebody_silent ? LONELY_DECAYS : USEFUL_DECAYS) * decays;
@@ -164,17 +172,18 @@ static struct wish wish_of(const struct node *node, const struct voucher *vouche
 }
 
 /* Begins to count what an ask brings, or whether clients would have come back for it. */
-static void begin_ask(struct node *node, struct voucher *voucher, int64_t expected)
+static void begin_ask(struct node *node, struct voucher *voucher, int64_t expected, int64_t others)
 {
     make_room(node, voucher, &node->limits.limit[voucher->limit]);
     voucher_lack_begin(node, voucher);
-    voucher->ask[VOUCHER_ASKS - 1] = (struct voucher_ask){
+    struct voucher_ask *ask = &voucher->ask[VOUCHER_ASKS - 1];
+    *ask = (struct voucher_ask){
         .number = ++node->rights.asks_count,
         .asked_ns = node->now_ns,
         .asked_sleepless_ns = voucher_sleepless_ns(node),
         .born_ns = node->now_ns,
-        .expected = expected,
     };
+    voucher_habit_expect(node, voucher->limit, ask, expected, others);
     voucher->touched_ns = node->now_ns;
 }
 
@@ -182,11 +191,11 @@ static void begin_ask(struct node *node, struct voucher *voucher, int64_t expect
  * Nothing is asked for yet. What was refused shows whether its clients come back, and what is refused soon after
  * whether requests go on.
  */
-static void watch(struct node *node, struct voucher *voucher, int64_t expected)
+static void watch(struct node *node, struct voucher *voucher, int64_t expected, int64_t others)
 {
     const struct voucher_ask *last = &voucher->ask[VOUCHER_ASKS - 1];
     if (expected > 0 && voucher_since_ns(last->asked_ns, node->now_ns) >= voucher_answer_ns(node)) {
-        begin_ask(node, voucher, expected);
+        begin_ask(node, voucher, expected, others);
         voucher->unwatched = 0;
     }
     if (voucher_since_ns(voucher->wanted_since_ns, node->now_ns) >= voucher_wanted_ns(node))
@@ -264,10 +273,10 @@ static bool ask_of(struct node *node, struct voucher *voucher, struct ask_record
         wish = wish_of(node, voucher, &level, others);
     }
     if (wish.units <= 0 || others <= 0) {
-        watch(node, voucher, wish.expected);
+        watch(node, voucher, wish.expected, others);
         return false;
     }
-    begin_ask(node, voucher, wish.expected);
+    begin_ask(node, voucher, wish.expected, others);
     voucher_want_nothing(voucher);
     voucher->asked_ns = node->rights.asked_ns = node->now_ns;
     if (voucher_much_is_left(limit, level.settled - level.unsettled))

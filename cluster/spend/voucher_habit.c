@@ -4,11 +4,14 @@
  */
 #include "cluster/spend/voucher_habit.h"
 
+#include "base/number.h"
 #include "cluster/spend/voucher.h"
 #include "cluster/spend/voucher_places.h"
+#include "limit/kind.h"
 
 enum {
     NEWEST_QUARTERS = 3,
+    LATE_PART = 4,   /* of what others could grant: when so much has been refilled since the answer, it is late */
     OF_ALL_PART = 4, /* the newest ask of any limit is so much of the habit that limits begin with */
     MOST_PART = 4, /* when all but such a part has come, all come back, and the ask need not be over to be noted */
 };
@@ -32,7 +35,22 @@ static void note(struct rights *rights, uint16_t limit, struct voucher_ask *ask)
     ask->expected = ask->came = 0;
 }
 
-/* Whoever comes before an ask can be answered, or when its tokens have decayed, does not come for them. */
+/*
+ * Tokens that wait for a client decay, and are missing where other clients come at once. So who comes long after the
+ * answer does not come for them, be it that a bucket lacks enough for them not to decay.
+ */
+void voucher_habit_expect(const struct node *node, uint16_t limit, struct voucher_ask *ask, int64_t expected,
+                          int64_t others)
+{
+    const struct limit *of = &node->limits.limit[limit];
+    const int64_t grantable = others > 0 && others < expected ? others : expected;
+    const uint64_t waits_ns = kind_refills(of->kind) ? limit_refill_ns(of, grantable / LATE_PART) : VOUCHER_IDLE_NS;
+    ask->expected = expected;
+    ask->came = 0;
+    ask->late_ns = ask->asked_ns + number_least(number_sum(voucher_answer_ns(node), waits_ns), VOUCHER_IDLE_NS);
+}
+
+/* Whoever comes before an ask can be answered, or too late, does not come for its tokens. */
 void voucher_habit_came(struct node *node, struct voucher *voucher, int64_t units, uint64_t now_ns)
 {
     for (unsigned a = VOUCHER_ASKS; a-- > 0;) {
@@ -40,11 +58,11 @@ void voucher_habit_came(struct node *node, struct voucher *voucher, int64_t unit
         const uint64_t age_ns = voucher_since_ns(ask->asked_ns, now_ns);
         if (ask->number == 0 || age_ns < voucher_answer_ns(node) / 4 * 3)
             continue;
-        int64_t left = ask->expected - voucher_refilled_units(&node->limits.limit[voucher->limit], age_ns);
-        if (ask->came >= left || age_ns > VOUCHER_IDLE_NS)
+        const int64_t missing = ask->expected - ask->came;
+        if (missing <= 0 || now_ns > ask->late_ns)
             return;
-        ask->came += units < left - ask->came ? units : left - ask->came;
-        if (ask->came < left - left / MOST_PART)
+        ask->came += units < missing ? units : missing;
+        if (ask->came < ask->expected - ask->expected / MOST_PART)
             return;
         ask->came = ask->expected;
         note(&node->rights, voucher->limit, ask);
@@ -59,13 +77,11 @@ void voucher_habit_note(struct node *node, uint16_t limit, struct voucher_ask *a
 
 void voucher_habit_note_over(struct node *node, struct voucher *voucher)
 {
-    const struct limit *limit = &node->limits.limit[voucher->limit];
     const uint64_t least_ns = 2 * voucher_answer_ns(node);
     for (unsigned a = 0; a < VOUCHER_ASKS; a++) {
         struct voucher_ask *ask = &voucher->ask[a];
         const uint64_t age_ns = voucher_since_ns(ask->asked_ns, node->now_ns);
-        if (age_ns > least_ns &&
-            (age_ns > VOUCHER_IDLE_NS || ask->expected <= voucher_refilled_units(limit, age_ns)))
+        if (age_ns > least_ns && node->now_ns > ask->late_ns)
             note(&node->rights, voucher->limit, ask);
     }
 }

@@ -14,6 +14,12 @@
 
 #include <stdint.h>
 
+/*
+ * The ask begins: clients are expected to come back for so many units, of which others could grant `others`. From
+ * ask->asked_ns on, in time, it is counted who comes.
+ */
+void voucher_habit_expect(const struct node *node, uint16_t limit, struct voucher_ask *ask, int64_t expected,
+                          int64_t others);
 /* A client wants so many units that this node's share does not have. The caller holds the lock of vouchers. */
 void voucher_habit_came(struct node *node, struct voucher *voucher, int64_t units, uint64_t now_ns);
 /* The ask is over: the limit remembers who came, once. */

@@ -45,6 +45,12 @@ int64_t voucher_lack_lost(const struct node *node, const struct voucher *voucher
     return units > voucher->lack.units ? units - voucher->lack.units : 0;
 }
 
+int64_t voucher_lack_units(const struct node *node, const struct voucher *voucher, uint64_t now_ns)
+{
+    const int64_t units = voucher->lack.units - (refilled(node, voucher, now_ns) - voucher->lack.refilled);
+    return units > 0 ? units : 0;
+}
+
 void voucher_lack_take_off(const struct node *node, struct voucher *voucher, uint64_t now_ns)
 {
     struct own_lack *lack = &voucher->lack;

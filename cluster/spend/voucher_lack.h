@@ -18,6 +18,8 @@
 void voucher_lack_init(const struct node *node, struct voucher *voucher, uint64_t now_ns);
 /* Units that refill may have lost since they were last taken off: voucher_lack_take_off has not been called since. */
 int64_t voucher_lack_lost(const struct node *node, const struct voucher *voucher, uint64_t now_ns);
+/* What that bucket lacks of its capacity: refill loses nothing until it has made that good. */
+int64_t voucher_lack_units(const struct node *node, const struct voucher *voucher, uint64_t now_ns);
 /* Takes off all asks what refill may have lost until now. */
 void voucher_lack_take_off(const struct node *node, struct voucher *voucher, uint64_t now_ns);
 /* The same; a new ask is about to begin. */

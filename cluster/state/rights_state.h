@@ -36,6 +36,7 @@ struct voucher_ask {
     uint64_t granted_by;         /* bit i: member i */
     int64_t units;               /* that came, and were neither used nor given back */
     int64_t lost;                /* of all that came or comes yet, since the ask: see voucher_lack.h */
+    uint64_t late_ns;            /* who comes from then on does not come for them */
     int64_t expected, came;      /* units that clients were expected to come back for, and did: voucher_habit.h */
 };
 

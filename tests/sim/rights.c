@@ -5,11 +5,12 @@
  *           and uses no more than it has received.
  *
  * A voucher decays by the clock of its holder, or by one that does not stand still. When another clock leaps ahead, so
- * does the truth, which the fastest clock refills. What the truth loses at the capacity by that, the holder does not
- * know: at most what is in vouchers then. As much may be missing of that key, until its truth has been full when no
- * voucher was out; until a clock leaps, and beside that, nothing may. Of a limit with a home, only leaps of its home's
- * clock count, and a start of its home that asks nobody: it has forgotten what it granted, and is full. Leaps of other
- * clocks count for views of nodes without a share, and once a home starts, which may have its figures from there.
+ * does the truth, which the fastest clock refills. What the truth loses at the capacity by that, then or later, while
+ * the holder takes it to lack what was spent, the holder does not know: at most what the clock gains, and what is in
+ * vouchers then. As much may be missing of that key, until its truth has been full when no voucher was out; until a
+ * clock leaps, and beside that, nothing may. Of a limit with a home, only leaps of its home's clock count, and a start
+ * of its home that asks nobody: it has forgotten what it granted, and is full. Leaps of other clocks count for views of
+ * nodes without a share, and once a home starts, which may have its figures from there.
  */
 #include "tests/sim/key_limit.h"
 #include "tests/sim/sim.h"
@@ -156,13 +157,11 @@ void rights_of_rule_lost_with(struct sim *sim, unsigned i, const struct ask_part
  */
 static void leap(struct truth *truth, const struct limit *limit, bool is_home, uint64_t ns, int64_t units)
 {
-    const int64_t outlived = truth_outlived_units(truth, limit, ns, units);
-    if (!limit_home_is_region(limit->home))
-        doubt(truth, limit, outlived);
-    else if (is_home)
-        doubt(truth, limit, least(truth_refilled_units(limit, ns), units));
+    const int64_t outlive = least(truth_refilled_units(limit, ns), units);
+    if (is_home || !limit_home_is_region(limit->home))
+        doubt(truth, limit, outlive);
     else
-        truth->elsewhere = least(truth->elsewhere + outlived, limit->capacity_units);
+        truth->elsewhere = least(truth->elsewhere + outlive, limit->capacity_units);
 }
 
 /* What was granted ends by the home's clock; its holder may use it for as long as before the leap, or the start. */

@@ -32,22 +32,11 @@ void truth_refill(struct truth *truth, const struct limit *limit, uint64_t fast_
     refill(&truth->low, &truth->low_tick, limit, slow_ns / limit->tick_ns);
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 int64_t truth_refilled_units(const struct limit *limit, uint64_t ns)
 {
     const uint64_t ticks = ns / limit->tick_ns + 1, most = 3 * (uint64_t)limit->capacity_units;
     const bool is_long = limit->units_per_tick == 0 || ticks > most / (uint64_t)limit->units_per_tick;
     return (int64_t)(is_long ? most : ticks * (uint64_t)limit->units_per_tick);
-}
-
-int64_t truth_outlived_units(const struct truth *truth, const struct limit *limit, uint64_t ns, int64_t vouchers)
-{
-    const int64_t units = truth_refilled_units(limit, ns), room = limit->capacity_units - truth->high;
-    return least(units > room ? units - room : 0, vouchers);
 }
 
 void truth_spend(struct truth *truth, const struct limit *limit, uint64_t tokens)

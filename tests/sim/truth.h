@@ -19,7 +19,7 @@ struct truth {
     int64_t high, low; /* in units */
     uint64_t high_tick, low_tick;
     int64_t worst;    /* the lowest that `high` ever was */
-    int64_t doubtful; /* units of vouchers that outlived what the high bucket lost in leaps of the fast clock */
+    int64_t doubtful; /* units of vouchers that may outlive what the high bucket loses by leaps of the fast clock */
     /* the same, where the limit has a home: of views at nodes without a share of it, which bound nothing */
     int64_t elsewhere;
     uint64_t admitted_tokens, admitted_requests;
@@ -28,11 +28,6 @@ struct truth {
 void truth_init(struct truth *truth, const struct limit *limit, uint64_t fast_ns, uint64_t slow_ns);
 /* What a bucket gains in that time, rounded up; three times the capacity at most. */
 int64_t truth_refilled_units(const struct limit *limit, uint64_t ns);
-/*
- * The fast clock is about to leap by `ns` while vouchers of at most `vouchers` units are out: so many of these units
- * outlive what the high bucket loses.
- */
-int64_t truth_outlived_units(const struct truth *truth, const struct limit *limit, uint64_t ns, int64_t vouchers);
 void truth_refill(struct truth *truth, const struct limit *limit, uint64_t fast_ns, uint64_t slow_ns);
 /* Spends `tokens`. The truth must have been refilled to the present time. */
 void truth_spend(struct truth *truth, const struct limit *limit, uint64_t tokens);

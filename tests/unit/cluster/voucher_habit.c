@@ -1,6 +1,7 @@
 /*
  * Nodes learn whether clients come back: where they do, a burst gets what others have a round trip later; where they do
- * not, nobody asks for them, and others keep what they have. Requests that go on are asked for as well.
+ * not, nobody asks for them, and others keep what they have. Requests that go on are asked for as well. A limit that
+ * refills fast is asked for as well, since little decays after a burst; who comes back after long does not count there.
  */
 #include "tests/lib/rights_world.h"
 
@@ -95,6 +96,32 @@ static void they_go_on(void)
        rest);
 }
 
+/* Of 100 a second nine and a half refill until an answer, after a burst that has spent 31: nothing decays. */
+static void they_come_back_to_a_fast_limit(void)
+{
+    const struct limit_terms fast = {.kind = LIMIT_BUCKET, .capacity = 100, .rate = 100, .period_ns = 1000 * MS};
+    unsigned sum = 0, again = 0;
+    for (unsigned i = 0; i < 4; i++) {
+        sum = rights_take(ANN, "fast", &fast, 100);
+        world_run(TURN_MS);
+        again = rights_take(ANN, "fast", &fast, 100 - sum);
+        world_run(5000);
+    }
+    OK(sum + again >= 88, "100 a second, clients come back: %u at once, %u after a round trip", sum, again);
+}
+
+/* What waits for them decays, and is missing elsewhere. */
+static void they_come_back_late(void)
+{
+    const struct limit_terms half = {.kind = LIMIT_BUCKET, .capacity = 100, .rate = 50, .period_ns = 1000 * MS};
+    const uint64_t before = asked();
+    for (unsigned i = 0; i < 8; i++) {
+        (void)rights_take(ANN, "late", &half, 100);
+        world_run(1000);
+    }
+    OK_U64(asked(), before, "50 a second, a burst each second: nothing is asked for");
+}
+
 static void one_request_needs_it(void)
 {
     const struct limit_terms other = {.kind = LIMIT_BUCKET, .capacity = 100, .rate = 99, .period_ns = 3600000 * MS};
@@ -110,10 +137,12 @@ int main(void)
         world.host[i].options.grants_eager = false;
     rights_world_start();
     nobody_comes_back();
+    they_come_back_late();
     they_go_on();
     all_come_back();
     a_limit_is_new();
     they_stay_away();
+    they_come_back_to_a_fast_limit();
     one_request_needs_it();
     world_close();
     return tap_done();
