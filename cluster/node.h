@@ -195,6 +195,8 @@ const struct limit *node_limit(const struct node *node, uint16_t index);
 bool node_note_weights(struct node *node, const struct limit_weight *weights, uint32_t count, struct error *error);
 /* The region that is the home of that limit; NULL: it has none, or no region of this node's config. */
 const char *node_home(const struct node *node, uint16_t index);
+/* True: this node, or its region, is the home of that limit. */
+bool node_is_home(const struct node *node, uint16_t index);
 
 /*
  * Bounds the keys of each tenant: a new key beyond the bound is refused with VERDICT_KEYS_FULL.

@@ -72,6 +72,12 @@ static void forget_bit(struct node *node, int slot)
     statements_drop(node, (uint32_t)slot);
 }
 
+static void set_region(struct member *member, struct bytes region)
+{
+    copy_text(member->region, sizeof member->region, region);
+    member->home = limit_home_of_daemon(bytes_of(member->region), bytes_of(member->name));
+}
+
 static int member_add(struct node *node, struct bytes name, struct bytes region, struct bytes gossip_address,
                       struct bytes snapshot_address)
 {
@@ -88,7 +94,7 @@ static int member_add(struct node *node, struct bytes name, struct bytes region,
     member->used = true;
     member->state = PEER_JOINING;
     copy_text(member->name, sizeof member->name, name);
-    copy_text(member->region, sizeof member->region, region);
+    set_region(member, region);
     copy_text(member->gossip_address, sizeof member->gossip_address, gossip_address);
     copy_text(member->snapshot_address, sizeof member->snapshot_address, snapshot_address);
     proofs_recall(node, (uint32_t)slot);
@@ -179,7 +185,7 @@ static void adopt_incarnation(struct node *node, uint32_t index, const struct me
     }
     if (record->snapshot_address.size > 0)
         copy_text(member->snapshot_address, sizeof member->snapshot_address, record->snapshot_address);
-    copy_text(member->region, sizeof member->region, record->region);
+    set_region(member, record->region);
     effects_notice(effects, NOTICE_INFO, "%s (region %s) %s", member->name, member->region,
                    first ? "is heard for the first time" : "has started anew");
 }

@@ -52,12 +52,14 @@ static void refresh_budgets(struct node *node)
     const uint64_t share = !decides ? 0 : alone ? SHARE_ONE : member_share(node, me);
     const uint64_t home_share = !decides ? 0 : alone ? SHARE_ONE : member_home_share(node, me);
     const struct takeover *takeover = &node->takeover;
-    if (node->sharing.share == share && node->sharing.home_share == home_share && node->sharing.alone == alone &&
+    if (node->sharing.share == share && node->sharing.home_share == home_share && node->sharing.decides == decides &&
+         node->sharing.alone == alone &&
         node->sharing.peer_count == peers_before && node->sharing.stops == takeover->stops &&
         node->sharing.owed_weight == takeover->owed_weight)
         return;
     node->sharing.share = share;
     node->sharing.home_share = home_share;
+    node->sharing.decides = decides;
     node->sharing.sharers = decides ? region_sharers(node, me->region) : 0;
     node->sharing.stops = takeover->stops;
     node->sharing.owed_weight = takeover->owed_weight;

@@ -26,7 +26,7 @@ static bool admits(const struct node *node, uint16_t index)
     if (bucket_allows(&full, limit, &node->by_limit.budget[index], 1, 0) || (limit->home != 0 && share == 0))
         return true;
     const uint64_t shares[] = {share, SHARE_ONE - share};
-    const struct reach_peers all = {2, shares, node->options.grants, NULL, false};
+    const struct reach_peers all = {2, shares, node->options.grants, NULL, false, NULL};
     const struct limit_terms terms = limit_terms_of(limit);
     return reach_count(&terms, 0, &all) == all.count;
 }

@@ -29,10 +29,10 @@ static bool is_sheet_in(const struct rulebook *book, const struct rule *rule, st
 static bool reaches(struct node *node, struct plane_work *work, const struct rule *rule)
 {
     uint64_t shares[NODE_PEERS_MAX];
-    const char *regions[NODE_PEERS_MAX];
-    const uint32_t count = shares_of_all(node, shares, regions);
+    const char *regions[NODE_PEERS_MAX], *names[NODE_PEERS_MAX];
+    const uint32_t count = shares_of_all(node, shares, regions, names);
     const struct reach_peers peers = {count, shares, node->options.grants, regions,
-                                      node->options.takeover_after_ns == 0};
+                                      node->options.takeover_after_ns == 0, names};
     struct rule joined;
     struct error sentence;
     switch (rule_reach(is_sheet_in(work->book, rule, &joined) ? &joined : rule, &peers, &sentence)) {

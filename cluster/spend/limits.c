@@ -101,6 +101,12 @@ const char *node_home(const struct node *node, uint16_t index)
     return NULL;
 }
 
+bool node_is_home(const struct node *node, uint16_t index)
+{
+    const uint64_t home = node_limit(node, index)->home;
+    return home != 0 && (home == node->sharing.home || home == node->member[node->me].home);
+}
+
 void limits_refresh_budget(struct node *node, uint32_t index)
 {
     const struct limit *limit = &node->limits.limit[index];

@@ -56,6 +56,7 @@ struct member {
     enum peer_state state; /* JOINING, ACTIVE or LEFT, as last told */
     char name[NODE_NAME_BYTES];
     char region[NODE_NAME_BYTES];
+    uint64_t home; /* limit_home_of_daemon() of it */
     char gossip_address[NODE_ADDRESS_BYTES];
     char snapshot_address[NODE_ADDRESS_BYTES];
     uint64_t incarnation; /* 0: never heard */

@@ -55,7 +55,7 @@ uint64_t member_share_by_config(const struct node *node, const struct member *me
 }
 
 uint32_t shares_of_all(const struct node *node, uint64_t shares[NODE_PEERS_MAX],
-                       const char *regions[NODE_PEERS_MAX])
+                       const char *regions[NODE_PEERS_MAX], const char *names[NODE_PEERS_MAX])
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < node->member_end; i++) {
@@ -63,6 +63,7 @@ uint32_t shares_of_all(const struct node *node, uint64_t shares[NODE_PEERS_MAX],
         if (!member->used || member->share_freed)
             continue;
         regions[count] = member->region;
+        names[count] = member->name;
         shares[count++] = member_share(node, member);
     }
     return count;
@@ -102,6 +103,8 @@ uint64_t own_share_of(const struct node *node, const struct limit *limit)
         return 0;
     if (node->sharing.alone || limit->home == node->sharing.home)
         return node->sharing.home_share;
+    if (limit->home == node->member[node->me].home)
+        return node->sharing.decides ? SHARE_ONE : 0;
     return own_share_by_list(node, weight_list_of(node, limit));
 }
 
@@ -130,6 +133,20 @@ static uint64_t heard_by_list(const struct node *node, const struct weight_list 
     return heard < SHARE_ONE ? heard : SHARE_ONE - 1;
 }
 
+/* Another member that is heard and has a share. */
+static bool is_heard(const struct member *member)
+{
+    return member->used && !member->share_freed && !member->self && !member->silent && member->state == PEER_ACTIVE;
+}
+
+static uint64_t heard_of_daemon(const struct node *node, uint64_t home)
+{
+    for (uint32_t i = 0; i < node->member_end; i++)
+        if (node->member[i].home == home && is_heard(&node->member[i]))
+            return SHARE_ONE;
+    return 0;
+}
+
 uint64_t share_heard_of(const struct node *node, const struct limit *limit)
 {
     if (limit_home_is_list(limit->home))
@@ -137,5 +154,5 @@ uint64_t share_heard_of(const struct node *node, const struct limit *limit)
     for (uint32_t i = 0; i < node->options.region_count; i++)
         if (node->sharing.homes[i].number == limit->home)
             return node->sharing.homes[i].heard;
-    return 0;
+    return heard_of_daemon(node, limit->home);
 }

@@ -24,11 +24,11 @@ uint64_t member_share(const struct node *node, const struct member *member);
 /* The same by the weights of the config, whatever weights are in force. */
 uint64_t member_share_by_config(const struct node *node, const struct member *member);
 /*
- * The shares and regions of all members that take a share, this node included, as this node sees them. Returns
+ * The shares, regions and names of all members that take a share, this node included, as this node sees them. Returns
  * their number.
  */
 uint32_t shares_of_all(const struct node *node, uint64_t shares[NODE_PEERS_MAX],
-                       const char *regions[NODE_PEERS_MAX]);
+                       const char *regions[NODE_PEERS_MAX], const char *names[NODE_PEERS_MAX]);
 /*
  * The number of members that take a share and that this node's config does not name: those that
  * have left, or the others.
@@ -40,7 +40,7 @@ uint32_t region_place(const struct node *node, const char *region);
 /* The members of the region that take a share, as this node sees them. */
 uint64_t region_sharers(const struct node *node, const char *region);
 
-/* Homes: limits of which one region has the whole share, whatever its weight (struct limit_terms). */
+/* Homes: limits of which one region, or one daemon, has the whole share, whatever its weight (struct limit_terms). */
 
 /* This member's part of limits whose home is its region; it must take a share. */
 uint64_t member_home_share(const struct node *node, const struct member *member);

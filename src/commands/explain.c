@@ -87,11 +87,11 @@ static void print_home(struct call *call, struct bytes home, uint16_t limit)
 {
     struct output *output = call->answer.output;
     const char *known = node_home(call->commands->node, limit);
-    const struct bytes region = known ? bytes_of(known) : home;
+    const struct bytes place = known ? bytes_of(known) : home;
     if (home.size > 0)
-        output_print(output, "home              %.*s has the whole limit%s%s\n", (int)region.size, region.data,
+        output_print(output, "home              %.*s has the whole limit%s%s\n", (int)place.size, place.data,
                      home_is_by_key(home) ? " of this key" : "",
-                     bytes_equal(region, bytes_of(call->commands->region))
+                     node_is_home(call->commands->node, limit)
                          ? ""
                          : ": this daemon asks there for what its clients want, a round trip before it is here");
 }

@@ -1,6 +1,7 @@
 #include "limit/limit.h"
 
 #include <stddef.h>
+#include <string.h>
 #include <sysexits.h>
 
 enum { UNITS_MAX_BITS = 60 };
@@ -34,8 +35,7 @@ uint32_t limit_terms_hash(const struct limit_terms *terms)
 
 enum { HOME_SHIFT = 8 }; /* flags are below */
 
-/* The highest bit that fits beside the flags: numbers of lists have it, those of regions have 32 bits. */
-#define LIST_BIT ((uint64_t)1 << 55)
+_Static_assert(LIMIT_HOME_LIST << HOME_SHIFT == (uint64_t)1 << 63, "a number fits beside the flags");
 
 uint64_t limit_terms_word(const struct limit_terms *terms)
 {
@@ -46,7 +46,7 @@ bool limit_terms_set_word(struct limit_terms *terms, uint64_t word)
 {
     terms->flags = (uint8_t)word;
     terms->home = word >> HOME_SHIFT;
-    return terms->flags < LIMIT_FLAGS_END && (terms->home <= UINT32_MAX || (terms->home & LIST_BIT) != 0);
+    return terms->flags < LIMIT_FLAGS_END && (terms->home <= UINT32_MAX || terms->home >= LIMIT_HOME_DAEMON);
 }
 
 /* FNV-1a, as names of limits have it. */
@@ -63,20 +63,48 @@ static uint64_t hash_byte(uint64_t hash, uint8_t byte)
     return (hash ^ byte) * 1099511628211u;
 }
 
-/* FNV-1a in 64 bits of the names, each with a 0 behind it and its weight in eight bytes, mixed for its highest bits. */
+/* With a 0 behind it. */
+static uint64_t hash_name(uint64_t hash, struct bytes name)
+{
+    for (size_t at = 0; at < name.size; at++)
+        hash = hash_byte(hash, (uint8_t)name.data[at]);
+    return hash_byte(hash, 0);
+}
+
+/* For the highest bits, which FNV-1a leaves poor. */
+static uint64_t mixed(uint64_t hash)
+{
+    hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccdu;
+    return hash ^ hash >> 33;
+}
+
+#define FNV_BEGIN UINT64_C(14695981039346656037)
+
+uint64_t limit_home_of_daemon(struct bytes region, struct bytes daemon)
+{
+    return LIMIT_HOME_DAEMON | mixed(hash_name(hash_name(FNV_BEGIN, region), daemon)) % LIMIT_HOME_DAEMON;
+}
+
+uint64_t limit_home_named(struct bytes text)
+{
+    const char *slash = memchr(text.data, '/', text.size);
+    if (!slash)
+        return limit_home_of(text);
+    const size_t before = (size_t)(slash - text.data);
+    return limit_home_of_daemon((struct bytes){text.data, before},
+                                (struct bytes){slash + 1, text.size - before - 1});
+}
+
+/* FNV-1a in 64 bits of the names, each with its weight in eight bytes behind it. */
 uint64_t limit_weights_number(const struct limit_weight *weights, uint32_t count)
 {
-    uint64_t hash = 14695981039346656037u;
+    uint64_t hash = FNV_BEGIN;
     for (uint32_t i = 0; i < count; i++) {
-        const struct bytes region = weights[i].region;
-        for (size_t at = 0; at < region.size; at++)
-            hash = hash_byte(hash, (uint8_t)region.data[at]);
-        hash = hash_byte(hash, 0);
+        hash = hash_name(hash, weights[i].region);
         for (unsigned shift = 0; shift < 64; shift += 8)
             hash = hash_byte(hash, (uint8_t)(weights[i].billionths >> shift));
     }
-    hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccdu;
-    return LIST_BIT | (hash ^ hash >> 33) % LIST_BIT;
+    return LIMIT_HOME_LIST | mixed(hash) % LIMIT_HOME_LIST;
 }
 
 /*

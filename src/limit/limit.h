@@ -46,8 +46,9 @@ struct limit_terms {
     uint64_t period_ns; /* 1..LIMIT_PERIOD_MAX_NS; LOG: how long a spend counts; CELL: 0 */
     uint64_t overshoot; /* tokens that the whole cluster may admit beyond the limit */
     /*
-     * limit_home_of() of the region that has the whole share; or limit_weights_number() of a list that gives each
-     * region its part; 0: all regions have theirs by the weights of the cluster.
+     * limit_home_of() of the region, or limit_home_of_daemon() of the daemon, that has the whole share; or
+     * limit_weights_number() of a list that gives each region its part; 0: all regions have theirs by the weights of
+     * the cluster.
      */
     uint64_t home;
 };
@@ -81,20 +82,27 @@ uint32_t limit_terms_hash(const struct limit_terms *terms);
 
 /* The number by which terms name a region; never 0. Two regions of one cluster must not have the same (node_create). */
 uint32_t limit_home_of(struct bytes region);
+/* The number by which terms name a daemon of a region; no region has such a number. */
+uint64_t limit_home_of_daemon(struct bytes region, struct bytes daemon);
+/* The number of a home as rules name it: REGION, or REGION/DAEMON. */
+uint64_t limit_home_named(struct bytes text);
 /*
- * The number by which terms name a list of weights; no region has such a number. The list must be sorted by the bytes
- * of its regions, each of which stands there once, with a weight above 0.
+ * The number by which terms name a list of weights; no region and no daemon has such a number. The list must be
+ * sorted by the bytes of its regions, each of which stands there once, with a weight above 0.
  */
 uint64_t limit_weights_number(const struct limit_weight *weights, uint32_t count);
-/* True: one region has the whole. */
-static inline bool limit_home_is_region(uint64_t home)
-{
-    return home != 0 && home <= UINT32_MAX;
-}
+/* Numbers have 56 bits: those of lists have the highest one, those of daemons the next one; regions have 32. */
+#define LIMIT_HOME_LIST ((uint64_t)1 << 55)
+#define LIMIT_HOME_DAEMON ((uint64_t)1 << 54)
 /* True: a list of weights says what each region has. */
 static inline bool limit_home_is_list(uint64_t home)
 {
-    return home > UINT32_MAX;
+    return home >= LIMIT_HOME_LIST;
+}
+/* True: one region, or one daemon, has the whole. */
+static inline bool limit_home_is_region(uint64_t home)
+{
+    return home != 0 && !limit_home_is_list(home);
 }
 /*
  * The flags and the home as one number, for messages and the store. Without a home it is the flags, as earlier releases

@@ -25,6 +25,7 @@ struct reach_peers {
     bool grants;                /* they grant each other rights */
     const char *const *regions; /* of each; NULL: they are not known */
     bool homes;                 /* a rule may name a home, which a sentence may then suggest */
+    const char *const *names;   /* of each; NULL: they are not known, as regions are not */
 };
 
 /*

@@ -24,7 +24,7 @@ struct check {
     struct limit_set limits;
     struct ruleset *ruleset;
     uint64_t shares[NODE_PEERS_MAX + 1];
-    const char *regions[NODE_PEERS_MAX + 1];
+    const char *regions[NODE_PEERS_MAX + 1], *names[NODE_PEERS_MAX + 1];
     struct reach_peers peers; /* count 0: they are not known */
     size_t warnings;
 };
@@ -65,10 +65,13 @@ static int read_config(struct check *check)
         return explain(check, &error);
     check->peers = (struct reach_peers){settings_shares(&check->settings->node, check->shares), check->shares,
                                         check->settings->node.grants, check->regions,
-                                        check->settings->node.takeover_after_ns == 0};
+                                        check->settings->node.takeover_after_ns == 0, check->names};
     check->regions[0] = check->settings->node.region;
-    for (uint32_t i = 0; i < check->settings->node.peer_count; i++)
+    check->names[0] = check->settings->node.name;
+    for (uint32_t i = 0; i < check->settings->node.peer_count; i++) {
         check->regions[1 + i] = check->settings->node.peers[i].region;
+        check->names[1 + i] = check->settings->node.peers[i].name;
+    }
     return EX_OK;
 }
 

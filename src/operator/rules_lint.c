@@ -128,7 +128,7 @@ static void lint_home(struct lint *lint, const struct rule *rule, const char *am
     struct error error;
     if (rule->patience_ns == 0) {
         (void)snprintf(says, sizeof says,
-                       "the first request in another region than %s is refused, since it has to ask there: with "
+                       "the first request elsewhere than at %s is refused, since it has to ask there: with "
                        "patience it waits for the answer",
                        home);
         say(lint, rule, amount, says);
@@ -137,7 +137,7 @@ static void lint_home(struct lint *lint, const struct rule *rule, const char *am
     if (is_bucket && limit_refill_ns(&limit, limit.units_per_token) < ROUND_TRIP_NS) {
         (void)
             snprintf(says, sizeof says,
-                     "each time that another region asks %s, as much is lost as refills until the answer is there, "
+                     "each time that another daemon asks %s, as much is lost as refills until the answer is there, "
                      "and this refills fast: expected no home, or algorithm: fixed_window",
                      home);
         say(lint, rule, amount, says);

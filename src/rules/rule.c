@@ -158,7 +158,7 @@ void rule_terms(const struct rule *rule, const struct rule_amount *amount, uint3
         .capacity = amount->limit,
         .rate = amount->rate,
         .period_ns = bucket || listed ? amount->period_ns : 0,
-        .home = rule->home.size > 0 ? limit_home_of(rule->home) : rule->weights_number,
+        .home = rule->home.size > 0 ? limit_home_named(rule->home) : rule->weights_number,
     };
     if (bucket && scale < RULE_SCALE_ONE)
         scale_rate(terms, scale);

@@ -23,6 +23,7 @@ struct limit_weight;
 
 enum {
     RULE_NAME_MAX_BYTES = 63, /* for ids, services and tiers */
+    RULE_HOME_MAX_BYTES = 2 * RULE_NAME_MAX_BYTES + 1,
     RULE_ENDPOINT_MAX_BYTES = 255,
     RULE_ZONE_MAX_BYTES = 63,
     RULE_VALUE_MAX_BYTES = KEY_VALUE_MAX_BYTES, /* for identifiers in overrides and lists */

@@ -183,6 +183,17 @@ static bool read_sheet(struct rule_builder *builder)
     return check_sheet(builder);
 }
 
+static const char home_expected[] = "a region, a daemon as REGION/NAME, or by_key";
+
+/* REGION, or REGION/NAME. */
+static bool is_home(struct bytes text)
+{
+    const char *slash = memchr(text.data, '/', text.size);
+    const size_t before = slash ? (size_t)(slash - text.data) : text.size, behind = slash ? text.size - before - 1 : 1;
+    return rule_is_name(text, "/") && before > 0 && behind > 0 && before <= RULE_NAME_MAX_BYTES &&
+           behind <= RULE_NAME_MAX_BYTES && (!slash || !memchr(slash + 1, '/', behind));
+}
+
 /* That a region has that name, the daemons say: a rule knows nothing of them. */
 static bool read_home(struct rule_builder *builder)
 {
@@ -197,8 +208,10 @@ static bool read_home(struct rule_builder *builder)
                          rule->sync == RULE_BUDGET ? "budget" : "central",
                          rule->sync == RULE_BUDGET ? "whose shares never move"
                                                    : "where the store has the whole limit");
-    if (!rule_read_name(&builder->reader, node, "home", RULE_NAME_MAX_BYTES, &name))
+    if (!rule_read_text(&builder->reader, node, "home", RULE_HOME_MAX_BYTES, home_expected, &name))
         return false;
+    if (!is_home(name))
+        return rule_wrong(&builder->reader, node, "home", home_expected);
     rule->home = rule_keep(builder, name);
     return true;
 }

@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <sysexits.h>
 
 enum { SENTENCE_BYTES = 320, WHAT_BYTES = 256 };
@@ -82,18 +83,55 @@ static struct reach_peers peers_at_home(const struct reach_peers *peers, uint32_
     return these;
 }
 
-/* True: each daemon can admit a request of the rule if its keys have homes, and not otherwise. */
-static bool is_for_a_home(const struct rule *rule, struct limit_terms terms, uint32_t floor_millionths,
-                          const struct reach_peers *peers)
+/* True: the rule's home is one daemon. */
+static bool is_of_a_daemon(const struct rule *rule)
+{
+    return memchr(rule->home.data, '/', rule->home.size) != NULL;
+}
+
+/* The peers with the shares that they have if `peer` is the home. */
+static struct reach_peers peers_of_daemon(const struct reach_peers *peers, uint32_t peer,
+                                          uint64_t shares[REACH_PEERS_MAX])
+{
+    struct reach_peers these = *peers;
+    for (uint32_t i = 0; i < peers->count; i++)
+        shares[i] = i == peer ? SHARE_ONE : 0;
+    these.shares = shares;
+    return these;
+}
+
+/* True: all peers can admit a request if keys have homes. */
+static bool all_reach_by_key(struct limit_terms terms, uint32_t floor_millionths, const struct reach_peers *peers)
 {
     uint64_t shares[REACH_PEERS_MAX];
-    bool all = peers->homes && rule->home.size == 0 && rule->weights_count == 0 && (terms.flags & LIMIT_SPLIT) == 0;
+    bool all = true;
     for (uint32_t i = 0; all && i < peers->count; i++) {
         const struct reach_peers these = peers_at_home(peers, i, shares);
         terms.home = limit_home_of(bytes_of(peers->regions ? peers->regions[i] : "home"));
         all = reach_count(&terms, floor_millionths, &these) == these.count;
     }
     return all;
+}
+
+static bool all_reach_by_daemon(struct limit_terms terms, uint32_t floor_millionths,
+                                const struct reach_peers *peers)
+{
+    uint64_t shares[REACH_PEERS_MAX];
+    const struct reach_peers these = peers_of_daemon(peers, 0, shares);
+    terms.home = limit_home_named(bytes_of("home/home"));
+    return reach_count(&terms, floor_millionths, &these) == these.count;
+}
+
+/* The home that would let each peer admit a request, as the end of a sentence; "": none, or there is one. */
+static const char *which_home(const struct rule *rule, const struct limit_terms *terms, uint32_t floor_millionths,
+                              const struct reach_peers *peers)
+{
+    if (!peers->homes || rule->weights_count > 0 || is_of_a_daemon(rule) || (terms->flags & LIMIT_SPLIT) != 0)
+        return "";
+    if (rule->home.size == 0 && all_reach_by_key(*terms, floor_millionths, peers))
+        return ", or home: " HOME_BY_KEY;
+    return all_reach_by_daemon(*terms, floor_millionths, peers) ? ", or one daemon as its home (home: REGION/NAME)"
+                                                                : "";
 }
 
 struct inquiry {
@@ -120,11 +158,12 @@ static void ask(struct inquiry *inquiry, const char *what, const struct rule_amo
         return;
     inquiry->reach = reach;
     reach_sentence(&terms, floor, inquiry->peers, can, sentence, sizeof sentence);
-    const char *or_home = is_for_a_home(rule, terms, floor, inquiry->peers) ? ", or home: " HOME_BY_KEY : "";
+    const char *or_home = which_home(rule, &terms, floor, inquiry->peers);
     if (floor > 0)
         (void)snprintf(level, sizeof level, " with priority %s", rule_priority_name(priority));
-    (void)error_set(inquiry->sentence, EX_DATAERR, "rule %s/%s: under %s%s%s %s%s", rule->service.data, rule->id.data,
-                    what, scale < RULE_SCALE_ONE ? ", when its service is unwell," : "", level, sentence, or_home);
+    (void)error_set(inquiry->sentence, EX_DATAERR, "rule %s/%s: under %s%s%s %s%s", rule->service.data,
+                    rule->id.data, what, scale < RULE_SCALE_ONE ? ", when its service is unwell," : "", level,
+                    sentence, or_home);
 }
 
 static void ask_amount(struct inquiry *inquiry, const char *field, const char *of, const struct rule_amount *amount)
@@ -155,12 +194,24 @@ static void ask_amounts(struct inquiry *inquiry)
 
 /* ---- homes ---- */
 
-/* Whether keys choose the peer's region as their home. */
+/* Whether the peer, or its region, is a home of the rule's keys. */
 static bool is_home(const struct rule *rule, const struct reach_peers *peers, uint32_t peer)
 {
     if (home_is_by_key(rule->home))
         return true;
-    return peers->regions ? bytes_equal(bytes_of(peers->regions[peer]), rule->home) : peer == 0;
+    if (!peers->regions)
+        return peer == 0;
+    const struct bytes region = bytes_of(peers->regions[peer]);
+    if (!is_of_a_daemon(rule))
+        return bytes_equal(region, rule->home);
+    return limit_home_of_daemon(region, bytes_of(peers->names[peer])) == limit_home_named(rule->home);
+}
+
+/* The peers with the shares that they have if `peer`, or its region, is the home. */
+static struct reach_peers peers_of_home(const struct rule *rule, const struct reach_peers *peers, uint32_t peer,
+                                        uint64_t shares[REACH_PEERS_MAX])
+{
+    return is_of_a_daemon(rule) ? peers_of_daemon(peers, peer, shares) : peers_at_home(peers, peer, shares);
 }
 
 static enum rule_reach ask_homes(struct inquiry *inquiry)
@@ -170,8 +221,8 @@ static enum rule_reach ask_homes(struct inquiry *inquiry)
     const struct reach_peers *all = inquiry->peers;
     bool some = false;
     for (uint32_t i = 0; i < all->count; i++)
-        if (is_home(rule, all, i) && is_first_of_region(all, i)) {
-            const struct reach_peers these = peers_at_home(all, i, shares);
+        if (is_home(rule, all, i) && (is_of_a_daemon(rule) || is_first_of_region(all, i))) {
+            const struct reach_peers these = peers_of_home(rule, all, i, shares);
             inquiry->peers = &these;
             ask_amounts(inquiry);
             some = true;
@@ -180,8 +231,10 @@ static enum rule_reach ask_homes(struct inquiry *inquiry)
     if (some)
         return inquiry->reach;
     (void)error_set(inquiry->sentence, EX_DATAERR,
-                    "rule %s/%s: home is '%s', where no daemon is: expected the region of a daemon, or by_key",
-                    rule->service.data, rule->id.data, rule->home.data);
+                    "rule %s/%s: home is '%s', %s: expected the region of a daemon, a daemon as REGION/NAME, "
+                    "or by_key",
+                    rule->service.data, rule->id.data, rule->home.data,
+                    is_of_a_daemon(rule) ? "which no daemon is" : "where no daemon is");
     return RULE_NOWHERE;
 }
 

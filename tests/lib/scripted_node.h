@@ -167,6 +167,13 @@ const char *node_home(const struct node *node, uint16_t index)
     return NULL;
 }
 
+bool node_is_home(const struct node *node, uint16_t index)
+{
+    (void)node;
+    (void)index;
+    return false;
+}
+
 bool node_rules_may_lack(const struct node *node)
 {
     (void)node;

@@ -1,7 +1,7 @@
 /*
- * Worlds in which limits have a home: one region has the whole share, and all others ask for what they need
- * (cluster/state/share.h). In a third of them operators change weights of regions as well, which must change nothing
- * there. What must hold besides overshoot and reach:
+ * Worlds in which limits have a home: one region, or one daemon (homes_draw_daemons), has the whole share, and all
+ * others ask for what they need (cluster/state/share.h). In a third of them operators change weights of regions as
+ * well, which must change nothing there. What must hold besides overshoot and reach:
  *
  *   shares of a limit   what all nodes together have of each limit is never more than the whole: after each step.
  */
@@ -9,6 +9,7 @@
 #include "tests/sim/sim.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 static uint32_t draw_home(const struct plan *plan, struct random *random)
 {
@@ -37,6 +38,44 @@ static void draw_rules(struct plan *plan, struct random *random)
         rule->limit.home = rule->terms.home;
         rule->limit.hash = limit_terms_hash(&rule->terms);
         rule->by_key = draw_one_in(random, 3);
+    }
+}
+
+/* As the node's name in the world. */
+static uint64_t number_of_node(const struct plan *plan, unsigned i)
+{
+    char name[32];
+    unsigned number = 1;
+    for (unsigned other = 0; other < i; other++)
+        number += plan->node[other].region == plan->node[i].region;
+    const char *region = world_region_name(plan->node[i].region);
+    (void)snprintf(name, sizeof name, "%s-%u", region, number);
+    return limit_home_of_daemon(bytes_of(region), bytes_of(name));
+}
+
+static uint64_t draw_daemon(const struct plan *plan, struct random *random)
+{
+    return number_of_node(plan, (unsigned)random_below(random, plan->nodes));
+}
+
+void homes_draw_daemons(struct plan *plan)
+{
+    struct random random;
+    random_seed(&random, plan->seed * 23 + 5);
+    for (uint16_t i = 0; i < plan->limits.count; i++) {
+        struct limit_terms *terms = &plan->limits.named.limit[i].terms;
+        if (terms->home == 0 || (i > 0 && draw_one_in(&random, 2)))
+            continue;
+        terms->home = draw_daemon(plan, &random);
+        plan->limits.limit[i] = limit_made(terms);
+    }
+    for (unsigned r = 0; r < plan->asks.rules; r++) {
+        struct plan_rule *rule = &plan->asks.rule[r];
+        if (rule->terms.home == 0 || rule->by_key || draw_one_in(&random, 2))
+            continue;
+        rule->terms.home = draw_daemon(plan, &random);
+        rule->limit.home = rule->terms.home;
+        rule->limit.hash = limit_terms_hash(&rule->terms);
     }
 }
 
@@ -84,7 +123,7 @@ void homes_draw_windows(struct plan *plan)
 bool homes_have(const struct sim *sim, unsigned i, uint64_t home)
 {
     const char *region = world_region_name(sim->plan.node[i].region);
-    return home != 0 && limit_home_of(bytes_of(region)) == home;
+    return home != 0 && (limit_home_of(bytes_of(region)) == home || number_of_node(&sim->plan, i) == home);
 }
 
 void homes_of_node(const struct plan *plan, unsigned i, struct homes *homes)

@@ -56,7 +56,7 @@ static int usage(const char *program)
         "usage: %s --seed N [--verbose] [--trace] [--hash]\n"
         "       %s (--seeds COUNT | --seconds S) [--from N] [--jobs J] [--known FILE] [--keep-going] [--tap]\n"
         "          [--only LETTERS of bfslc, or -] [--early] [--grants [--mild]] [--edits | --disks | --odd | "
-        "--newer | --fast | --takeover | --lonely | --weights | --homes | --rule-weights | "
+        "--newer | --fast | --takeover | --lonely | --weights | --homes [--daemons] | --rule-weights | "
         "--liars | --windows | --limits]\n"
         "       %s (--scenarios | --demand | --by-demand | --follow | --contention | --healing | --gone | "
         "--clocks) SEEDS "
@@ -90,6 +90,7 @@ static bool flag(struct arguments *arguments, const char *word)
         {"--lonely", &arguments->seeds.lonely},
         {"--weights", &arguments->seeds.weights},
         {"--homes", &arguments->seeds.homes},
+        {"--daemons", &arguments->seeds.daemons},
         {"--rule-weights", &arguments->seeds.rule_weights},
         {"--liars", &arguments->seeds.liars},
         {"--windows", &arguments->seeds.windows},

@@ -69,6 +69,8 @@ static bool run_seed(const struct seeds_options *options, uint64_t seed)
         weights_draw(&sim->plan);
     if (options->homes)
         homes_draw(&sim->plan);
+    if (options->homes && options->daemons)
+        homes_draw_daemons(&sim->plan);
     if (options->rule_weights)
         rule_weights_draw(&sim->plan);
     if (options->liars)
@@ -100,6 +102,7 @@ static void print_failure(const struct seeds_options *options, uint64_t seed, co
         {"--weights", options->weights},   {"--homes", options->homes},
         {"--liars", options->liars},       {"--windows", options->windows},
         {"--limits", options->limits},     {"--rule-weights", options->rule_weights},
+        {"--daemons", options->daemons},
     };
     printf("%sseed %" PRIu64 ": %s    (%s", options->tap ? "# " : "", seed, what, options->program);
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)

@@ -411,10 +411,12 @@ void rule_weights_node_starts(struct sim *sim, unsigned i);
 /* Node i may learn a list now. */
 void rule_weights_after_step(struct sim *sim, unsigned i);
 
-/* ---- homes.c: limits of which one region has the whole share ---- */
+/* ---- homes.c: limits of which one region, or one daemon, has the whole share ---- */
 void homes_draw(struct plan *plan);
 /* The rules are windows already, as windows_draw draws them. */
 void homes_draw_windows(struct plan *plan);
+/* One daemon has the whole of half of the limits that have a home. */
+void homes_draw_daemons(struct plan *plan);
 void homes_options(const struct sim *sim, unsigned i, struct node_options *options);
 void homes_after_step(struct sim *sim);
 /* True: node i is in the region that is the home; 0: there is no home. */

@@ -40,7 +40,7 @@ bool settings_check_reach(struct settings *settings, const struct settings_reade
 {
     const struct node_options *node = &settings->node;
     uint64_t shares[NODE_PEERS_MAX + 1];
-    const struct reach_peers peers = {settings_shares(node, shares), shares, node->grants, NULL, false};
+    const struct reach_peers peers = {settings_shares(node, shares), shares, node->grants, NULL, false, NULL};
     for (uint16_t i = 0; i < settings->limits.count; i++) {
         const struct named_limit *limit = &settings->limits.limit[i];
         const uint32_t can = reach_count(&limit->terms, 0, &peers);

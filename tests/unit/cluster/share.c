@@ -62,6 +62,27 @@ static void shares(const struct limit_terms *one)
        "one has all, and others nothing");
 }
 
+/* One daemon is at home, by its region and its name. */
+static void one_daemon(void)
+{
+    const struct limit_terms lease = {.kind = LIMIT_LOG,
+                                      .capacity = 1,
+                                      .period_ns = 60000 * MS,
+                                      .home = limit_home_of_daemon(bytes_of("ann's"), bytes_of("ann"))},
+                             nobody = {.kind = LIMIT_CELL,
+                                       .capacity = 1,
+                                       .home = limit_home_of_daemon(bytes_of("bob's"), bytes_of("ann"))};
+    OK(rights_explain(ANN, "daemon", &lease).share == 1 && rights_explain(BOB, "daemon", &lease).share == 0,
+       "a daemon that is the home has all");
+    OK_U64(rights_take(CAT, "daemon", &lease, 1), 0, "others have nothing at once");
+    world_run(TURN_MS);
+    OK_U64(rights_take(CAT, "daemon", &lease, 1), 1, "and all of it a round trip later");
+    OK_U64(rights_take_all("daemon", &lease, 3), 0, "once");
+    OK_U64(rights_take_all("nobody", &nobody, 3), 0, "a daemon of that name in another region is another one");
+    const struct verdict verdict = rights_take_at_once(ANN, "nobody", &nobody, 1);
+    OK(!verdict.allowed && verdict.reason == VERDICT_ISOLATION, "who is not there is out of reach");
+}
+
 static void separate(unsigned host, enum link_mood mood)
 {
     for (unsigned other = ANN; other <= CAT; other++)
@@ -111,6 +132,7 @@ int main(void)
     whole_cost(&window, &hourly);
     burst(&window);
     logs(&log);
+    one_daemon();
     third_is_silent(&window);
     cut(&window);
     world_close();

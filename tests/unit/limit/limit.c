@@ -244,6 +244,19 @@ static void numbers_of_weights(void)
     OK(limit_home_is_list(number) && !limit_home_is_region(number), "a list of weights has a number of its own");
     OK(limit_home_is_region(limit_home_of(bytes_of("us-east"))) && !limit_home_is_list(UINT32_MAX),
        "which no region has");
+    const uint64_t daemon = limit_home_of_daemon(bytes_of("us-east"), bytes_of("n-1"));
+    OK(limit_home_is_region(daemon) && !limit_home_is_list(daemon) && daemon > UINT32_MAX,
+       "a daemon has its number");
+    OK(daemon == limit_home_named(bytes_of("us-east/n-1")), "which its region and its name make");
+    OK(daemon != limit_home_of_daemon(bytes_of("us-eas"), bytes_of("tn-1")) &&
+           daemon != limit_home_of_daemon(bytes_of("eu-west"), bytes_of("n-1")),
+       "and no other ones");
+    OK(daemon == UINT64_C(23684702360852622), "it is the same on all machines: %" PRIu64, daemon);
+    OK_U64(limit_home_named(bytes_of("us-east")), limit_home_of(bytes_of("us-east")), "a region stands by itself");
+    terms.home = daemon;
+    OK(limit_terms_set_word(&read, limit_terms_word(&terms)) && read.home == daemon,
+       "the word of the terms has it");
+    terms.home = number;
     OK(number != limit_weights_number(other, 2) && number != limit_weights_number(shifted, 2) &&
            number != limit_weights_number(two, 1),
        "and no other list");
@@ -252,7 +265,8 @@ static void numbers_of_weights(void)
            read.flags == LIMIT_PERSISTENT,
        "the word of the terms has it");
     read = (struct limit_terms){0};
-    OK(!limit_terms_set_word(&read, (UINT64_C(1) << 40) << 8), "what is neither a region nor a list is no word");
+    OK(!limit_terms_set_word(&read, (UINT64_C(1) << 40) << 8),
+       "what is neither a region, a daemon nor a list is no word");
     const uint32_t hash = limit_terms_hash(&terms);
     terms.home ^= (uint64_t)1 << 50;
     OK(limit_terms_hash(&terms) != hash, "all of it counts in the hash");

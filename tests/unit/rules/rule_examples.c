@@ -32,7 +32,7 @@ static void right(struct bytes text, const char *name)
     if (!OK(good && list.count > 0, "%s has %zu rules", name, list.count))
         printf("# %s\n", error.text);
     const uint64_t third = SHARE_ONE * 33 / 100, shares[] = {third, third, third};
-    struct reach_peers peers = {3, shares, false, NULL, false};
+    struct reach_peers peers = {3, shares, false, NULL, false, NULL};
     enum rule_reach reach = RULE_REACHES;
     for (size_t i = 0; i < list.count && reach == RULE_REACHES; i++) {
         peers.grants = list.rule[i]->home.size > 0 || list.rule[i]->weights_count > 0;

@@ -10,9 +10,12 @@
 /* Three even regions, as config/us-east.yaml has them; one that is small; one node alone. */
 static const uint64_t even[] = {SHARE_ONE * 34 / 100, SHARE_ONE * 33 / 100, SHARE_ONE * 33 / 100};
 static const uint64_t uneven[] = {SHARE_ONE * 90 / 100, SHARE_ONE * 10 / 100};
-static const struct reach_peers three = {3, even, false, NULL, false}, two = {2, uneven, false, NULL, false},
-                                one = {1, even, true, NULL, false};
-static const struct reach_peers granting = {3, even, true, NULL, false}, two_granting = {2, uneven, true, NULL, false};
+static const struct reach_peers three = {3, even, false, NULL, false, NULL},
+                                two = {2, uneven, false, NULL, false, NULL},
+                                one = {1, even, true, NULL, false, NULL};
+static const char *const daemons[] = {"n-1", "n-2", "n-3"};
+static const struct reach_peers granting = {3, even, true, NULL, false, NULL},
+                                two_granting = {2, uneven, true, NULL, false, NULL};
 
 static const char *said_of(const char *yaml, const struct reach_peers *peers)
 {
@@ -123,14 +126,15 @@ static void elsewhere(void)
         "overshoot: 9, or a capacity or burst of 9",
         "a small region has nothing: a warning");
     OK_STRING(said_of("{id: a, rate: 1/h, overshoot: 0}", &one), "", "a node alone has all of it");
-    OK_STRING(said_of("{id: a, rate: 1/h, overshoot: 0}", &(struct reach_peers){0, even, false, NULL, false}), "",
-              "nobody misses nothing");
+    OK_STRING(said_of("{id: a, rate: 1/h, overshoot: 0}", &(struct reach_peers){0, even, false, NULL, false, NULL}),
+              "", "nobody misses nothing");
 }
 
 static void at_home(void)
 {
     static const char *const names[] = {"us-east", "eu-west", "ap-south"}, *const twins[] = {"a", "a", "b"};
-    const struct reach_peers known = {3, even, true, names, false}, several = {3, even, true, twins, false};
+    const struct reach_peers known = {3, even, true, names, false, daemons},
+                             several = {3, even, true, twins, false, daemons};
     OK_STRING(said_of("{id: a, algorithm: fixed_window, limit: 1, window: 1m, overshoot: 0, home: us-east}",
                       &known),
               "", "a window of 1 with a home");
@@ -147,14 +151,26 @@ static void at_home(void)
               "", "a log of 1 whose keys have homes");
     OK_STRING(
         said_of("{id: a, algorithm: concurrency, limit: 1, window: 1m, overshoot: 0, home: us-east}",
-                &(struct reach_peers){3, even, false, names, false}),
+                &(struct reach_peers){3, even, false, names, false, daemons}),
         "warned: rule default/a: under limit (1) a request is admitted at 1 of 3 daemons only, at home, since no "
         "others can ask for such tokens: expected no daemon with grants: false, or no home",
         "where nobody grants it is admitted at home alone");
     OK_STRING(said_of("{id: a, rate: 1/m, home: mars}", &known),
               "refused: rule default/a: home is 'mars', where no daemon is: expected the region of a daemon, "
-              "or by_key",
+              "a daemon as REGION/NAME, or by_key",
               "a home where nobody is");
+    OK_STRING(
+        said_of("{id: a, rate: 1/m, home: us-east/n-2}", &known),
+        "refused: rule default/a: home is 'us-east/n-2', which no daemon is: expected the region of a daemon, "
+        "a daemon as REGION/NAME, or by_key",
+        "a home that nobody is");
+    OK_STRING(said_of("{id: a, algorithm: fixed_window, limit: 1, window: 1m, overshoot: 0, home: a/n-2}",
+                      &several),
+              "", "one of two daemons of a region has all of it");
+    OK_STRING(said_of("{id: a, algorithm: concurrency, limit: 1, window: 1m, overshoot: 0, home: a/n-1}", &several),
+              "", "also of leases");
+    OK_STRING(said_of("{id: a, algorithm: quota, limit: 1, window: day, overshoot: 0, home: a/n-1}", &granting), "",
+              "a daemon at home where none is known");
     OK_STRING(said_of("{id: a, algorithm: fixed_window, limit: 1, window: 1m, overshoot: 0, home: by_key}", &known),
               "", "a window of 1 whose keys have homes");
     OK_STRING(said_of("{id: a, algorithm: fixed_window, limit: 1, window: 1m, overshoot: 0, home: by_key}",
@@ -173,13 +189,17 @@ static void at_home(void)
 static void suggests_a_home(void)
 {
     static const char *const names[] = {"us-east", "eu-west", "ap-south"}, *const twins[] = {"a", "a", "b"};
-    const struct reach_peers known = {3, even, true, names, true}, several = {3, even, true, twins, true},
-                             unknown = {3, even, true, NULL, true}, settled = {3, even, true, names, false},
-                             silent = {3, even, false, names, true};
+    const struct reach_peers known = {3, even, true, names, true, daemons},
+                             several = {3, even, true, twins, true, daemons},
+                             unknown = {3, even, true, NULL, true, NULL},
+                             settled = {3, even, true, names, false, daemons},
+                             silent = {3, even, false, names, true, daemons};
     static const char window[] = "{id: a, algorithm: fixed_window, limit: 1, window: 1m, overshoot: 0}",
                       lease[] = "{id: a, algorithm: concurrency, limit: 1, window: 1m}";
-    static const char under[] = "refused: rule default/a: under limit (1) a request of cost 1 is ever admitted at none "
-                                "of 3 daemons" SINCE;
+    static const char under[] =
+        "refused: rule default/a: under limit (1) a request of cost 1 is ever admitted at none "
+        "of 3 daemons" SINCE;
+    static const char daemon[] = ", or one daemon as its home (home: REGION/NAME)";
     char with[600], without[600], of_lease[600];
     (void)snprintf(with, sizeof with, "%sovershoot: 1, or a limit of 2, or home: by_key", under);
     (void)snprintf(without, sizeof without, "%sovershoot: 1, or a limit of 2", under);
@@ -188,19 +208,24 @@ static void suggests_a_home(void)
     OK_STRING(said_of(window, &unknown), with, "a window of 1, where regions are not known");
     OK_STRING(said_of(lease, &known), of_lease, "a lease of 1");
     OK_STRING(said_of(window, &settled), without, "not where rules may have no home");
-    OK_STRING(said_of(window, &several), without, "not where the daemons of one region would keep a reserve");
-    OK_STRING(said_of(lease, &silent),
-              "refused: rule default/a: under limit (1) a request of cost 1 is ever admitted at none of 3 daemons" SINCE
-              "overshoot: 4, or a limit of 4",
-              "not where nobody grants");
+    (void)snprintf(with, sizeof with, "%sovershoot: 1, or a limit of 2%s", under, daemon);
+    OK_STRING(said_of(window, &several), with, "of several in one region, who would keep a reserve, one daemon");
+    OK_STRING(said_of("{id: a, algorithm: fixed_window, limit: 1, window: 1m, overshoot: 0, home: a}", &several),
+              with, "also where their region is the home");
+    OK_STRING(
+        said_of(lease, &silent),
+        "refused: rule default/a: under limit (1) a request of cost 1 is ever admitted at none of 3 daemons" SINCE
+        "overshoot: 4, or a limit of 4",
+        "not where nobody grants");
     OK_STRING(said_of("{id: a, rate: 1/h, overshoot: 0}", &known),
               "refused: rule default/a: under rate (1/h) a request of cost 1 is ever admitted at none of 3 "
               "daemons" SINCE "overshoot: 1, or a capacity or burst of 2",
               "not of a bucket of 1, which is admitted at home alone");
-    OK_STRING(said_of("{id: a, algorithm: fixed_window, limit: 2, window: 1m, sync: budget}", &known),
-              "refused: rule default/a: under limit (2) a request of cost 1 is ever admitted at none of 3 daemons" SINCE
-              "a limit of 4, or no sync: budget",
-              "not of a static split");
+    OK_STRING(
+        said_of("{id: a, algorithm: fixed_window, limit: 2, window: 1m, sync: budget}", &known),
+        "refused: rule default/a: under limit (2) a request of cost 1 is ever admitted at none of 3 daemons" SINCE
+        "a limit of 4, or no sync: budget",
+        "not of a static split");
     OK_STRING(said_of("{id: a, rate: 1/h, overshoot: 0, home: us-east}", &known),
               "warned: rule default/a: under rate (1/h) a request of cost 1 is ever admitted at 1 of 3 daemons "
               "only" SINCE "a capacity or burst of 2",
@@ -210,7 +235,8 @@ static void suggests_a_home(void)
 static void by_weights(void)
 {
     static const char *const names[] = {"us-east", "eu-west", "ap-south"}, *const twins[] = {"a", "a", "b"};
-    const struct reach_peers known = {3, even, true, names, false}, several = {3, even, true, twins, false};
+    const struct reach_peers known = {3, even, true, names, false, daemons},
+                             several = {3, even, true, twins, false, daemons};
     OK_STRING(said_of("{id: a, rate: 2/h, weights: {us-east: 0.9, eu-west: 0.1}}", &known), "",
               "who has little, or nothing, asks the others");
     OK_STRING(said_of("{id: a, rate: 2/h, weights: {us-east: 0.9, eu-west: 0.1}}", &two),

@@ -1,0 +1,71 @@
+#!/usr/bin/perl
+# Rules whose home is one daemon: two regions of two real daemons each, as operators run them who want one to fail. A
+# limit of 1 is admitted by any of the four a round trip later, and once.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Headgate;
+use JSON::PP;
+use Test::More;
+
+my @names = qw(us-1 us-2 eu-1 eu-2);
+my %region = map { $_ => /us/ ? 'us-east' : 'eu-west' } @names;
+my @ports = Headgate::free_ports(3 * @names);
+my %ports = map { my $name = $_; $name => {map { $_ => shift @ports } qw(clients gossip snapshots)} } @names;
+sub address { my ($name, $port) = @_; return "127.0.0.1:$ports{$name}{$port}" }
+my %daemon = map {
+    my $name = $_;
+    $name => Headgate::Daemon::new($name, {
+        node => $name, region => $region{$name}, secret => 'of-a-test',
+        listen => {map { $_ => address($name, $_) } qw(clients gossip snapshots)},
+        regions => [{name => 'us-east', weight => '0.5'}, {name => 'eu-west', weight => '0.5'}],
+        limits => [{name => 'default', capacity => 100, rate => '100/s'}],
+        peers => [map { {node => $_, region => $region{$_}, gossip => address($_, 'gossip'),
+                         snapshots => address($_, 'snapshots')} } grep { $_ ne $name } @names],
+    }, $ports{$name})
+} @names;
+$_->start for values %daemon;
+sub sees { my ($daemon) = @_; return grep({ $_->{state} eq 'active' } $daemon->all_nodes) == @names }
+sub Headgate::Daemon::all_nodes {
+    my ($self) = @_;
+    my (undef, $out) = $self->headgate('--json', 'nodes');
+    return @{JSON::PP::decode_json($out)};
+}
+ok(Headgate::wait_until(20, sub { !grep { !sees($_) } values %daemon }), 'four daemons see each other')
+    or diag map { $_->log } values %daemon;
+
+my $client = $daemon{'eu-1'}->client;
+my $one = 'service: shop, by: user, algorithm: quota, limit: 1, window: year, overshoot: 0, patience: 5s';
+sub set { my ($id, $home) = @_; return $client->command(qw(RULE SET), "{id: $id, $one, home: $home}") }
+like(set('one', 'us-east'), qr{or one daemon as its home \(home: REGION/NAME\)$},
+     'two daemons of a region cannot have a limit of 1, and the answer says what can');
+like(set('one', 'us-east/eu-1'), qr{home is 'us-east/eu-1', which no daemon is: }, 'a daemon stands with its region');
+like(set('one', 'us-east/'), qr{expected a region, a daemon as REGION/NAME, or by_key}, 'a home needs a name');
+is(set('one', 'us-east/us-2'), 'OK', 'a rule with a daemon as its home is set');
+sub text { my ($name) = @_; return $daemon{$name}->client->command(qw(RULE GET shop one)) // '' }
+ok(Headgate::wait_until(10, sub { !grep { text($_) !~ m{^home: us-east/us-2$}m } @names }), 'all daemons have it');
+
+sub check { my ($name, @words) = @_; return $daemon{$name}->client->command('CHECK', @words, 'SERVICE', 'shop')->[0] }
+for my $name (@names) {
+    is(check($name, "user=of-$name"), 1, "a limit of 1 admits one at $name");
+    is(check($_, "user=of-$name", 'PATIENCE', 300), 0, "and no other one at $_") for @names;
+}
+sub explained {
+    my ($name, $user) = @_;
+    return $daemon{$name}->client->command('EXPLAIN', "user=$user", qw(SERVICE shop));
+}
+like(explained('us-1', 'new'), qr{^home  +us-east/us-2 has the whole limit: this daemon asks there}m,
+     'EXPLAIN of a daemon of the same region names the home');
+like(explained('us-2', 'new'), qr{^home  +us-east/us-2 has the whole limit$}m, 'so does that of the home');
+
+$daemon{'us-2'}->kill9;
+ok(Headgate::wait_until(30, sub { explained('us-1', 'late') =~ m{^one more now +refused \(isolation\)}m }),
+   'without its home a rule admits nothing, also in that region') or diag explained('us-1', 'late');
+is(check('us-1', 'user=late', 'PATIENCE', 100), 0, 'however long a client waits');
+$daemon{'us-2'}->start;
+ok(Headgate::wait_until(30, sub { check('us-1', 'user=late') == 1 }), 'and again when it is back')
+    or diag explained('us-1', 'late'), $daemon{'us-2'}->log;
+is(check($_, 'user=late', 'PATIENCE', 300), 0, "once, says $_") for @names;
+is($daemon{$_}->stop, 0, "$_ ends well") for @names;
+done_testing;
