@@ -22,7 +22,7 @@ enum {
 bool contest_has_parts(const struct node *node, const struct limit *limit)
 {
     return node->rights.shared && kind_refills(limit->kind) && (limit->flags & LIMIT_SPLIT) == 0 &&
-           !limit_home_is_region(limit->home);
+           !limit_home_is_one(limit->home);
 }
 
 int64_t contest_part_units(const struct node *node, uint16_t limit_index, uint64_t ns)

@@ -301,7 +301,7 @@ enum reserve_status node_cancel(struct node *node, struct reservation_id id, uin
  */
 static bool begins_anew(const struct node *node, const struct charge *charge)
 {
-    return !limit_home_is_region(node->limits.limit[charge->limit].home) ||
+    return !limit_home_is_one(node->limits.limit[charge->limit].home) ||
            node->by_limit.budget[charge->limit].share > 0;
 }
 

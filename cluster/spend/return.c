@@ -202,7 +202,7 @@ static uint64_t return_to(struct node *node, const struct charge *charge, uint64
     record_return(node, entry, until_ns > now_ns ? given : 0, credit, until_ns);
     if (voucher_may_be_held(node, entry->id))
         voucher_lack_forget(node, entry->id, now_ns);
-    if (limit_home_is_region(limit->home) && kind_returns_granted(limit->kind) && given > 0)
+    if (limit_home_is_one(limit->home) && kind_returns_granted(limit->kind) && given > 0)
         /* others may wait for the only one */
         hurry(node, entry);
     own_thread(node)->returned_tokens += given;

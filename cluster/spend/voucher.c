@@ -24,7 +24,7 @@ enum {
 static bool can_be_paid(const struct node *node, const struct charge *charge)
 {
     const struct limit *limit = &node->limits.limit[charge->limit];
-    const bool asks_home = limit_home_is_region(limit->home) && node->by_limit.budget[charge->limit].share == 0;
+    const bool asks_home = limit_home_is_one(limit->home) && node->by_limit.budget[charge->limit].share == 0;
     return (limit->flags & LIMIT_SPLIT) == 0 && (asks_home || !kind_grants_at_home_alone(limit->kind)) &&
            charge->cost > 0 && charge->floor_tokens == 0 && !node->sharing.alone && charge->cost <= limit->capacity;
 }
@@ -93,7 +93,7 @@ static bool is_worth_asking(const struct node *node, const struct charge *charge
     bool is_beyond = bucket_allowance(&full, budget) < cost;
     bool is_burst = bucket_allowance(bucket, budget) / BURST_RATE >= decays / 2 &&
                     (waits || is_enough(limit, left) || is_rest(node, limit, voucher, left, now_ns));
-    if (!(is_burst || is_beyond) || (node->awake.somebody_silent && !limit_home_is_region(limit->home) &&
+    if (!(is_burst || is_beyond) || (node->awake.somebody_silent && !limit_home_is_one(limit->home) &&
                                      !is_worth_asking_alone(node, limit, voucher, now_ns)))
         return false;
     if (is_beyond && held > 0)
@@ -241,7 +241,7 @@ void voucher_note_used(struct node *node, uint64_t tokens, bool charged)
 /* True: one peer has the whole limit and is heard, so that no reserve and no rounded share is in the way. */
 static bool is_at_home(const struct node *node, const struct limit *limit)
 {
-    return limit_home_is_region(limit->home) && share_heard_of(node, limit) == SHARE_ONE;
+    return limit_home_is_one(limit->home) && share_heard_of(node, limit) == SHARE_ONE;
 }
 
 /*

@@ -88,13 +88,13 @@ static uint64_t home_pause_ns(const struct node *node, const struct limit *limit
 
 bool voucher_always_asks(const struct node *node, const struct limit *limit)
 {
-    return limit_home_is_region(limit->home) || (limit_home_is_list(limit->home) && own_share_of(node, limit) == 0);
+    return limit_home_is_one(limit->home) || (limit_home_is_list(limit->home) && own_share_of(node, limit) == 0);
 }
 
 uint64_t voucher_pause_ns(const struct node *node, const struct limit *limit)
 {
     const uint64_t answer_ns = voucher_answer_ns(node);
-    if (voucher_always_asks(node, limit) && (limit_home_is_region(limit->home) || !node->awake.somebody_silent))
+    if (voucher_always_asks(node, limit) && (limit_home_is_one(limit->home) || !node->awake.somebody_silent))
         return home_pause_ns(node, limit, answer_ns);
     if (!node->awake.somebody_silent || !kind_refills(limit->kind))
         return answer_ns;

@@ -84,7 +84,7 @@ static inline bool kind_returns_granted(enum limit_kind kind)
 /* True: grants of the limit are listed so. */
 static inline bool limit_lists_grants(const struct limit *limit)
 {
-    return limit_home_is_region(limit->home) && kind_lists((enum limit_kind)limit->kind);
+    return limit_home_is_one(limit->home) && kind_lists((enum limit_kind)limit->kind);
 }
 
 /* A voucher is used within this time of the ask, by any clock that is not faster than others by a 16th. */

@@ -100,7 +100,7 @@ static inline bool limit_home_is_list(uint64_t home)
     return home >= LIMIT_HOME_LIST;
 }
 /* True: one region, or one daemon, has the whole. */
-static inline bool limit_home_is_region(uint64_t home)
+static inline bool limit_home_is_one(uint64_t home)
 {
     return home != 0 && !limit_home_is_list(home);
 }

@@ -48,7 +48,7 @@ uint32_t reach_count(const struct limit_terms *terms, uint32_t floor_millionths,
     for (uint32_t i = 0; i < peers->count; i++)
         count += admits(&limit, alone ? SHARE_ONE : peers->shares[i], alone, floor_tokens);
     const bool granted = peers->grants &&
-                         (limit_home_is_region(limit.home) || !kind_grants_at_home_alone(limit.kind)) &&
+                         (limit_home_is_one(limit.home) || !kind_grants_at_home_alone(limit.kind)) &&
                          (limit.flags & LIMIT_SPLIT) == 0;
     if (count < peers->count && granted && floor_millionths == 0 && admit_jointly(&limit, peers))
         return peers->count;

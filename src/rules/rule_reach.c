@@ -22,7 +22,7 @@ void reach_sentence(const struct limit_terms *terms, uint32_t floor_millionths, 
     const uint64_t capacity = reach_capacity(terms, floor_millionths, peers);
     const char *limit = terms->kind == LIMIT_BUCKET ? "capacity or burst" : "limit";
     char where[64], instead[96];
-    if (limit_home_is_region(terms->home) && can > 0 && overshoot == 0 && capacity == 0) {
+    if (limit_home_is_one(terms->home) && can > 0 && overshoot == 0 && capacity == 0) {
         (void)snprintf(out, room,
                        "a request is admitted at %u of %u daemons only, at home, since no others can ask for such "
                        "tokens: expected %s, or no home",

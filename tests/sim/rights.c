@@ -158,7 +158,7 @@ void rights_of_rule_lost_with(struct sim *sim, unsigned i, const struct ask_part
 static void leap(struct truth *truth, const struct limit *limit, bool is_home, uint64_t ns, int64_t units)
 {
     const int64_t outlive = least(truth_refilled_units(limit, ns), units);
-    if (is_home || !limit_home_is_region(limit->home))
+    if (is_home || !limit_home_is_one(limit->home))
         doubt(truth, limit, outlive);
     else
         truth->elsewhere = least(truth->elsewhere + outlive, limit->capacity_units);

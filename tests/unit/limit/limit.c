@@ -241,11 +241,11 @@ static void numbers_of_weights(void)
                               shifted[] = {{bytes_of("eu-westu"), 100000000}, {bytes_of("s-east"), 900000000}};
     const uint64_t number = limit_weights_number(two, 2);
     struct limit_terms terms = {.flags = LIMIT_PERSISTENT, .home = number}, read = {0};
-    OK(limit_home_is_list(number) && !limit_home_is_region(number), "a list of weights has a number of its own");
-    OK(limit_home_is_region(limit_home_of(bytes_of("us-east"))) && !limit_home_is_list(UINT32_MAX),
+    OK(limit_home_is_list(number) && !limit_home_is_one(number), "a list of weights has a number of its own");
+    OK(limit_home_is_one(limit_home_of(bytes_of("us-east"))) && !limit_home_is_list(UINT32_MAX),
        "which no region has");
     const uint64_t daemon = limit_home_of_daemon(bytes_of("us-east"), bytes_of("n-1"));
-    OK(limit_home_is_region(daemon) && !limit_home_is_list(daemon) && daemon > UINT32_MAX,
+    OK(limit_home_is_one(daemon) && !limit_home_is_list(daemon) && daemon > UINT32_MAX,
        "a daemon has its number");
     OK(daemon == limit_home_named(bytes_of("us-east/n-1")), "which its region and its name make");
     OK(daemon != limit_home_of_daemon(bytes_of("us-eas"), bytes_of("tn-1")) &&
