@@ -102,6 +102,22 @@ static void rest_after(struct server *server, uint64_t from_ns)
     rest(server, asked && pace_next_ns(&server->pace) > now_ns && !server->leaving);
 }
 
+/*
+ * Whoever connects to a socket of the service manager while this daemon joins waits, as clients do while none runs: it
+ * would refuse all requests. But not for long: somebody may want to ask why it does not join.
+ */
+static void accept_handed(struct server *server, uint64_t now_ns)
+{
+    struct node_status status;
+    if (atomic_load_explicit(&server->accepts_handed, memory_order_relaxed))
+        return;
+    node_status(server->node, &status);
+    if (!status.decides && now_ns < server->accepts_handed_ns)
+        return;
+    atomic_store_explicit(&server->accepts_handed, true, memory_order_relaxed);
+    worker_threads_rouse(&server->worker_threads);
+}
+
 void server_step(struct server *server, struct event *event)
 {
     if (server->ending)
@@ -130,6 +146,7 @@ void server_step(struct server *server, struct event *event)
     server->last_step_ns = event->now_ns;
     server->next_wake_ns = server->effects.next_wake_ns;
     server->stepping = false;
+    accept_handed(server, event->now_ns);
     rest_after(server, from_ns);
     if (server->leaving && server->effects.left)
         server_end(server);

@@ -24,6 +24,8 @@
 
 enum { REQUEST_TIMEOUT_MS = 2000, LOOK_INTERVALS = 5, LOOK_LEAST_MS = 100, LOOK_MOST_MS = 5000 };
 
+#define HANDED_WAIT_NS UINT64_C(2000000000) /* the longest time for which their clients wait for a start */
+
 /* Puts the place of state_dir before the sentence, if the config has that key. Returns false. */
 static bool state_fails(const struct server *server, struct error *error)
 {
@@ -78,6 +80,7 @@ static bool open_listeners(struct server *server, struct error *error)
         return false;
     const uint32_t handed_count = handed->count;
     options.handed = handed;
+    options.accepts_handed = &server->accepts_handed;
     json_arena_prepare(hash_64(&settings->node.hash_key, "json", 4));
     const bool good = worker_listen(&server->worker, &options, &addresses, NULL, error) &&
                       worker_threads_listen(&server->worker_threads, &options, &addresses, &server->worker, error);
@@ -336,6 +339,7 @@ static bool start(struct server *server, const char *config_path, struct error *
     if (!connect_central(server, error))
         return false;
     server_signals_start(server);
+    server->accepts_handed_ns = worker_turn(&server->worker).now_ns + HANDED_WAIT_NS;
     server_step(server, &(struct event){.kind = EVENT_START});
     if (!populate_start(&server->populate, &server->worker.loop, on_populated, server))
         return error_set(error, EX_OSERR, "table.populate: cannot start a thread");

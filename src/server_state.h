@@ -66,6 +66,8 @@ struct server {
     /* how much time steps and messages may take from requests */
     struct pace pace;
     atomic_uint_least32_t connected; /* connections of all workers together */
+    atomic_bool accepts_handed;      /* clients of sockets of the service manager are accepted; true for good */
+    uint64_t accepts_handed_ns;      /* from then on in any case */
     /* a step must run as soon as clients leave time for it */
     bool step_due;
     /* steps wait, unless a client's call or the store needs one */

@@ -56,9 +56,11 @@ static void on_told_to_change(uv_async_t *handle)
 {
     struct worker_thread *worker_thread = handle->data;
     uv_mutex_lock(&worker_thread->worker_threads->mutex);
+    const bool has_changes = worker_thread->worker_threads->has_changes;
     struct worker_changes changes = worker_thread->worker_threads->changes;
     uv_mutex_unlock(&worker_thread->worker_threads->mutex);
-    worker_change(&worker_thread->worker, &changes);
+    if (has_changes) /* else it was roused */
+        worker_change(&worker_thread->worker, &changes);
     sodium_memzero(&changes, sizeof changes);
 }
 
@@ -216,9 +218,19 @@ void worker_threads_change(struct worker_threads *worker_threads, const struct w
         return;
     uv_mutex_lock(&worker_threads->mutex);
     worker_threads->changes = *changes;
+    worker_threads->has_changes = true;
     uv_mutex_unlock(&worker_threads->mutex);
     for (uint32_t i = 0; i < worker_threads->count; i++)
         (void)uv_async_send(&worker_threads->worker_thread[i].told_to_change);
+}
+
+void worker_threads_rouse(struct worker_threads *worker_threads)
+{
+    if (worker_threads->stops)
+        return;
+    for (uint32_t i = 0; i < worker_threads->count; i++)
+        (void)uv_async_send(&worker_threads->worker_thread[i].told_to_change);
+    (void)uv_async_send(&worker_threads->called);
 }
 
 void worker_threads_stop(struct worker_threads *worker_threads)

@@ -85,6 +85,25 @@ is(scalar(grep { ($threads->{"thread_$_"} // '') =~ /,total_commands_processed=[
     or diag(explain($threads));
 is($daemon->stop(20), 0, 'it leaves');
 
+# ---- while a daemon joins ----
+
+# A peer that does not run: so the daemon joins alone, after join_timeout. What it says to a client that came before.
+sub first_answer {
+    my ($join_timeout) = @_;
+    my $pair = Headgate::cluster(regions => [qw(one two)], threads => 2, join_timeout => $join_timeout);
+    my $one = $pair->daemon('one');
+    local @Headgate::handed = (socket_for(LocalPort => $one->{ports}{clients}));
+    my @early = map { $one->client->send_raw(Headgate::Client::encode('CAN_ACCESS', "early$_")) } 1 .. 4;
+    $one->spawn;
+    my @answers = map { $_->reply } @early;
+    my $state = $one->client->fields('INFO', 'cluster')->{state} // '';
+    is($one->stop(20), 0, 'it leaves');
+    return "@answers $state";
+}
+is(first_answer('500ms'), '1 1 1 1 active',
+   'clients that connect while a daemon joins are answered when it has joined');
+is(first_answer('1h'), '0 0 0 0 joining', 'and those of one that does not join are refused, but answered');
+
 # ---- mistakes ----
 sub start_fails {
     my ($sentence, $what) = @_;

@@ -73,6 +73,13 @@ static bool admit(struct listener *listener)
     return true;
 }
 
+static bool may_accept(const struct listener *listener, uint32_t index)
+{
+    const atomic_bool *accepts = listener->handed[index] ? listener->options.accepts_handed : NULL;
+    return listener->accepted_count < listener->options.accepts_max &&
+           (accepts == NULL || atomic_load_explicit(accepts, memory_order_relaxed));
+}
+
 static void on_connection(uv_stream_t *stream, int status)
 {
     struct listener *listener = stream->data;
@@ -81,8 +88,7 @@ static void on_connection(uv_stream_t *stream, int status)
         metric_add(&listener->stats.accept_failures, 1);
         return;
     }
-    const bool now = listener->accepted_count < listener->options.accepts_max;
-    struct connection *connection = now ? obtain(listener) : NULL;
+    struct connection *connection = may_accept(listener, index) ? obtain(listener) : NULL;
     listener->waiting[index] = connection == NULL;
     if (connection == NULL)
         return; /* libuv waits until the client is accepted, in accept_waiting */
@@ -95,7 +101,7 @@ static void on_connection(uv_stream_t *stream, int status)
     listener->next_id += listener->options.id_step;
 }
 
-/* Accepts clients that had to wait for another turn, or for a slot. */
+/* Accepts clients that had to wait for another turn, for a slot, or until clients of handed sockets are accepted. */
 static void accept_waiting(struct listener *listener)
 {
     for (uint32_t i = 0; i < listener->socket_count && !listener->closing; i++)
@@ -230,6 +236,7 @@ static int make_socket(struct listener *listener, const struct sockaddr *address
     if (failed == 0) {
         socket->data = listener;
         listener->handles_open++;
+        listener->handed[listener->socket_count] = *was_handed;
         listener->socket_service[listener->socket_count++] = *service;
         failed = *was_handed ? uv_tcp_open(socket, fd) : 0;
     }

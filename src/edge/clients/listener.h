@@ -170,6 +170,8 @@ struct listener_options {
     bool shares_port;           /* other listeners may share the port */
     /* sockets that listen already, used where their address is asked for; NULL: there are none */
     struct handed *handed;
+    /* false: clients of such sockets wait to be accepted. Any thread may change it. NULL: nobody waits */
+    const atomic_bool *accepts_handed;
     uint32_t thread; /* the number of this listener among those of the same addresses, from 0 */
 };
 
@@ -240,6 +242,7 @@ struct listener {
     struct listener_stats stats;
     uv_tcp_t sockets[LISTENER_SOCKETS_MAX];
     struct service socket_service[LISTENER_SOCKETS_MAX]; /* for the connections of each socket */
+    bool handed[LISTENER_SOCKETS_MAX];  /* the socket listened already */
     bool waiting[LISTENER_SOCKETS_MAX]; /* a client of the socket waits for a free slot, or for another turn */
     uint32_t socket_count;
     uint32_t slots_used;
