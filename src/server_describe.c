@@ -1,7 +1,9 @@
 /*
- * server_describe writes the config, the peers and the place of the state into the log, for an
- * operator who sets `log_level: debug`.
+ * server_describe writes into the log, at a start, what this daemon is, where it listens and what its config leaves
+ * open; and, for an operator who sets `log_level: debug`, the config, the peers and the place of the state.
  */
+#include "base/units.h"
+#include "base/version.h"
 #include "edge/settings/settings_users.h"
 #include "server_state.h"
 
@@ -9,6 +11,74 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- what it is, and where it listens ---- */
+
+static void tell_size(struct server *server)
+{
+    struct table_stats table;
+    char keys[UNITS_TEXT_BYTES], bytes[UNITS_TEXT_BYTES];
+    node_table_stats(server->node, &table);
+    log_write(&server->log, LOG_LEVEL_INFO, "table %s keys, %s",
+              units_format_count(keys, sizeof keys, table.capacity_keys),
+              units_format_size_short(bytes, sizeof bytes, table.table_bytes));
+}
+
+static void tell_ports(struct server *server)
+{
+    const struct settings *settings = server->settings;
+    const struct {
+        const char *address, *whom;
+    } ports[] = {
+        {settings->http_address, "HTTP"},
+        {settings->clients_tls_address, "clients over TLS"},
+        {settings->http_tls_address, "HTTP over TLS"},
+        {settings->grpc_address, "gRPC"},
+        {settings->grpc_tls_address, "gRPC over TLS"},
+    };
+    log_write(&server->log, LOG_LEVEL_INFO, "listening on %s for clients, %s for gossip, %s for snapshots%s",
+              settings->clients_address, settings->gossip_address, settings->snapshot_address,
+              server->peers_tls != NULL ? " (peers over TLS)" : "");
+    for (size_t i = 0; i < sizeof ports / sizeof ports[0]; i++)
+        if (ports[i].address[0])
+            log_write(&server->log, LOG_LEVEL_INFO, "listening on %s for %s", ports[i].address, ports[i].whom);
+}
+
+/* What the config leaves open. */
+static void warn(struct server *server)
+{
+    const struct settings *settings = server->settings;
+    if (settings->secret_is_none)
+        log_write(
+            &server->log, LOG_LEVEL_WARNING,
+            "secret is none: whoever reaches the ports for peers%s can forge what they spend, and who they are",
+            server->peers_tls != NULL ? ", with a certificate of peers_tls.ca," : "");
+    if (settings->has_open_secrets)
+        log_write(&server->log, LOG_LEVEL_WARNING,
+                  "%s has secrets, and everybody on this machine may read it: expected mode 640 or 600",
+                  server->config_path);
+    if (settings->warning[0])
+        log_write(&server->log, LOG_LEVEL_WARNING, "%s", settings->warning);
+    if (settings->debug)
+        log_write(&server->log, LOG_LEVEL_WARNING, "debug is true: %s may cut this node off (DEBUG DROP)",
+                  settings->users.count > 0 ? "users with the role admin"
+                  : settings->password[0]   ? "any client with the password"
+                                            : "any client");
+}
+
+void server_introduce(struct server *server)
+{
+    const struct settings *settings = server->settings;
+    log_write(&server->log, LOG_LEVEL_INFO,
+              "headgated %s: node %s in region %s, limits: %u, peers in the config: %u", HEADGATE_VERSION,
+              settings->node.name, settings->node.region, settings->limits.count, settings->node.peer_count);
+    tell_size(server);
+    tell_ports(server);
+    server_tell_certificates(server);
+    warn(server);
+}
+
+/* ---- the config ---- */
 
 /*
  * All settings without secrets, as --print-config writes them. The caller must free the text. NULL:

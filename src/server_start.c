@@ -213,52 +213,6 @@ static bool connect_central(struct server *server, struct error *error)
     return good;
 }
 
-static void introduce(struct server *server)
-{
-    const struct settings *settings = server->settings;
-    const struct node_options *node = &settings->node;
-    struct table_stats table;
-    char keys[UNITS_TEXT_BYTES], bytes[UNITS_TEXT_BYTES];
-    node_table_stats(server->node, &table);
-    log_write(&server->log, LOG_LEVEL_INFO,
-              "headgated %s: node %s in region %s, limits: %u, peers in the config: %u", HEADGATE_VERSION,
-              node->name, node->region, settings->limits.count, node->peer_count);
-    log_write(&server->log, LOG_LEVEL_INFO, "table %s keys, %s",
-              units_format_count(keys, sizeof keys, table.capacity_keys),
-              units_format_size_short(bytes, sizeof bytes, table.table_bytes));
-    log_write(&server->log, LOG_LEVEL_INFO, "listening on %s for clients, %s for gossip, %s for snapshots%s",
-              settings->clients_address, settings->gossip_address, settings->snapshot_address,
-              server->peers_tls != NULL ? " (peers over TLS)" : "");
-    if (settings->http_address[0])
-        log_write(&server->log, LOG_LEVEL_INFO, "listening on %s for HTTP", settings->http_address);
-    if (settings->clients_tls_address[0])
-        log_write(&server->log, LOG_LEVEL_INFO, "listening on %s for clients over TLS",
-                  settings->clients_tls_address);
-    if (settings->http_tls_address[0])
-        log_write(&server->log, LOG_LEVEL_INFO, "listening on %s for HTTP over TLS", settings->http_tls_address);
-    if (settings->grpc_address[0])
-        log_write(&server->log, LOG_LEVEL_INFO, "listening on %s for gRPC", settings->grpc_address);
-    if (settings->grpc_tls_address[0])
-        log_write(&server->log, LOG_LEVEL_INFO, "listening on %s for gRPC over TLS", settings->grpc_tls_address);
-    server_tell_certificates(server);
-    if (settings->secret_is_none)
-        log_write(
-            &server->log, LOG_LEVEL_WARNING,
-            "secret is none: whoever reaches the ports for peers%s can forge what they spend, and who they are",
-            server->peers_tls != NULL ? ", with a certificate of peers_tls.ca," : "");
-    if (settings->has_open_secrets)
-        log_write(&server->log, LOG_LEVEL_WARNING,
-                  "%s has secrets, and everybody on this machine may read it: expected mode 640 or 600",
-                  server->config_path);
-    if (settings->warning[0])
-        log_write(&server->log, LOG_LEVEL_WARNING, "%s", settings->warning);
-    if (settings->debug)
-        log_write(&server->log, LOG_LEVEL_WARNING, "debug is true: %s may cut this node off (DEBUG DROP)",
-                  settings->users.count > 0 ? "users with the role admin"
-                  : settings->password[0]   ? "any client with the password"
-                                            : "any client");
-}
-
 static void back_memory(void *context, void *memory, size_t bytes)
 {
     struct server *server = context;
@@ -331,7 +285,7 @@ static bool start(struct server *server, const char *config_path, struct error *
         return false;
     node_visit_memory(server->node, back_memory, server);
     node_set_tenant_keys_max(server->node, server->settings->service_keys_max);
-    introduce(server);
+    server_introduce(server);
     if (!open_store(server, error))
         return false;
     server_describe(server, config_path);

@@ -87,6 +87,8 @@ static inline struct grpc_options server_grpc_options(const struct settings *set
 
 /* ---- server_describe.c ---- */
 
+/* Writes into the log what this daemon is, where it listens, and what its config leaves open. The node is made. */
+void server_introduce(struct server *server);
 /*
  * Writes the config with its defaults, the peers, and the place of the state into the log, if the
  * log's level is debug.
