@@ -5,6 +5,7 @@
  * (transport_links.c), ask peers (transport_requests.c) and end connections (transport_pipes.c).
  */
 #include "edge/peers/transport.h"
+#include "base/host_port.h"
 #include "base/metric.h"
 
 #include "edge/peers/transport_state.h"
@@ -131,15 +132,14 @@ static int listen_through(struct transport *transport, nng_socket socket, enum p
 static bool listen_on(struct transport *transport, nng_socket socket, enum pipe_kind kind, const char *address,
                       struct error *error)
 {
-    char url[URL_BYTES];
-    int status = NNG_EADDRINVAL;
-    if (transport->tunnel)
-        status = listen_through(transport, socket, kind, address);
-    else if (transport_url(url, address))
-        status = pipes_listen(transport->pipes, socket, kind, url);
+    char url[URL_BYTES], host[URL_BYTES], port[PORT_TEXT_BYTES];
+    const char *what = kind == PIPE_GOSSIP ? "peers (gossip)" : "peers (snapshots)";
+    if (!transport_url(url, address) || !host_port_split(address, host, sizeof host, port))
+        return error_set(error, EX_CONFIG, "cannot listen for %s on \"%s\": expected host:port", what, address);
+    const int status = transport->tunnel ? listen_through(transport, socket, kind, address)
+                                         : pipes_listen(transport->pipes, socket, kind, url);
     if (status == 0)
         return true;
-    const char *what = kind == PIPE_GOSSIP ? "peers (gossip)" : "peers (snapshots)";
     if (status == NNG_EADDRINUSE)
         return error_set(
             error, EX_UNAVAILABLE,
