@@ -188,7 +188,7 @@ static void test_two_messages(void)
     grpc_client_say(stream, bytes_of("x"), true);
     grpc_client_run();
     OK_STRING(grpc_client_heard(stream)->sentence, "there is more than one message: expected one", "too much");
-    stream = grpc_client_ask(GRPC_RATE_LIMIT, (struct bytes){"", 0}, NULL, NULL, false);
+    (void)grpc_client_ask(GRPC_RATE_LIMIT, (struct bytes){"", 0}, NULL, NULL, false);
     grpc_client_run();
     const char *const fields[] =
         {":method", "POST",         ":scheme",          "http", ":path", GRPC_RATE_LIMIT, ":authority",
