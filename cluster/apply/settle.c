@@ -139,6 +139,28 @@ static uint64_t not_returned(const struct node *node, const struct entry *entry,
     return units > 0 ? (uint64_t)((units - 1) / limit->units_per_token + 1) : 0;
 }
 
+/*
+ * `change` is called with own spends of the key in the log, but those of the batch `but`, and with what is left of
+ * `tokens`, until nothing is. It returns how many of these it needs. Returns the sum.
+ */
+static uint64_t visit_logged(struct node *node, const struct entry *entry, const struct batch *but, uint64_t tokens,
+                             uint64_t (*change)(struct spend *spend, uint64_t tokens))
+{
+    uint64_t left = tokens;
+    for (uint32_t i = 0; i < node->origin_end && left > 0; i++) {
+        const struct origin *own = &node->origin[i];
+        if (!own->uid || !own->mine)
+            continue;
+        for (struct list *at = own->log.next; at != &own->log && left > 0; at = at->next) {
+            struct batch *batch = LIST_OWNER(at, struct batch, link);
+            const struct spend *found = batch == but ? NULL : batch_find(batch, entry->limit, entry->id);
+            if (found)
+                left -= change(&batch->spend[found - batch->spend], left);
+        }
+    }
+    return tokens - left;
+}
+
 static uint64_t take_credit(struct spend *spend, uint64_t tokens)
 {
     const uint64_t taken = number_least(spend->credit, tokens);
@@ -154,24 +176,13 @@ static uint64_t take_credit(struct spend *spend, uint64_t tokens)
 static uint64_t take_later_credit(struct node *node, struct entry *entry, const struct batch *batch,
                                   uint64_t tokens)
 {
-    const uint64_t wanted = tokens;
     const struct limit *limit = &node->limits.limit[entry->limit];
     if (limit->home == 0 || kind_lists(limit->kind) || node->by_limit.budget[entry->limit].share < SHARE_ONE)
         return 0;
-    for (uint32_t i = 0; i < node->origin_end && tokens > 0; i++) {
-        const struct origin *own = &node->origin[i];
-        if (!own->uid || !own->mine)
-            continue;
-        for (struct list *at = own->log.next; at != &own->log && tokens > 0; at = at->next) {
-            struct batch *other = LIST_OWNER(at, struct batch, link);
-            const struct spend *found = other == batch ? NULL : batch_find(other, entry->limit, entry->id);
-            if (found)
-                tokens -= take_credit(&other->spend[found - other->spend], tokens);
-        }
-    }
-    if (tokens > 0 && is_in_open(node, entry))
-        tokens -= take_credit(open_spend(node, entry), tokens);
-    return wanted - tokens;
+    uint64_t taken = visit_logged(node, entry, batch, tokens, take_credit);
+    if (taken < tokens && is_in_open(node, entry))
+        taken += take_credit(open_spend(node, entry), tokens - taken);
+    return taken;
 }
 
 /* So many tokens of the spend, which were spent for others, are not charged when it settles. */
@@ -186,19 +197,7 @@ static uint64_t credit_granted(struct spend *spend, uint64_t tokens)
 void settle_credit_granted(struct node *node, struct entry *entry, uint64_t tokens)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
-    const uint64_t wanted = tokens;
-    for (uint32_t i = 0; i < node->origin_end && tokens > 0; i++) {
-        const struct origin *own = &node->origin[i];
-        if (!own->uid || !own->mine)
-            continue;
-        for (struct list *at = own->log.next; at != &own->log && tokens > 0; at = at->next) {
-            struct batch *batch = LIST_OWNER(at, struct batch, link);
-            const struct spend *found = batch_find(batch, entry->limit, entry->id);
-            if (found)
-                tokens -= credit_granted(&batch->spend[found - batch->spend], tokens);
-        }
-    }
-    const int64_t units = units_of_tokens(limit, wanted - tokens);
+    const int64_t units = units_of_tokens(limit, visit_logged(node, entry, NULL, tokens, credit_granted));
     entry->bucket.unsettled -= units < entry->bucket.unsettled ? units : entry->bucket.unsettled;
 }
 

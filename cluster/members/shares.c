@@ -52,14 +52,12 @@ static void refresh_budgets(struct node *node)
     const uint64_t share = !decides ? 0 : alone ? SHARE_ONE : member_share(node, me);
     const uint64_t home_share = !decides ? 0 : alone ? SHARE_ONE : member_home_share(node, me);
     const struct takeover *takeover = &node->takeover;
-    if (node->sharing.share == share && node->sharing.home_share == home_share && node->sharing.decides == decides &&
-         node->sharing.alone == alone &&
+    if (node->sharing.share == share && node->sharing.home_share == home_share && node->sharing.alone == alone &&
         node->sharing.peer_count == peers_before && node->sharing.stops == takeover->stops &&
         node->sharing.owed_weight == takeover->owed_weight)
         return;
     node->sharing.share = share;
     node->sharing.home_share = home_share;
-    node->sharing.decides = decides;
     node->sharing.sharers = decides ? region_sharers(node, me->region) : 0;
     node->sharing.stops = takeover->stops;
     node->sharing.owed_weight = takeover->owed_weight;
@@ -76,8 +74,7 @@ static void refresh_home(const struct node *node, const char *region, struct hom
     home->heard = 0;
     for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
-        if (member->used && !member->share_freed && !member->self && !member->silent &&
-            member->state == PEER_ACTIVE && strcmp(member->region, region) == 0)
+        if (other_is_heard(member) && strcmp(member->region, region) == 0)
             home->heard += member_home_share(node, member);
     }
 }

@@ -60,8 +60,7 @@ struct home {
 /* This node's part of every limit: shares.c. */
 struct sharing {
     uint64_t share;
-    uint64_t home_share; /* of limits whose home is this node's region */
-    bool decides;        /* it has the whole of limits whose home is this node; of others with a home it has nothing */
+    uint64_t home_share; /* of limits whose home is this node's region; see own_share_of for others with a home */
     uint32_t home;       /* the number of this node's region as a home */
     uint32_t region;     /* the place of this node's region in the options; region_count: they do not have it */
     uint64_t sharers;    /* the members of this node's region that share limits; 0: this node decides nothing */

@@ -104,7 +104,7 @@ uint64_t own_share_of(const struct node *node, const struct limit *limit)
     if (node->sharing.alone || limit->home == node->sharing.home)
         return node->sharing.home_share;
     if (limit->home == node->member[node->me].home)
-        return node->sharing.decides ? SHARE_ONE : 0;
+        return node->sharing.sharers > 0 ? SHARE_ONE : 0;
     return own_share_by_list(node, weight_list_of(node, limit));
 }
 
@@ -133,8 +133,7 @@ static uint64_t heard_by_list(const struct node *node, const struct weight_list 
     return heard < SHARE_ONE ? heard : SHARE_ONE - 1;
 }
 
-/* Another member that is heard and has a share. */
-static bool is_heard(const struct member *member)
+bool other_is_heard(const struct member *member)
 {
     return member->used && !member->share_freed && !member->self && !member->silent && member->state == PEER_ACTIVE;
 }
@@ -142,7 +141,7 @@ static bool is_heard(const struct member *member)
 static uint64_t heard_of_daemon(const struct node *node, uint64_t home)
 {
     for (uint32_t i = 0; i < node->member_end; i++)
-        if (node->member[i].home == home && is_heard(&node->member[i]))
+        if (node->member[i].home == home && other_is_heard(&node->member[i]))
             return SHARE_ONE;
     return 0;
 }

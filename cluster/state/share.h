@@ -44,6 +44,8 @@ uint64_t region_sharers(const struct node *node, const char *region);
 
 /* This member's part of limits whose home is its region; it must take a share. */
 uint64_t member_home_share(const struct node *node, const struct member *member);
+/* Another member that is heard and has a share. */
+bool other_is_heard(const struct member *member);
 /* The part of the limit that this node has, as budgets have it. */
 uint64_t own_share_of(const struct node *node, const struct limit *limit);
 /* The part that this node has by a list of weights, if it is not alone. */

@@ -9,7 +9,6 @@
 #include "tests/sim/sim.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 static uint32_t draw_home(const struct plan *plan, struct random *random)
 {
@@ -28,29 +27,28 @@ static void draw_limits(struct plan *plan, struct random *random)
     }
 }
 
+static void give_home(struct plan_rule *rule, uint64_t home)
+{
+    rule->terms.home = rule->limit.home = home;
+    rule->limit.hash = limit_terms_hash(&rule->terms);
+}
+
 static void draw_rules(struct plan *plan, struct random *random)
 {
     for (unsigned r = 0; r < plan->asks.rules; r++) {
         struct plan_rule *rule = &plan->asks.rule[r];
         if ((rule->terms.flags & LIMIT_SPLIT) != 0 || draw_one_in(random, 3))
             continue;
-        rule->terms.home = draw_home(plan, random);
-        rule->limit.home = rule->terms.home;
-        rule->limit.hash = limit_terms_hash(&rule->terms);
+        give_home(rule, draw_home(plan, random));
         rule->by_key = draw_one_in(random, 3);
     }
 }
 
-/* As the node's name in the world. */
 static uint64_t number_of_node(const struct plan *plan, unsigned i)
 {
-    char name[32];
-    unsigned number = 1;
-    for (unsigned other = 0; other < i; other++)
-        number += plan->node[other].region == plan->node[i].region;
-    const char *region = world_region_name(plan->node[i].region);
-    (void)snprintf(name, sizeof name, "%s-%u", region, number);
-    return limit_home_of_daemon(bytes_of(region), bytes_of(name));
+    char name[NODE_NAME_BYTES];
+    world_node_name(plan, i, name, sizeof name);
+    return limit_home_of_daemon(bytes_of(world_region_name(plan->node[i].region)), bytes_of(name));
 }
 
 static uint64_t draw_daemon(const struct plan *plan, struct random *random)
@@ -73,9 +71,7 @@ void homes_draw_daemons(struct plan *plan)
         struct plan_rule *rule = &plan->asks.rule[r];
         if (rule->terms.home == 0 || rule->by_key || draw_one_in(&random, 2))
             continue;
-        rule->terms.home = draw_daemon(plan, &random);
-        rule->limit.home = rule->terms.home;
-        rule->limit.hash = limit_terms_hash(&rule->terms);
+        give_home(rule, draw_daemon(plan, &random));
     }
 }
 
@@ -110,9 +106,7 @@ void homes_draw_windows(struct plan *plan)
     random_seed(&random, plan->seed * 17 + 5);
     for (unsigned r = 0; r < plan->asks.rules; r++) {
         struct plan_rule *rule = &plan->asks.rule[r];
-        rule->terms.home = draw_one_in(&random, 8) ? 0 : draw_home(plan, &random);
-        rule->limit.home = rule->terms.home;
-        rule->limit.hash = limit_terms_hash(&rule->terms);
+        give_home(rule, draw_one_in(&random, 8) ? 0 : draw_home(plan, &random));
         rule->by_key = rule->terms.home != 0 && draw_one_in(&random, 3);
     }
     plan->asks.holds_in_8 = (unsigned)draw_between(&random, 4, 8);

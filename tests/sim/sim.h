@@ -209,6 +209,8 @@ void world_rearm(struct sim *sim, unsigned i);
 uint64_t world_local_ns(const struct sim *sim, unsigned i);
 /* The next requests come from some other thread of the node. */
 void world_change_thread(struct sim *sim);
+/* A node's own number within its region makes its name: "west-2". */
+void world_node_name(const struct plan *plan, unsigned i, char *name, size_t room);
 const char *world_region_name(unsigned region);
 bool world_is_up(const struct sim *sim, unsigned i); /* the node exists; a leaving node does too */
 /* False: some node has heard of spends that wait to be charged, as they do while somebody is silent. */

@@ -17,14 +17,18 @@ static void copy_text(char *to, size_t room, const char *from)
     assert(size >= 0 && (size_t)size < room);
 }
 
-/* A node's own number within its region makes its name: "west-2". */
+void world_node_name(const struct plan *plan, unsigned i, char *name, size_t room)
+{
+    unsigned number = 1;
+    for (unsigned j = 0; j < i; j++)
+        number += plan->node[j].region == plan->node[i].region;
+    (void)snprintf(name, room, "%s-%u", region_names[plan->node[i].region], number);
+}
+
 static void name_node(struct sim *sim, unsigned i)
 {
     struct sim_node *n = &sim->node[i];
-    unsigned number = 1;
-    for (unsigned j = 0; j < i; j++)
-        number += sim->plan.node[j].region == sim->plan.node[i].region;
-    (void)snprintf(n->name, sizeof n->name, "%s-%u", region_names[sim->plan.node[i].region], number);
+    world_node_name(&sim->plan, i, n->name, sizeof n->name);
     (void)snprintf(n->gossip_address, sizeof n->gossip_address, "10.0.0.%u:7071", i + 1);
     (void)snprintf(n->snapshot_address, sizeof n->snapshot_address, "10.0.0.%u:7072", i + 1);
 }
