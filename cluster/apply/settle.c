@@ -153,7 +153,8 @@ static uint64_t visit_logged(struct node *node, const struct entry *entry, const
             continue;
         for (struct list *at = own->log.next; at != &own->log && left > 0; at = at->next) {
             struct batch *batch = LIST_OWNER(at, struct batch, link);
-            const struct spend *found = batch == but ? NULL : batch_find(batch, entry->limit, entry->id);
+            const bool passed = but != NULL && batch == but;
+            const struct spend *found = passed ? NULL : batch_find(batch, entry->limit, entry->id);
             if (found)
                 left -= change(&batch->spend[found - batch->spend], left);
         }
