@@ -5,7 +5,7 @@
  */
 #include "cluster/apply/retire.h"
 
-#include "cluster/apply/apply.h"
+#include "cluster/apply/charge.h"
 #include "cluster/apply/inbox.h"
 #include "cluster/apply/pages.h"
 #include "cluster/apply/settle.h"

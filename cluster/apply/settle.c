@@ -8,7 +8,7 @@
 #include "cluster/apply/settle.h"
 
 #include "base/number.h"
-#include "cluster/apply/apply.h"
+#include "cluster/apply/charge.h"
 #include "cluster/apply/uncharged.h"
 #include "cluster/codec/batch.h"
 #include "cluster/log/aside.h"

@@ -6,7 +6,7 @@
  */
 #include "cluster/apply/uncharged.h"
 
-#include "cluster/apply/apply.h"
+#include "cluster/apply/charge.h"
 #include "cluster/log/aside.h"
 #include "cluster/log/tell.h"
 #include "cluster/spend/counters.h"

@@ -7,7 +7,7 @@
  */
 #include "cluster/snapshot/snapshot.h"
 
-#include "cluster/apply/apply.h"
+#include "cluster/apply/charge.h"
 #include "cluster/apply/pages.h"
 #include "cluster/apply/receive.h"
 #include "cluster/apply/uncharged.h"

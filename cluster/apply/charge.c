@@ -1,0 +1,162 @@
+/*
+ * charge holds what one spend of a batch changes at its key: the tokens that it takes, the returned
+ * tokens that it may credit, and what a spend with grants is less than its whole tokens. Spends of
+ * other peers are charged here; own ones, which are charged already, settle with the same parts
+ * (settle.c).
+ */
+#include "cluster/apply/charge.h"
+
+#include "cluster/apply/settle.h"
+#include "cluster/codec/batch.h"
+#include "cluster/log/aside.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/peaks.h"
+#include "limit/bucket_units.h"
+#include "limit/kind.h"
+
+void prefetch_spends(const struct node *node, const struct batch *batch, uint32_t index)
+{
+    if (index + TAGS_AHEAD < batch->spend_count)
+        table_prefetch_tags(node->table, batch->spend[index + TAGS_AHEAD].id);
+    if (index + SLOTS_AHEAD < batch->spend_count) {
+        struct key_id id = batch->spend[index + SLOTS_AHEAD].id;
+        table_prefetch(node->table, id);
+        peaks_prefetch(&node->peaks, id);
+    }
+}
+
+/*
+ * A key without an entry was full until then. A LOG begins with the tokens of an evicted log, as of
+ * now.
+ */
+struct entry *entry_of_spend(struct node *node, const struct spend *spend, uint64_t at_ns)
+{
+    enum limit_kind kind = node->limits.limit[spend->limit].kind;
+    if (kind_expires(kind) && spend->expires_ns <= node->now_ns)
+        return table_find(node->table, spend->id);
+    return table_obtain_nobodys(node->table, spend->id, spend->limit, spend->expires_ns,
+                                kind_lists(kind) ? node->now_ns : at_ns);
+}
+
+struct credit credit_of(struct node *node, const struct entry *entry, uint64_t tokens, const struct batch *batch,
+                        enum raise raise)
+{
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    if (!kind_refills(limit->kind) || tokens == 0)
+        return (struct credit){.tokens = tokens};
+    struct bucket now = entry->bucket;
+    bucket_refill(&now, limit, &node->by_limit.budget[entry->limit], node->now_ns);
+    uint64_t age_ns = node->now_ns - batch_opened_ns(batch);
+    int64_t units = units_of_tokens(limit, tokens);
+    int64_t lost = units - peaks_credit(&node->peaks, entry->id, &now, limit, units, age_ns, raise, node->now_ns);
+    return (struct credit){.tokens = tokens - (uint64_t)(lost / limit->units_per_token),
+                           .excess_units = lost % limit->units_per_token};
+}
+
+void take_excess_off(struct bucket *bucket, const struct limit *limit, const struct credit *credit)
+{
+    int64_t lowest = bucket->settled < -limit->overshoot_units ? bucket->settled : -limit->overshoot_units;
+    int64_t settled = bucket->settled - credit->excess_units;
+    bucket->settled = settled > lowest ? settled : lowest;
+}
+
+/* Debt stops where the charge of the spend alone would have stopped. */
+void give_spare_back(struct entry *entry, const struct limit *limit, const struct budget *budget,
+                     const struct spend *spend, struct bucket before, uint64_t at_ns)
+{
+    __extension__ typedef unsigned __int128 wide;
+    struct bucket *bucket = &entry->bucket;
+    if (spend->spare == 0 || spend->returned > 0 || spend->credit > 0 || kind_lists(limit->kind))
+        return;
+    bucket_refill(&before, limit, budget, at_ns);
+    int64_t spare = (int64_t)((wide)(uint64_t)limit->units_per_token * spend->spare >> SPARE_BITS);
+    int64_t exact = before.settled - units_of_tokens(limit, spend->tokens) + spare;
+    if (exact > bucket->settled)
+        bucket->settled = exact;
+}
+
+void note_peak(struct node *node, const struct entry *entry)
+{
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    if (!kind_refills(limit->kind))
+        return;
+    struct bucket now = entry->bucket;
+    bucket_refill(&now, limit, &node->by_limit.budget[entry->limit], node->now_ns);
+    peaks_note(&node->peaks, entry->id, &now, limit, node->now_ns);
+}
+
+/*
+ * The earliest time of the spends that a log's batch returned: see heeded_until_ns() in return.c.
+ */
+static uint64_t returned_since_ns(const struct node *node, const struct spend *spend)
+{
+    const struct limit *limit = &node->limits.limit[spend->limit];
+    return kind_lists(limit->kind) && spend->expires_ns > limit->period_ns ? spend->expires_ns - limit->period_ns
+                                                                           : 0;
+}
+
+/*
+ * The tokens of a log's spend that count from later on, since their holder may use them until then: granted ones. Of
+ * merged batches nobody knows which were granted, nor of those of which a third peer told. Those of an own former
+ * incarnation may have lost their grants on a longer way, and this peer is the one whose view must not be too high.
+ */
+static uint64_t granted_part(const struct node *node, const struct entry *entry, uint32_t member,
+                             const struct batch *batch, const struct spend *spend)
+{
+    if (!limit_lists_grants(&node->limits.limit[entry->limit]))
+        return 0;
+    const bool unknown =
+        batch->first < batch->last || batch->parts > 0 || batch->grants_dropped || member == node->me;
+    return unknown || spend->granted > spend->tokens ? spend->tokens : spend->granted;
+}
+
+/* What the batch gave back of a cell, and has no room in this bucket: what it returns has not settled here. */
+static uint64_t without_room(const struct limit *limit, const struct bucket *bucket, const struct spend *spend)
+{
+    if (!kind_expires(limit->kind) || spend->returned <= spend->tokens)
+        return 0;
+    const int64_t room = limit->capacity_units - bucket->settled,
+                  units = units_of_tokens(limit, spend->returned - spend->tokens) - room;
+    return units > 0 ? (uint64_t)(units / limit->units_per_token) : 0;
+}
+
+/*
+ * The key may have another limit here than at its spender: tokens are charged as tokens. Returns
+ * and spends of a batch are not offset against each other: the bucket may have been full in
+ * between, and may have lost the return before the later spend.
+ */
+void charge_spend(struct node *node, struct entry *entry, uint32_t member, const struct batch *batch,
+                  const struct spend *spend)
+{
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    const struct budget *budget = &node->by_limit.budget[entry->limit];
+    uint64_t returned = spend->returned;
+    if (kind_expires(limit->kind) && spend->expires_ns > entry->bucket.expires_ns)
+        /* some peer's clock is behind: its window is not over */
+        entry->bucket.expires_ns = spend->expires_ns;
+    if (kind_lists(limit->kind))
+        returned = spend->expires_ns > node->now_ns ? returned : 0;
+    const struct credit credit = credit_of(node, entry, returned, batch, RAISE_OTHER);
+    const uint64_t least_credit = credit.tokens - (credit.excess_units > 0);
+    note_peak(node, entry);
+    const uint64_t granted = granted_part(node, entry, member, batch, spend);
+    const struct bucket before = entry->bucket;
+    bucket_apply(&entry->bucket, limit, budget, spend->tokens - granted, credit.tokens, batch->at_ns,
+                 returned_since_ns(node, spend));
+    if (granted > 0)
+        bucket_apply_granted(&entry->bucket, limit, budget, granted, batch->at_ns);
+    take_excess_off(&entry->bucket, limit, &credit);
+    give_spare_back(entry, limit, budget, spend, before, batch->at_ns);
+    settle_credit_granted(node, entry, without_room(limit, &before, spend));
+    if (spend->tokens > least_credit)
+        aside_spare(node, entry, &before, member, spend->tokens - least_credit, batch->at_ns);
+    int64_t left = entry->bucket.settled - entry->bucket.unsettled;
+    if (-left > node->by_limit.worst_debt_units[entry->limit])
+        node->by_limit.worst_debt_units[entry->limit] = -left;
+}
+
+void note_doubted(struct node *node, const struct entry *entry, uint64_t tokens)
+{
+    node->by_limit.doubted_tokens[entry->limit] += tokens;
+    node->stats.doubted_tokens += tokens;
+}
