@@ -37,6 +37,7 @@ sub config_of {
     my $script = $spec->{initContainers}[0]{args}[0];
     $script =~ s{/template/headgate.yaml}{$scratch/template.yaml} or return '';
     $script =~ s{/etc/headgate/headgate.yaml}{$scratch/pod.yaml} or return '';
+    unlink "$scratch/pod.yaml";
     local $ENV{POD_NAME} = "$set->{metadata}{name}-$index";
     return system('sh', '-c', $script) == 0 ? Headgate::read_file("$scratch/pod.yaml") : '';
 }
@@ -49,6 +50,7 @@ for my $region (@regions) {
     for my $index (0, 1) {
         my $pod = "$set->{metadata}{name}-$index";
         my $config = config_of($region, $index);
+        is((stat "$scratch/pod.yaml")[2] & 07, 0, "$pod: nobody else reads it");
         my @check = (Headgate::headgated(), '--check-config', '--config', "$scratch/pod.yaml");
         my ($status, $out, $err) = Headgate::run(20, @check);
         is("$status $out", "0 $scratch/pod.yaml is good: node $pod in region $region, limits: 1, peers: 5\n",
@@ -63,6 +65,38 @@ for my $region (@regions) {
     }
 }
 is_deeply([map { values %$_ } values %shared], [6], 'all six name the same daemons, and share the rest');
+
+# ---- who reaches whom, once a network enforces the policies ----
+
+sub selects {
+    my ($selector, $labels) = @_;
+    my %wanted = %{$selector->{matchLabels} // {}};
+    return 0 if grep { ($labels->{$_} // '') ne $wanted{$_} } keys %wanted;
+    for my $expression (@{$selector->{matchExpressions} // []}) {
+        return 0 if $expression->{operator} ne 'In';
+        return 0 if !grep { $_ eq ($labels->{$expression->{key}} // '') } @{$expression->{values}};
+    }
+    return 1;
+}
+
+my %pod_labels = map {
+    my ($set) = grep { $_->{kind} eq 'StatefulSet' } values %{$objects{$_}};
+    ($_ => $set->{spec}{template}{metadata}{labels});
+} @regions;
+for my $region (@regions) {
+    my ($policy) = grep { $_->{kind} eq 'NetworkPolicy' } values %{$objects{$region}};
+    my ($budget) = grep { $_->{kind} eq 'PodDisruptionBudget' } values %{$objects{$region}};
+    for my $object ([$policy, $policy->{spec}{podSelector}], [$budget, $budget->{spec}{selector}]) {
+        is_deeply([grep { selects($object->[1], $pod_labels{$_}) } @regions], [$region],
+                  "$region: its $object->[0]{kind} is about its own daemons");
+    }
+    my @let_in = grep { my $rule = $_; grep { $_->{port} eq 'gossip' } @{$rule->{ports}} } @{$policy->{spec}{ingress}};
+    my @from = map { @{$_->{from}} } @let_in;
+    is(scalar @from, 1, "$region: one rule lets peers in");
+    is_deeply([grep { selects($from[0]{podSelector}, $pod_labels{$_}) } @regions], \@regions,
+              "$region: daemons of all regions");
+    ok(!selects($from[0]{podSelector}, {app => 'another'}), "$region: and nobody else");
+}
 
 subtest 'the schemas of Kubernetes' => sub {
     system('cp', '-r', "$FindBin::Bin/kubernetes", "$scratch/validate") == 0 or die;
