@@ -6,8 +6,8 @@
  * program has said before what the answer is then: no, yes, or what a limiter of its own says.
  *
  * Connections are kept. One that fails is tried again later, with growing pauses and some chance in them, while the
- * next daemon answers; a nearer one is used again as soon as it is there and has a share. Blocking; one thread at a
- * time may use it.
+ * next daemon answers; a nearer one is used again as soon as it is there. A daemon that has no share yet, since it has
+ * just started, counts as away. Blocking; one thread at a time may use it.
  */
 #ifndef HEADGATE_DAEMONS_H
 #define HEADGATE_DAEMONS_H

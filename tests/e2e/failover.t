@@ -1,6 +1,7 @@
 #!/usr/bin/perl
-# docs/examples/daemons.c and daemons.py through daemons that are killed, stopped and started again: every request is
-# answered, what was sent and not answered is not sent again, and the nearest daemon answers again once it is back.
+# docs/examples/daemons.c and its fellows in other languages through daemons that are killed, stopped and started again:
+# every request is answered, what was sent and not answered is not sent again, and the nearest daemon answers again once
+# it is back. Languages whose programs are not here are left out.
 use strict;
 use warnings;
 use FindBin;
@@ -21,15 +22,32 @@ my ($status, $out, $err) = Headgate::run(60, 'sh', '-c', "gcc -std=c11 '$root/do
     . "-I'$root/include' '$Headgate::build/libheadgate.a' -lsodium -lssl -lcrypto -o '$scratch/daemons'");
 is($status, 0, 'the example is built') or diag($err);
 
+# What runs the examples: {language => [words]}, or a reason why not.
+my $examples = "$root/docs/examples";
+my %run = (C => ["$scratch/daemons"], Python => ['/usr/bin/python3', "$examples/daemons.py"]);
+sub prepare {
+    my ($language, $needs, $prepare, @words) = @_;
+    return $run{$language} = "no $needs" if system("command -v $needs >/dev/null 2>&1") != 0;
+    my ($status, $out, $err) = Headgate::run(300, 'sh', '-c', $prepare);
+    return $run{$language} = $status == 0 ? \@words : (split /\n/, "$err$out", 2)[0] // "status $status";
+}
+prepare('Java', 'javac', "javac -Xlint:all -Werror -d '$scratch' '$examples/Daemons.java'",
+        'java', '-cp', $scratch, 'Daemons');
+prepare('Go', 'go', "HOME='$scratch' go build -o '$scratch/daemons-go' '$examples/daemons.go'", "$scratch/daemons-go");
+prepare('Node.js', 'npm',
+        "cp -r '$root/tests/e2e/node' '$scratch/node' && cd '$scratch/node' && npm ci --no-audit --no-fund",
+        'env', "NODE_PATH=$scratch/node/node_modules", 'node', "$examples/daemons.js");
+
 # A signal to stop reaches the threads one by one.
 sub all_stand_still {
     my ($pid) = @_;
     return !grep { Headgate::read_file($_) !~ /^\d+ \(.*\) T /s } glob "/proc/$pid/task/*/stat";
 }
 
-for my $program (['C', "$scratch/daemons"], ['Python', '/usr/bin/python3', "$root/docs/examples/daemons.py"]) {
-    my ($language, @words) = @$program;
+for my $language ('C', 'Python', 'Node.js', 'Go', 'Java') {
     subtest $language => sub {
+        plan skip_all => $run{$language} if !ref $run{$language};
+        my @words = @{$run{$language}};
         my $pid = open2(my $from, my $to, @words, @addresses);
         my $ask = sub {
             my ($name) = @_;
@@ -65,8 +83,11 @@ $waiting->spawn;
 my $peek = sub { eval { $waiting->client->command('PEEK', 'anybody', 'VERBOSE')->[6][0] } };
 ok(Headgate::wait_until(20, sub { grep { $_ eq 'not_ready' } @{$peek->() // []} }), 'a daemon has no share');
 Headgate::write_file("$scratch/names", join '', map { "name-$_\n" } 1 .. 5);
-my $command = "/usr/bin/python3 '$root/docs/examples/daemons.py' 127.0.0.1:$waiting->{ports}{clients} $addresses[1]";
-($status, $out, $err) = Headgate::run(60, 'sh', '-c', "$command <'$scratch/names'");
-is($out, join('', map { "name-$_: go ahead, said by $addresses[1]\n" } 1 .. 5), 'the other one is asked') or diag($err);
+for my $language (grep { ref $run{$_} } sort keys %run) {
+    my $command = "'" . join("' '", @{$run{$language}}) . "' 127.0.0.1:$waiting->{ports}{clients} $addresses[1]";
+    ($status, $out, $err) = Headgate::run(60, 'sh', '-c', "$command <'$scratch/names'");
+    is($out, join('', map { "name-$_: go ahead, said by $addresses[1]\n" } 1 .. 5), "$language: the other one is asked")
+        or diag($err);
+}
 ok($cluster->stop(60), 'so do the daemons');
 done_testing();

@@ -17,7 +17,7 @@ enum link_state {
     LINK_AWAY,       /* not connected; to be tried again at `next_ns` */
     LINK_CONNECTING, /* until `next_ns` */
     LINK_GREETING,   /* connected; the reply to AUTH is not there, until `next_ns` */
-    LINK_ASKING,     /* the same for the question whether the daemon decides, which had been away */
+    LINK_ASKING,     /* the same for the question whether the daemon decides */
     LINK_READY,
 };
 
@@ -27,7 +27,6 @@ struct daemon_link {
     uint64_t next_ns;  /* by clock_monotonic_ns */
     uint32_t pause_ms; /* of the next failure */
     bool answered;     /* since it was connected */
-    bool was_away;     /* since it was ready */
 };
 
 struct headgate_daemons {

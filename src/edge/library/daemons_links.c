@@ -27,7 +27,6 @@ void link_fail(struct headgate_daemons *daemons, struct daemon_link *link, const
         daemons_say(daemons, sentence);
     headgate_client_close(link->client);
     link->state = LINK_AWAY;
-    link->was_away = true;
     link->next_ns = now_ns + pause_ns / 2 + random_below(&daemons->random, pause_ns / 2 + 1);
     link->pause_ms = link->pause_ms < daemons->pause_max_ms / 2 ? 2 * link->pause_ms : daemons->pause_max_ms;
 }
@@ -38,7 +37,7 @@ static void become_ready(struct headgate_daemons *daemons, struct daemon_link *l
 {
     link->state = LINK_READY;
     link->pause_ms = daemons->pause_min_ms;
-    link->answered = link->was_away = false;
+    link->answered = false;
 }
 
 static bool is_being_made(const struct daemon_link *link)
@@ -50,10 +49,6 @@ static bool is_being_made(const struct daemon_link *link)
 static void greeted(struct headgate_daemons *daemons, struct daemon_link *link, uint64_t now_ns)
 {
     const char *words[] = {"PEEK", "anybody", "VERBOSE"};
-    if (!link->was_away) {
-        become_ready(daemons, link);
-        return;
-    }
     link->state = LINK_ASKING;
     link->next_ns = now_ns + (uint64_t)daemons->connect_timeout_ms * 1000000;
     if (headgate_client_queue(link->client, 3, words, NULL) != HEADGATE_CLIENT_OK)
