@@ -1,5 +1,7 @@
 #!/usr/bin/perl
-# clang-tidy over every source of the product, one test a file, two at a time. .clang-tidy says what is asked.
+# clang-tidy over every source of the product, one test a file, two at a time. .clang-tidy says what is asked. Each file
+# has a process of its own: checkers of the analyzer keep names of functions from the first file that they see, and do
+# not know them again in the next one.
 # The analyzer takes most of the time. It gives a function up after so many states: `make tidy` lets it go as far as
 # it does by itself, and every other run a small part of that.
 use strict;
