@@ -357,6 +357,8 @@ $(O)/%.read: %.c $(B)/flags
 	$(SAY) READ $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -fsyntax-only -MMD -MP -MT $@ -MF $(@:.read=.read.d) $< && touch $@
+.PHONY: read-sources
+read-sources: $(patsubst %.c,$(O)/%.read,$(filter-out $(dir_base)/% $(dir_limit)/% $(dir_rules)/%,$(shell find src -name '*.c')))
 .PHONY: test-sources
 test-sources: $(patsubst %.c,$(O)/%.read,$(UNIT_SOURCES) $(wildcard tests/fuzz/*.c))
 
@@ -451,7 +453,7 @@ CHECK_FLAVOURS := $(patsubst %,check-build-%,release asan clang tsan debug)
 check-build: $(CHECK_FLAVOURS)
 check-build-release: goals := all test-programs $(PEERS) $(WAN) former-release
 check-build-asan: goals := all test-programs $(E2E_ASAN) $(patsubst build/release/%,build/asan/%,$(PEERS))
-check-build-clang: goals := all build/clang/tests/sim test-sources
+check-build-clang: goals := build/clang/tests/sim read-sources test-sources
 check-build-tsan: goals := $(TSAN) $(E2E_TSAN) build/tsan/headgated build/tsan/headgate
 check-build-debug: goals := build/debug/tests/sim
 $(CHECK_FLAVOURS): check-build-%:
