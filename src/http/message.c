@@ -13,6 +13,8 @@ struct pass {
     struct http_framer *framer;
     struct http_message *message; /* NULL: the pass begins in the middle of the request, and only frames it */
     bool in_name;
+    bool chunked;
+    const char *trailers; /* the first of them; NULL: there are none */
     struct http_fault fault;
 };
 
@@ -55,6 +57,8 @@ static int on_header_field(llhttp_t *parser, const char *at, size_t size)
 {
     struct pass *pass = pass_of(parser);
     struct http_message *message = pass->message;
+    if (pass->framer->has_head && pass->trailers == NULL)
+        pass->trailers = at;
     if (message == NULL || pass->framer->has_head)
         return 0;
     if (!pass->in_name) {
@@ -89,7 +93,10 @@ static int on_headers_complete(llhttp_t *parser)
     struct pass *pass = pass_of(parser);
     parser->upgrade = 0; /* whoever offers another protocol is answered in this one */
     pass->framer->has_head = true;
-    if ((parser->flags & F_CHUNKED) == 0 && parser->content_length > HTTP_BODY_MAX_BYTES)
+    pass->chunked = (parser->flags & F_CHUNKED) != 0;
+    if (pass->message != NULL)
+        pass->message->keep_alive = llhttp_should_keep_alive(parser); /* no trailer says anything of it */
+    if (!pass->chunked && parser->content_length > HTTP_BODY_MAX_BYTES)
         return fail(pass, 413, "the body is longer than 64 KiB");
     return 0;
 }
@@ -136,10 +143,10 @@ static const llhttp_settings_t callbacks = {
 /* ---- what the parser lets pass ---- */
 
 /*
- * The size of the head, all of which is there; 0 and a fault if a line does not end in CR LF, has another CR, or goes
- * on in the next line.
+ * The size of lines up to an empty one, which is there; empty lines may stand before the first. 0 and a fault: a line
+ * does not end in CR LF, has another CR, or goes on in the next one.
  */
-static size_t head_size(struct bytes input, struct http_fault *fault)
+static size_t lines_size(struct bytes input, struct http_fault *fault)
 {
     bool begun = false;
     size_t at = 0;
@@ -147,20 +154,37 @@ static size_t head_size(struct bytes input, struct http_fault *fault)
         const char *line = input.data + at, *end = memchr(line, '\n', input.size - at);
         const size_t size = end != NULL ? (size_t)(end - line) : 0;
         if (size == 0 || memchr(line, '\r', size) != end - 1) {
-            *fault = (struct http_fault){400, "a line of the head does not end in CR LF, or has another CR"};
+            *fault = (struct http_fault){400, "a line does not end in CR LF, or has another CR"};
             return 0;
         }
         if (line[0] == ' ' || line[0] == '\t') {
-            *fault = (struct http_fault){400, "a line of the head begins with a blank"};
+            *fault = (struct http_fault){400, "a line of the head or of a trailer begins with a blank"};
+            return 0;
+        }
+        if (line[0] == ':') {
+            *fault = (struct http_fault){400, "a field has no name"};
             return 0;
         }
         at += size + 1;
         if (size == 1 && begun)
             return at;
-        begun |= size > 1; /* empty lines may stand before a request */
+        begun |= size > 1;
     }
-    *fault = (struct http_fault){400, "the head has no end"};
+    *fault = (struct http_fault){400, "the head or its trailers have no end"};
     return 0;
+}
+
+/* What stands behind the last chunk of a whole request ends where everybody finds its end. */
+static bool check_trailers(const struct pass *pass, struct bytes request, struct http_fault *fault)
+{
+    if (!pass->chunked)
+        return true;
+    if (pass->trailers != NULL)
+        return lines_size((struct bytes){pass->trailers, (size_t)(request.data + request.size - pass->trailers)},
+                          fault) > 0;
+    if (request.data[request.size - 2] != '\r')
+        *fault = (struct http_fault){400, "a line does not end in CR LF, or has another CR"};
+    return fault->status == 0;
 }
 
 bool http_name_is(struct bytes name, const char *small)
@@ -179,6 +203,7 @@ struct bytes http_header(const struct http_message *message, const char *name)
 /* A request means the same to everybody. The parser has refused lengths that contradict each other. */
 static bool check_fields(struct http_message *message, struct http_fault *fault)
 {
+    const struct bytes encoding = http_header(message, "transfer-encoding");
     uint32_t hosts = 0, encodings = 0;
     for (uint32_t i = 0; i < message->header_count; i++) {
         const struct http_header *header = &message->header[i];
@@ -187,6 +212,8 @@ static bool check_fields(struct http_message *message, struct http_fault *fault)
     }
     if (encodings > 0 && message->is_1_0)
         fault->text = "Transfer-Encoding in a request of HTTP/1.0";
+    else if (encodings > 0 && (encodings > 1 || !http_name_is(encoding, "chunked")))
+        fault->text = "expected no Transfer-Encoding but chunked";
     else if (hosts > 1 || (hosts == 0 && !message->is_1_0))
         fault->text = "expected one Host";
     fault->status = fault->text != NULL ? 400 : 0;
@@ -272,7 +299,10 @@ static enum http_framing read_again(struct http_framer *framer, struct bytes inp
     framer->has_head = false;
     message->header_count = 0;
     message->target = message->body = (struct bytes){0};
-    return parse(&pass, input, fault);
+    const enum http_framing framing = parse(&pass, input, fault);
+    if (framing == HTTP_WHOLE && !check_trailers(&pass, (struct bytes){input.data, framer->parsed_bytes}, fault))
+        return HTTP_FAULT;
+    return framing;
 }
 
 static bool understand(struct http_framer *framer, struct bytes input, struct http_message *message,
@@ -286,7 +316,7 @@ static bool understand(struct http_framer *framer, struct bytes input, struct ht
         *fault = (struct http_fault){505, "expected HTTP/1.1 or HTTP/1.0"};
         return false;
     }
-    const size_t head_bytes = head_size(input, fault);
+    const size_t head_bytes = lines_size(input, fault);
     if (head_bytes > HTTP_HEAD_MAX_BYTES)
         *fault = (struct http_fault){431, "the head of the request is longer than 16 KiB"};
     return head_bytes > 0 && head_bytes <= HTTP_HEAD_MAX_BYTES && check_fields(message, fault);
@@ -328,7 +358,6 @@ enum http_framing http_frame(struct http_framer *framer, struct bytes input, str
         framer->continued |= asks;
         return asks ? HTTP_CONTINUE : HTTP_MORE;
     }
-    message->keep_alive = llhttp_should_keep_alive(parser_of(framer));
     *size = framer->parsed_bytes;
     *framer = (struct http_framer){0};
     return HTTP_WHOLE;

@@ -112,6 +112,14 @@ static void test_smuggling(void)
     is("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: +1\r\n\r\nx", "400");
     is("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 18446744073709551617\r\n\r\nx", "400");
     is("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n", "400");
+    is("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: identity, chunked\r\n\r\n0\r\n\r\n", "400");
+    is("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: , chunked\r\n\r\n0\r\n\r\n", "400");
+    is("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+       "400");
+    is("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding:\r\n\r\n0\r\n\r\n", "400");
+    is("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: \r\nContent-Length: 5\r\n\r\n0\r\n\r\n", "400");
+    is("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: \r\n\r\n0\r\n\r\n", "400");
+    is("POST / HTTP/1.1\r\nHost: a\r\n: chunked\r\n\r\n", "400");
     is("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
        "400");
     is("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n", "400");
@@ -128,6 +136,22 @@ static void test_smuggling(void)
     is("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\nx\r\n0\r\n\r\n", "400");
     is("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nxy\r\n0\r\n\r\n", "400");
     is("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n", "400");
+}
+
+/* Trailers say nothing, but where they end everybody finds. */
+static void test_trailers(void)
+{
+#define CHUNKED "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n"
+    is(CHUNKED "\r\nGET", "4 / 2 [x] 3 behind on");
+    is(CHUNKED "A: b\r\nC: \r\n\r\nGET", "4 / 2 [x] 3 behind on");
+    is(CHUNKED "Connection: close\r\nHost: b\r\nContent-Length: 3\r\n\r\nGET", "4 / 2 [x] 3 behind on");
+    is(CHUNKED "\nGET", "400");
+    is(CHUNKED "A: b\r\n\nGET", "400");
+    is(CHUNKED "A: b\nC: d\r\n\r\n", "400");
+    is(CHUNKED "A: b\rC: d\r\n\r\n", "400");
+    is(CHUNKED "A: b\r\n C: d\r\n\r\n", "400");
+    is(CHUNKED "A:\r\n b\r\n\r\n", "400");
+    is(CHUNKED "A: b\r\n: d\r\n\r\n", "400");
 }
 
 static void test_refused(void)
@@ -188,6 +212,7 @@ int main(void)
     test_whole();
     test_unfinished();
     test_smuggling();
+    test_trailers();
     test_refused();
     test_bounds();
     return tap_done();
