@@ -2,7 +2,9 @@
 
 #include "base/spin.h"
 
+#include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct place {
     struct key_id id;
@@ -55,10 +57,20 @@ static uint32_t choose(const struct row *row)
     return oldest;
 }
 
-enum replay_status replay_open(struct replay *replay, struct replays *replays, struct bytes key, uint64_t request,
-                               uint64_t now_ns, struct replay_answer *answer)
+static struct key_id id_of(const struct replays *replays, const struct user *user, struct bytes key)
 {
-    const struct key_id id = hash_128(&replays->key, key.data, key.size);
+    char text[USER_NAME_BYTES + REPLAY_KEY_MAX_BYTES];
+    const size_t size = strlen(user->name) + 1; /* no key begins in the name */
+    assert(key.size <= REPLAY_KEY_MAX_BYTES);
+    memcpy(text, user->name, size);
+    memcpy(text + size, key.data, key.size);
+    return hash_128(&replays->key, text, size + key.size);
+}
+
+enum replay_status replay_open(struct replay *replay, struct replays *replays, const struct user *user,
+                               struct bytes key, uint64_t request, uint64_t now_ns, struct replay_answer *answer)
+{
+    const struct key_id id = id_of(replays, user, key);
     const uint32_t at = (uint32_t)(id.low % REPLAY_ROWS);
     struct row *row = &replays->row[at];
     spin_lock(&row->locked);
@@ -85,11 +97,12 @@ bool replay_close(struct replay *replay, const struct replay_answer *answer, uin
     return forgets;
 }
 
-bool replay_is_other(struct replays *replays, struct bytes key, uint64_t request, uint64_t now_ns)
+bool replay_is_other(struct replays *replays, const struct user *user, struct bytes key, uint64_t request,
+                     uint64_t now_ns)
 {
     struct replay replay;
     struct replay_answer answer;
-    const enum replay_status status = replay_open(&replay, replays, key, request, now_ns, &answer);
+    const enum replay_status status = replay_open(&replay, replays, user, key, request, now_ns, &answer);
     if (status == REPLAY_NEW)
         (void)replay_close(&replay, NULL, now_ns);
     return status == REPLAY_OTHER;

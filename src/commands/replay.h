@@ -2,8 +2,9 @@
  * replay: answers that are remembered by an idempotency key, so that a request that is sent again is not charged again.
  *
  * The one idea: only requests that took or gave something are remembered; a refused one is decided anew, since that
- * costs nothing and its client may have waited. A key stands for one request: the same key with another request is a
- * mistake of the client. All threads of a daemon share one table of fixed size; other daemons know nothing of it.
+ * costs nothing and its client may have waited. A key of a user stands for one request: the same key with another
+ * request is a mistake of the client. All threads of a daemon share one table of fixed size; other daemons know nothing
+ * of it.
  *
  * When all places of a key's row are taken, the oldest answer of the row is forgotten before its time, and counted: a
  * request is rather charged twice then than refused.
@@ -51,12 +52,15 @@ enum replay_status {
     REPLAY_KNOWN, /* `answer` is the first one's; nothing is open */
     REPLAY_OTHER, /* the key was used for another request; nothing is open */
 };
-/* `request` names the request: equal requests have equal numbers. */
-enum replay_status replay_open(struct replay *replay, struct replays *replays, struct bytes key, uint64_t request,
-                               uint64_t now_ns, struct replay_answer *answer);
+/*
+ * A key is its user's own: others may have the same. `request` names the request: equal requests have equal numbers.
+ */
+enum replay_status replay_open(struct replay *replay, struct replays *replays, const struct user *user,
+                               struct bytes key, uint64_t request, uint64_t now_ns, struct replay_answer *answer);
 /* `answer` is to be remembered; NULL: nothing is. True: another answer was forgotten for it before its time. */
 bool replay_close(struct replay *replay, const struct replay_answer *answer, uint64_t now_ns);
 /* Whether the key is in use for another request. Opens nothing. */
-bool replay_is_other(struct replays *replays, struct bytes key, uint64_t request, uint64_t now_ns);
+bool replay_is_other(struct replays *replays, const struct user *user, struct bytes key, uint64_t request,
+                     uint64_t now_ns);
 
 #endif

@@ -138,8 +138,8 @@ static bool check_key(struct http_call *call, struct bytes key, size_t index, co
         }
     keys->key[keys->count++] = number;
     if (commands->replays == NULL ||
-        !replay_is_other(commands->replays, key, http_once_request(call, "check", &question->query),
-                         call->turn.now_ns))
+        !replay_is_other(commands->replays, http_once_user(call), key,
+                         http_once_request(call, "check", &question->query), call->turn.now_ns))
         return true;
     http_problem(call, 422, field, HTTP_ONCE_OTHER);
     return false;

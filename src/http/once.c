@@ -46,6 +46,12 @@ bool http_once_key(struct http_call *call, const struct json_query *read, struct
     return true;
 }
 
+const struct user *http_once_user(const struct http_call *call)
+{
+    const struct user *caller = call->http->commands->caller;
+    return caller != NULL ? caller : &user_default;
+}
+
 /* Appends a text with its size, so that two texts cannot be taken for two others. */
 static void add(struct output *output, struct bytes text)
 {
@@ -88,12 +94,13 @@ uint64_t http_once_request(const struct http_call *call, const char *operation, 
 enum http_once_status http_once_begin(struct http_call *call, struct http_once *once, struct bytes key,
                                       uint64_t request)
 {
+    const struct user *user = http_once_user(call);
     struct replays *replays = call->http->commands->replays;
     once->has_key = key.data != NULL && replays != NULL;
     once->answer = (struct replay_answer){.number = 0};
     if (!once->has_key)
         return HTTP_ONCE_FIRST;
-    switch (replay_open(&once->replay, replays, key, request, call->turn.now_ns, &once->answer)) {
+    switch (replay_open(&once->replay, replays, user, key, request, call->turn.now_ns, &once->answer)) {
     case REPLAY_NEW:
         return HTTP_ONCE_FIRST;
     case REPLAY_KNOWN:

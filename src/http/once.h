@@ -28,6 +28,8 @@ struct http_once {
 bool http_once_is_key(struct bytes key);
 /* The key of a body of one request, or .data NULL. False: the call is answered. */
 bool http_once_key(struct http_call *call, const struct json_query *read, struct bytes *key);
+/* Whose keys the call's are. */
+const struct user *http_once_user(const struct http_call *call);
 /* The request as a number; `operation` names the path. */
 uint64_t http_once_request(const struct http_call *call, const char *operation, const struct command_query *query);
 /* `key`: .data NULL: it has none, and is always the first. Nothing that waits may be done until the end. */

@@ -9,6 +9,7 @@ static struct http_settings settings;
 static struct http *http;
 static struct http_session session;
 static struct replays *replays;
+static const char *caller = ""; /* a line of the head */
 static char answer[128 * 1024], first[128 * 1024];
 
 static void begin(void)
@@ -40,8 +41,8 @@ static unsigned post(const char *path, const char *key, const char *body)
     struct output output = output_over(answer, sizeof answer - 1);
     (void)snprintf(
         request, sizeof request,
-        "POST %s HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n%s%s%s\r\n%s",
-        path, strlen(body), key != NULL ? "Idempotency-Key: " : "", key != NULL ? key : "",
+        "POST %s HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n%s%s%s%s\r\n%s",
+        path, strlen(body), caller, key != NULL ? "Idempotency-Key: " : "", key != NULL ? key : "",
         key != NULL ? "\r\n" : "", body);
     const struct turn turn = {.now_ns = served.now_ns, .wall_ns = served.wall_ns};
     (void)http_serve(http, &session, bytes_of(request), &output, turn, &consumed);
@@ -211,6 +212,42 @@ static void test_batch(void)
     end();
 }
 
+/* What one user may guess of another's keys neither tells nor stops anything. */
+static void test_users(void)
+{
+    static const struct users_settings known = {.count = 2,
+                                                .user = {{.name = "one", .roles = ROLE_ALL, .secret = "s:1"},
+                                                         {.name = "two", .roles = ROLE_ALL, .secret = "s:2"}}};
+    static const char *const as[] = {"Authorization: Bearer one:s:1\r\n", "Authorization: Bearer two:s:2\r\n"};
+    begin();
+    struct users *users = users_create(&known);
+    assert(users != NULL);
+    served.commands.users = users;
+    caller = as[0];
+    OK_U64(post("/v1/reserve", "k", ANN ",\"ttl_ms\":60000}"), 200, "a reservation with a key");
+    keep_first();
+    caller = as[1];
+    OK(post("/v1/reserve", "k", ANN ",\"ttl_ms\":60000}") == 200 && !is_as_first(),
+       "is its user's: the same key of another one reserves for that one");
+    OK_U64(left(), 1, "what it costs");
+    OK_U64(post("/v1/check", "k", ANN "}"), 422, "each user's key stands for one request of that user");
+    OK_U64(post("/v1/check", "m", "{\"identifiers\":{\"user\":\"bob\"},\"rule\":\"slow\"}"), 200, "and nobody");
+    caller = as[0];
+    OK_U64(post("/v1/check", "m", "{\"identifiers\":{\"user\":\"eve\"},\"rule\":\"slow\"}"), 200,
+           "takes another user's keys away,");
+    OK_U64(post("/v1/check", NULL, "[{\"identifiers\":{\"user\":\"eve\"},\"idempotency_key\":\"k2\"}]"), 200,
+           "in a batch");
+    caller = as[1];
+    OK_U64(post("/v1/check", NULL, "[{\"identifiers\":{\"user\":\"bob\"},\"idempotency_key\":\"k2\"}]"), 200,
+           "neither");
+    caller = as[0];
+    OK(post("/v1/reserve", "k", ANN ",\"ttl_ms\":60000}") == 200 && is_as_first(), "who made it has it again");
+    caller = "";
+    served.commands.users = NULL;
+    users_destroy(&users);
+    end();
+}
+
 /* More answers than there are places: the oldest are forgotten, which is counted; the newest are not. */
 static void test_many(void)
 {
@@ -224,7 +261,7 @@ static void test_many(void)
         struct replay replay;
         struct replay_answer out;
         (void)snprintf(key, sizeof key, "key-%u", i);
-        if (replay_open(&replay, replays, bytes_of(key), i, served.now_ns + i, &out) != REPLAY_NEW)
+        if (replay_open(&replay, replays, &user_default, bytes_of(key), i, served.now_ns + i, &out) != REPLAY_NEW)
             wrong++;
         else
             forgotten += replay_close(&replay, &said, served.now_ns + i);
@@ -238,7 +275,7 @@ static void test_many(void)
         struct replay_answer out;
         (void)snprintf(key, sizeof key, "key-%u", i);
         const enum replay_status status =
-            replay_open(&replay, replays, bytes_of(key), i, served.now_ns + MANY, &out);
+            replay_open(&replay, replays, &user_default, bytes_of(key), i, served.now_ns + MANY, &out);
         known += status == REPLAY_KNOWN && out.number == 7;
         if (status == REPLAY_NEW)
             (void)replay_close(&replay, NULL, served.now_ns);
@@ -246,7 +283,8 @@ static void test_many(void)
     OK(known > 7900, "the newest ones are there: %u of 8000", known);
     struct replay replay;
     struct replay_answer out;
-    OK(replay_open(&replay, replays, bytes_of(key), 1, served.now_ns + MANY + REPLAY_NS, &out) == REPLAY_NEW,
+    const uint64_t later_ns = served.now_ns + MANY + REPLAY_NS;
+    OK(replay_open(&replay, replays, &user_default, bytes_of(key), 1, later_ns, &out) == REPLAY_NEW,
        "until their time is over");
     (void)replay_close(&replay, NULL, served.now_ns);
     end();
@@ -261,6 +299,7 @@ int main(void)
     test_reserve_and_refund();
     test_renew();
     test_batch();
+    test_users();
     test_many();
     return tap_done();
 }
