@@ -5,6 +5,7 @@
 #include "edge/central/central_link.h"
 
 #include "edge/central/central_link_state.h"
+#include "edge/central/central_reader.h"
 #include "edge/library/client_tls.h"
 #include "edge/process/clock.h"
 
@@ -99,8 +100,9 @@ static void take_error(struct central_link *link, uint32_t ticket, const char *w
     link->refuses = true;
     if (strncmp(why, "NOSCRIPT", 8) == 0 && link->redis != NULL) {
         link->sha[0] = '\0'; /* by its text until it is loaded: nothing was done */
+        const bool had_text = link->place[ticket] != 0;
         central_link_load_script(link);
-        if (central_again(link->central, ticket))
+        if (!had_text && central_again(link->central, ticket))
             return;
     }
     central_failed(link->central, ticket, why);
@@ -115,8 +117,9 @@ static void on_reply(redisAsyncContext *redis, void *context, void *data)
     struct central_answer answer;
     int64_t numbers[NUMBERS_MAX];
     if (reply == NULL) {
+        const char *reason = central_reader_reason(redis);
         central_link_lose(link, redis);
-        central_failed(link->central, ticket, "the connection was lost");
+        central_failed(link->central, ticket, reason != NULL ? reason : "the connection was lost");
     } else if (reply->type == REDIS_REPLY_ERROR) {
         take_error(link, ticket, reply->str);
     } else if (read_numbers(reply, numbers, NUMBERS_MAX) &&
@@ -134,6 +137,7 @@ static bool on_send(void *context, uint32_t ticket, enum central_way way, const 
     struct central_words *words = &link->words;
     if (link->redis == NULL)
         return false;
+    link->place[ticket] = link->sha[0] == '\0';
     central_script_call(words, link->sha[0] != '\0' ? link->sha : NULL, link->options.prefix, way, charges, count,
                         LEASE_SPAN_US, 0);
     if (redisAsyncCommandArgv(link->redis, on_reply, &link->place[ticket], words->count, words->word,

@@ -4,6 +4,7 @@
  */
 #include "base/host_port.h"
 #include "edge/central/central_link_state.h"
+#include "edge/central/central_reader.h"
 #include "edge/central/central_sentinel.h"
 #include "edge/central/central_socket.h"
 #include "edge/process/clock.h"
@@ -45,8 +46,9 @@ void central_link_drop(struct central_link *link)
 static void on_lost(const redisAsyncContext *redis, int status)
 {
     struct central_link *link = redis->data;
+    const char *reason = central_reader_reason(redis);
     if (link->redis == redis && status != REDIS_OK)
-        central_link_note_error(link, redis->errstr[0] != '\0' ? redis->errstr : "the connection was lost");
+        central_link_note_error(link, reason != NULL ? reason : "the connection was lost");
     central_link_lose(link, redis);
 }
 

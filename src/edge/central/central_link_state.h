@@ -36,8 +36,9 @@ struct central_link {
     bool told_up;
     struct central_told told; /* since the store was up */
     char sha[SHA_BYTES];
-    struct central_words words;       /* of the call that is being made */
-    char place[CENTRAL_ASKS_MAX + 2]; /* hiredis keeps the address of a ticket's place, and no number */
+    struct central_words words; /* of the call that is being made */
+    /* hiredis keeps the address of a ticket's place, and no number; 1: the call has the script's text */
+    char place[CENTRAL_ASKS_MAX + 2];
 };
 
 /* Notes why there is no connection: who has failed, a sentinel or the store, where sentinels are asked. */

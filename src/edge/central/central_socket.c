@@ -1,5 +1,6 @@
 #include "edge/central/central_socket.h"
 
+#include "edge/central/central_reader.h"
 #include "edge/library/client_tls.h"
 
 #include <errno.h>
@@ -12,6 +13,7 @@ struct watch {
     uv_poll_t poll;
     redisAsyncContext *redis; /* NULL: hiredis has gone */
     int events;
+    struct central_reader reader;
     struct central_socket_tls tls;
     bool greets, ready; /* the handshake goes on; it is over */
 };
@@ -20,6 +22,15 @@ struct watch {
 void redisProcessCallbacks(redisAsyncContext *redis);
 
 static void set_events(struct watch *watch, int events);
+
+/* False: the connection is gone. */
+static bool check_answers(struct watch *watch)
+{
+    const bool flooded = watch->redis != NULL && central_reader_is_flooded(watch->redis);
+    if (flooded)
+        watch->tls.broken(watch->redis, "its answer is longer than it may be");
+    return watch->redis != NULL && !flooded;
+}
 
 /* ---- TLS: hiredis finds its bytes where it would have read them, and they are taken from where it would write ---- */
 
@@ -78,6 +89,8 @@ static void read_sealed(struct watch *watch)
         if (redisReaderFeed(watch->redis->c.reader, bytes, (size_t)got) != REDIS_OK) {
             watch->tls.broken(watch->redis, "not enough memory for its answers");
             return;
+        } else if (!check_answers(watch)) {
+            return;
         }
     if (check(watch, got))
         redisProcessCallbacks(watch->redis);
@@ -118,8 +131,10 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         return;
     }
     /* An error is found where the socket is read. */
-    if (watch->redis != NULL && (status < 0 || (events & UV_READABLE) != 0))
+    if (watch->redis != NULL && (status < 0 || (events & UV_READABLE) != 0)) {
         redisAsyncHandleRead(watch->redis);
+        (void)check_answers(watch);
+    }
     if (watch->redis != NULL && status == 0 && (events & UV_WRITABLE) != 0)
         redisAsyncHandleWrite(watch->redis);
 }
@@ -179,6 +194,7 @@ bool central_socket_watch(uv_loop_t *loop, redisAsyncContext *redis, const struc
     watch->poll.data = watch;
     watch->redis = redis;
     watch->tls = *tls;
+    central_reader_guard(&watch->reader, redis);
     redis->ev.data = watch;
     redis->ev.addRead = add_read;
     redis->ev.delRead = stop_read;
