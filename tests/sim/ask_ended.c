@@ -4,8 +4,6 @@
  */
 #include "tests/sim/sim.h"
 
-#include "tests/lib/node_figures.h"
-
 /*
  * Counts all that the reservation held as possibly given back: the node may have returned it, and others may have
  * heard.

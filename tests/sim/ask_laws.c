@@ -14,7 +14,6 @@
 #include "tests/sim/sim.h"
 
 #include "limit/kind.h"
-#include "tests/lib/node_figures.h"
 
 #include <inttypes.h>
 
@@ -307,8 +306,6 @@ void ask_knowledge_lost(struct sim *sim)
 
 static void note_heard(struct sim *sim, unsigned i)
 {
-    struct node_stats stats;
-    node_stats(sim->node[i].node, &stats);
     if (!world_is_acknowledged(sim, i))
         return;
     for (unsigned r = 0; r < sim->plan.asks.rules; r++)
@@ -316,7 +313,7 @@ static void note_heard(struct sim *sim, unsigned i)
             ask_truth_now(sim, r, s);
             if (ask_rule(sim, r)->terms.kind == LIMIT_BUCKET)
                 truth_bucket_heard(&sim->asks.truth[r][s].bucket, &ask_rule(sim, r)->limit, i,
-                                   stats.batches_closed);
+                                   batches_closed(sim->node[i].node));
         }
 }
 

@@ -12,7 +12,6 @@
 #include "tests/sim/sim.h"
 
 #include "limit/kind.h"
-#include "tests/lib/node_figures.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -9,7 +9,6 @@
 #include "tests/sim/sim.h"
 
 #include "tests/lib/commit_tokens.h"
-#include "tests/lib/node_figures.h"
 
 #include <inttypes.h>
 

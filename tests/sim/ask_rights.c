@@ -79,9 +79,7 @@ static void note_gain(struct sim *sim, unsigned i, const struct ask_part *part, 
     if (gained <= 0)
         return;
     ask_right_used(sim, i, part, (uint64_t)(gained / per_token));
-    struct node_stats stats;
-    node_stats(sim->node[i].node, &stats);
-    ask_given_back(sim, i, part, &unknown, sure, tokens * per_token, stats.batches_closed);
+    ask_given_back(sim, i, part, &unknown, sure, tokens * per_token, batches_closed(sim->node[i].node));
     sim->asks.given_elsewhere += (uint64_t)tokens;
 }
 

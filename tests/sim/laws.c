@@ -130,20 +130,9 @@ void laws_note_evictions(struct sim *sim, unsigned i)
 
 static struct step_figures figures(struct sim *sim, unsigned i)
 {
-    struct node_stats stats;
-    const struct node *node = sim->node[i].node;
-    node_stats(node, &stats);
-    sim->merged |= stats.batches_compacted > 0;
-    return (struct step_figures){
-        .log_keys = stats.log_keys,
-        .ghost_keys = stats.log_ghost_keys,
-        .open_keys = stats.open_keys,
-        .batches_closed = stats.batches_closed,
-        .step_keys_max = stats.step_keys_max,
-        .doubted_tokens = stats.doubted_tokens,
-        .reservations = (uint32_t)stats.open_reservations,
-        .rights = stats.rights_granted + stats.rights_returned_tokens,
-    };
+    const struct step_figures of = step_figures_of(sim->node[i].node);
+    sim->merged |= of.batches_compacted > 0;
+    return of;
 }
 
 void laws_before_step(struct sim *sim, unsigned i, bool serves)

@@ -24,6 +24,8 @@ int64_t rights_units(struct sim *sim, unsigned i, struct key_id id, uint16_t lim
 {
     struct explanation explanation;
     struct node_status status;
+    if (!may_have_voucher(sim->node[i].node, id))
+        return 0;
     node_status(sim->node[i].node, &status);
     if (!status.decides)
         return 0;

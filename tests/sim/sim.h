@@ -14,6 +14,7 @@
 #include "cluster/node.h"
 #include "rules/homes.h"
 #include "tests/lib/decisions.h"
+#include "tests/lib/node_figures.h"
 #include "tests/sim/ask.h"
 #include "tests/sim/clock.h"
 #include "tests/sim/edit.h"
@@ -40,14 +41,6 @@ enum phase {
 };
 
 enum life { LIFE_DOWN, LIFE_UP, LIFE_LEAVING, LIFE_FORGOTTEN };
-
-/* The figures of a node at the end of a step, or before a step. */
-struct step_figures {
-    uint64_t log_keys, ghost_keys, open_keys, batches_closed, step_keys_max, doubted_tokens;
-    uint64_t rights; /* grants, and tokens of vouchers that were given back */
-    uint32_t reservations;
-    bool serves; /* the step must serve a part of the table */
-};
 
 struct sim_node {
     struct node *node; /* NULL unless the node is up or leaving */

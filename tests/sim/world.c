@@ -24,24 +24,15 @@ bool world_is_up(const struct sim *sim, unsigned i)
 
 bool world_all_is_charged(const struct sim *sim)
 {
-    for (unsigned i = 0; i < sim->plan.nodes; i++) {
-        struct node_stats stats = {0};
-        if (world_is_up(sim, i))
-            node_stats(sim->node[i].node, &stats);
-        if (stats.uncharged_keys > 0)
+    for (unsigned i = 0; i < sim->plan.nodes; i++)
+        if (world_is_up(sim, i) && uncharged_keys(sim->node[i].node) > 0)
             return false;
-    }
     return true;
 }
 
 bool world_is_acknowledged(const struct sim *sim, unsigned i)
 {
-    static struct peer_report reports[NODE_PEERS_MAX];
-    size_t count = node_peers(sim->node[i].node, world_local_ns(sim, i), reports, NODE_PEERS_MAX);
-    for (size_t r = 0; r < count; r++)
-        if (!reports[r].self && reports[r].state != PEER_LEFT && reports[r].lag_batches > 0)
-            return false;
-    return world_all_is_charged(sim);
+    return all_have_heard(sim->node[i].node) && world_all_is_charged(sim);
 }
 
 void world_change_thread(struct sim *sim)
