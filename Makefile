@@ -73,6 +73,10 @@ ALL_LDFLAGS := $(LDFLAGS_$(FLAVOUR)) $(LDFLAGS)
 # own sanitizers.
 TEST_LDFLAGS := $(filter-out -flto=auto,$(ALL_LDFLAGS)) $(if $(findstring flto,$(ALL_LDFLAGS)),-fno-lto) \
     $(if $(filter fuzz,$(FLAVOUR)),,$(if $(shell command -v ld.gold 2>/dev/null),-fuse-ld=gold))
+# Tests are debugged in other builds, so these are linked without what names lines: it takes as long as all else.
+ifeq (release,$(FLAVOUR))
+TEST_LDFLAGS += -Wl,--strip-debug
+endif
 # A unit test is not linked with LTO, and what calls the product in it need not be fast itself.
 TEST_CFLAGS_asan := -O0
 TEST_CFLAGS_release := -O0 -U_FORTIFY_SOURCE
@@ -349,9 +353,6 @@ $(B)/tests/bench/library: $(O)/tests/bench/library.o $(B)/libheadgate.a $(call a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
-.PHONY: test-programs
-test-programs: $(UNIT) $(SIM) $(FUZZ) $(MODEL)
-
 # Only what a compiler says of them; all that clang warns of, it does before it optimises.
 $(O)/%.read: %.c $(B)/flags
 	$(SAY) READ $@
@@ -447,27 +448,28 @@ build/asan/tests/e2e/%.t build/tsan/tests/e2e/%.t: tests/e2e/%.t
 	@mkdir -p $(@D)
 	@printf '#!/bin/sh\nHEADGATE_BUILD=build/%s exec perl %s\n' $(word 2,$(subst /, ,$@)) $< >$@ && chmod +x $@
 
+# What runs with TSan runs with ASan as well, and not a third time.
+UNIT_CHECKED := $(filter-out $(TSAN:build/tsan/%=build/release/%),$(UNIT_SOURCES:%.c=build/release/%))
+
 # What `make check` runs, each flavour by a make of its own; side by side, so that no processor waits for a last link.
 CHECK_FLAVOURS := $(patsubst %,check-build-%,release asan clang tsan debug)
 .PHONY: check-build $(CHECK_FLAVOURS)
 check-build: $(CHECK_FLAVOURS)
-check-build-release: goals := all test-programs $(PEERS) $(WAN) former-release
-check-build-asan: goals := all test-programs $(E2E_ASAN) $(patsubst build/release/%,build/asan/%,$(PEERS))
+check-build-release: goals := all $(UNIT_CHECKED) $(SIM) $(MODEL) $(PEERS) $(WAN) former-release
+check-build-asan: goals := all $(patsubst build/release/%,build/asan/%,$(UNIT) $(SIM) $(FUZZ) $(PEERS)) $(E2E_ASAN)
 check-build-clang: goals := build/clang/tests/sim read-sources test-sources
 check-build-tsan: goals := $(TSAN) $(E2E_TSAN) build/tsan/headgated build/tsan/headgate
 check-build-debug: goals := build/debug/tests/sim
 $(CHECK_FLAVOURS): check-build-%:
 	@$(MAKE) --no-print-directory -s FLAVOUR=$* $(goals)
 
-# One run of prove over everything, so that its summary counts everything; tests/order.yml says what runs when. What
-# runs with TSan runs with ASan as well, and not a third time.
+# One run of prove over everything, so that its summary counts everything; tests/order.yml says what runs when.
 check: deps
 	@echo 'check: building with gcc (release, asan, tsan) and clang; a warning is an error'
 	@$(SUBMAKE) -s check-build
 	@echo 'check: units, simulator, fuzz corpus, source rules, end to end'
 	@HARNESS_RULESFILE=tests/order.yml prove -j3 \
-	    $(filter-out $(TSAN:build/tsan/%=build/release/%),$(UNIT_SOURCES:%.c=build/release/%)) \
-	    $(patsubst %.c,build/asan/%,$(UNIT_SOURCES) $(wildcard tests/fuzz/fuzz_*.c)) \
+	    $(UNIT_CHECKED) $(patsubst %.c,build/asan/%,$(UNIT_SOURCES) $(wildcard tests/fuzz/fuzz_*.c)) \
 	    $(TSAN) $(wildcard tests/sim/*.t tests/model/*.t tests/tidy/*.t) $(E2E_RELEASE) $(E2E_ASAN) $(E2E_TSAN)
 
 # ---- a cluster to look at --------------------------------------------------------------------------
