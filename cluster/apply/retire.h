@@ -1,5 +1,6 @@
 /*
- * retire: removes batches that all members have from the logs, and retires origins that have ended.
+ * retire: removes batches that all members have from the logs, retires origins that have ended, and
+ * tells batches of an own ended incarnation again that nobody has.
  *
  * The one idea: an ended origin (a ghost) may be forgotten only when no member can learn anything
  * new of it. Own batches leave a log by being settled.

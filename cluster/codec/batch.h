@@ -1,5 +1,5 @@
 /*
- * batch: the spends of one peer since its last batch as (key, limit, tokens, returned), and what
+ * batch: spends of one peer that no batch before has, as (key, limit, tokens, returned), and what
  * the peer had applied by then.
  *
  * The one idea: a batch covers the sequence numbers first..last of one origin, usually one number.

@@ -2,7 +2,8 @@
  * member: the members, and questions about them: who counts, who hears whom, which one to ask.
  *
  * The one idea: a member is a row of plain figures, and these predicates say what the figures mean.
- * All folders ask them; only members/ changes a member, and gossip.c its digest.
+ * All folders ask them. members/ alone changes who a member is; gossip.c, apply/, log/ and grant.c write the
+ * figures that they measure of it.
  */
 #ifndef HEADGATE_CLUSTER_STATE_MEMBER_H
 #define HEADGATE_CLUSTER_STATE_MEMBER_H

@@ -111,7 +111,10 @@ static inline struct verdict_figures verdict_figures(const struct verdict *verdi
                                     .reset_after_ms = call_ms(verdict->reset_after_ns)};
 }
 
-/* ask_refund returns how many tokens it gave back, ask_reset how many keys got tokens back. */
+/*
+ * ask_refund returns the least that any key of the request got back; others may have got more. ask_reset returns how
+ * many keys got tokens back. gRPC gives back by itself: see grpc/rate_limit_decide.c.
+ */
 uint64_t ask_refund(struct commands *commands, const struct question *question, uint64_t now_ns);
 uint32_t ask_reset(struct commands *commands, const struct question *question, uint64_t now_ns);
 

@@ -62,6 +62,8 @@ static void answer_key(struct answer *answer, const struct peer_report *peer)
                        peer->key_state == KEY_DIFFERS && memcmp(peer->offered_key, none, sizeof none) != 0);
 }
 
+enum { NODES_PAIRS = 25 }; /* of each peer in NODES: answer_pair_* calls */
+
 void call_nodes(struct call *call)
 {
     struct answer *answer = &call->answer;
@@ -70,7 +72,7 @@ void call_nodes(struct call *call)
     answer_array(answer, count);
     for (size_t i = 0; i < count; i++) {
         const struct peer_report *peer = &peers[i];
-        answer_map(answer, 25);
+        answer_map(answer, NODES_PAIRS);
         answer_pair_text(answer, "node", peer->name);
         answer_pair_text(answer, "region", peer->region);
         answer_pair_text(answer, "address", peer->gossip_address);

@@ -4,8 +4,9 @@
  *
  * The one idea: other threads change these figures while they decide. So the figures are copied
  * while the caller's thread runs alone, and reports print the copy afterwards. Printing takes far
- * longer than copying, and other threads decide meanwhile. Figures that only a step changes (peers,
- * rules) are not copied: reports read them from the node. No text, no allocation.
+ * longer than copying, and other threads decide meanwhile. Not copied is what only a step changes (peers,
+ * which rules there are), and the counts of rules, which a report reads rule by rule while threads count
+ * (ruled_counts). No text, no allocation.
  */
 #ifndef HEADGATE_COMMANDS_FIGURES_H
 #define HEADGATE_COMMANDS_FIGURES_H

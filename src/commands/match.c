@@ -263,7 +263,7 @@ void call_answer_wait(struct answer *answer, const struct node *node, const stru
     uint64_t longest = 0;
     for (uint32_t i = 0; i < match->count && allowed; i++) {
         const struct charge *charge = &match->charge[i];
-        if (match->rule[i].version->algorithm != RULE_LEAKY_BUCKET || charge->shadow)
+        if (!rule_has_trait(match->rule[i].version->algorithm, ALGORITHM_DRAINS) || charge->shadow)
             continue;
         const struct limit *limit = node_limit(node, charge->limit);
         uint64_t full_ns = verdicts[i].reset_after_ns;

@@ -4,7 +4,7 @@
  *
  * The one idea: the measure is the worst debt of a key that this node saw, which is late and counts by terms: rules
  * of the same terms share it. Of a rule with several amounts the one is told that is nearest to its bound. Internal
- * to src/http.
+ * to src/http. What rules decided is in metrics.c.
  */
 #ifndef HEADGATE_HTTP_METRICS_LIMITS_H
 #define HEADGATE_HTTP_METRICS_LIMITS_H

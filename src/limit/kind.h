@@ -3,8 +3,8 @@
  *
  * The one idea: whoever stores, tells, merges or gives back tokens does not care which kind of state a key has, but
  * what such a state does as time passes. Each property is answered once here, for all kinds, by a switch that the
- * compiler keeps complete: a new kind answers these questions, and no other room changes. How a kind counts is not said
- * here: see bucket.h.
+ * compiler keeps complete. A new kind that refills, expires or lists as another one does needs no change in cluster/.
+ * How a kind counts is not said here: see bucket.h.
  */
 #ifndef HEADGATE_LIMIT_KIND_H
 #define HEADGATE_LIMIT_KIND_H

@@ -3,7 +3,8 @@
  *
  * The one idea: three kinds of state carry every algorithm. A BUCKET refills continuously: a token is split into
  * as many integer units as make one clock tick's refill a whole number of units, so that refilling and spending
- * are integer additions, with no rounding and no drift. A CELL holds one window's tokens and is forgotten when it
+ * are integer additions, with no rounding and no drift; now and the time until it is full are the theoretical arrival
+ * time of GCRA. A CELL holds one window's tokens and is forgotten when it
  * expires; its tokens have parts, so that peers can grant each other theirs. In a LOG every spend counts for period_ns
  * from its time. A limit knows nothing of names, keys or peers:
  * equal terms are the same limit, and a set gives them an index.

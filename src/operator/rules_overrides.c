@@ -243,7 +243,7 @@ static bool find_mistake(const struct table *table, const struct rule *rule, str
         }
         put_string(&text, "], algorithm: ");
         put_string(&text, rule_algorithm_name(rule->algorithm));
-        put_string(&text, rule_is_bucket(rule->algorithm) ? ", rate: unlimited" : ", limit: unlimited");
+        put_string(&text, rule_has_rate(rule->algorithm) ? ", rate: unlimited" : ", limit: unlimited");
         put_string(&text, ", overrides: [");
         put_row(&text, rule, &table->row[i]);
         put_string(&text, "]}");

@@ -16,11 +16,6 @@ void rule_destroy(struct rule **rule)
     *rule = NULL;
 }
 
-const char *rule_algorithm_name(enum rule_algorithm algorithm)
-{
-    return rule_algorithms.name[algorithm];
-}
-
 const char *rule_mode_name(enum rule_mode mode)
 {
     return rule_modes.name[mode];
@@ -71,42 +66,6 @@ bool rule_of_sheet(const struct rule *sheet, const struct rule *base, struct rul
     return true;
 }
 
-/* ---- properties of algorithms ---- */
-
-bool rule_is_bucket(enum rule_algorithm algorithm)
-{
-    switch (algorithm) {
-    case RULE_TOKEN_BUCKET:
-    case RULE_LEAKY_BUCKET:
-        return true;
-    case RULE_FIXED_WINDOW:
-    case RULE_SLIDING_WINDOW:
-    case RULE_SLIDING_LOG:
-    case RULE_QUOTA:
-    case RULE_CONCURRENCY:
-    case RULE_ALGORITHMS_END:
-        return false;
-    }
-    return false;
-}
-
-bool rule_is_listed(enum rule_algorithm algorithm)
-{
-    switch (algorithm) {
-    case RULE_SLIDING_LOG:
-    case RULE_CONCURRENCY:
-        return true;
-    case RULE_TOKEN_BUCKET:
-    case RULE_LEAKY_BUCKET:
-    case RULE_FIXED_WINDOW:
-    case RULE_SLIDING_WINDOW:
-    case RULE_QUOTA:
-    case RULE_ALGORITHMS_END:
-        return false;
-    }
-    return false;
-}
-
 /* ---- terms ---- */
 
 __extension__ typedef unsigned __int128 wide;
@@ -148,25 +107,21 @@ void rule_terms(const struct rule *rule, const struct rule_amount *amount, uint3
                 struct limit_terms *terms)
 {
     assert(rule_amount_counts(amount) && scale >= 1 && scale <= RULE_SCALE_ONE);
-    bool bucket = rule_is_bucket(rule->algorithm);
-    bool listed = rule_is_listed(rule->algorithm);
     *terms = (struct limit_terms){
-        .kind = bucket   ? LIMIT_BUCKET
-                : listed ? LIMIT_LOG
-                         : LIMIT_CELL,
+        .kind = rule_kind(rule->algorithm),
         .flags = (uint8_t)((rule->sync != RULE_GOSSIP ? LIMIT_SPLIT : 0) | (rule->persist ? LIMIT_PERSISTENT : 0)),
         .capacity = amount->limit,
         .rate = amount->rate,
-        .period_ns = bucket || listed ? amount->period_ns : 0,
+        .period_ns = rule_has_windows(rule->algorithm) ? 0 : amount->period_ns,
         .home = rule->home.size > 0 ? limit_home_named(rule->home) : rule->weights_number,
     };
-    if (bucket && scale < RULE_SCALE_ONE)
+    if (rule_has_rate(rule->algorithm) && scale < RULE_SCALE_ONE)
         scale_rate(terms, scale);
-    if (!bucket && scale < RULE_SCALE_ONE) {
+    if (!rule_has_rate(rule->algorithm) && scale < RULE_SCALE_ONE) {
         uint64_t scaled = amount->limit * scale / RULE_SCALE_ONE;
         terms->capacity = scaled > 0 ? scaled : 1;
     }
-    uint64_t most = listed ? LIMIT_LOG_MAX : LIMIT_CAPACITY_MAX;
+    uint64_t most = rule_is_listed(rule->algorithm) ? LIMIT_LOG_MAX : LIMIT_CAPACITY_MAX;
     wide overshoot = rule->overshoot;
     if (rule->overshoot_relative)
         overshoot = overshoot * terms->capacity / 1000000;

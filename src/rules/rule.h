@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "limit/charge.h"
 #include "limit/key.h"
+#include "rules/algorithm.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,18 +48,6 @@ enum {
 #define RULE_DEFAULT_DIMENSION "user"
 #define RULE_DEFAULT_ZONE "UTC"
 #define RULE_ANY_ENDPOINT "*"
-
-/* A new algorithm: see "Where a change goes" in docs/architecture.md. */
-enum rule_algorithm {
-    RULE_TOKEN_BUCKET,
-    RULE_LEAKY_BUCKET,
-    RULE_FIXED_WINDOW,
-    RULE_SLIDING_WINDOW,
-    RULE_SLIDING_LOG,
-    RULE_QUOTA,
-    RULE_CONCURRENCY,
-    RULE_ALGORITHMS_END,
-};
 
 /* When a fixed window begins. */
 enum rule_begins {
@@ -205,15 +194,6 @@ bool rule_same_dimensions(const struct rule *a, const struct rule *b);
 void rule_destroy(struct rule **rule);
 
 /*
- * What other files must know of an algorithm, asked by property. Each property is a switch that the
- * compiler keeps complete, so a new algorithm answers all of them in rule.c.
- */
-/* True: tokens come back at a rate (`rate`, `burst`). False: tokens come back after a window (`limit`, `window`). */
-bool rule_is_bucket(enum rule_algorithm algorithm);
-/* True: each spend is remembered by itself, at most RULE_LOG_MAX for each key. */
-bool rule_is_listed(enum rule_algorithm algorithm);
-
-/*
  * The terms of `amount` at `scale` twentieths of it (1..RULE_SCALE_ONE). The amount must belong to
  * the rule, one of its tiers or one of its overrides, and must count (rule_amount_counts). A bucket scales
  * its rate, other algorithms scale their limit; at least 1 remains. A relative overshoot is a part
@@ -227,7 +207,6 @@ void rule_terms(const struct rule *rule, const struct rule_amount *amount, uint3
 uint32_t rule_scale(uint32_t adaptive_floor, uint32_t scale);
 
 /* Names as rules and replies spell them; static. */
-const char *rule_algorithm_name(enum rule_algorithm algorithm);
 const char *rule_mode_name(enum rule_mode mode);
 const char *rule_priority_name(enum rule_priority priority);
 /* Ignores case; leaves `priority` unchanged if it returns false. */

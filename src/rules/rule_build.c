@@ -225,7 +225,7 @@ static bool read_counts(struct rule_builder *builder)
         return true;
     if (!rule_read_name(&builder->reader, node, "counts", KEY_DIMENSION_MAX_BYTES, &name))
         return false;
-    if (builder->rule->algorithm == RULE_CONCURRENCY)
+    if (rule_has_trait(builder->rule->algorithm, ALGORITHM_LEASES))
         return rule_fail(&builder->reader, node->line,
                          "counts makes no sense with algorithm: concurrency, which counts requests at work");
     builder->rule->counts = rule_keep(builder, name);

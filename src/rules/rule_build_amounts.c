@@ -26,14 +26,14 @@ static bool check_amount(const struct rule_builder *builder, const struct yaml_n
     char expected[192];
     if (amount->unlimited || (amount->limit == 0 && amount->rate == 0 && amount->period_ns == 0))
         return true;
-    uint64_t least_ns = rule_is_bucket(algorithm) ? 1 : RULE_WINDOW_MIN_NS;
-    bool in_time =
-        algorithm == RULE_QUOTA || (amount->period_ns >= least_ns && amount->period_ns <= LIMIT_PERIOD_MAX_NS);
+    uint64_t least_ns = rule_has_rate(algorithm) ? 1 : RULE_WINDOW_MIN_NS;
+    bool in_time = rule_amount_form(algorithm) == RULE_AMOUNT_CALENDAR ||
+                   (amount->period_ns >= least_ns && amount->period_ns <= LIMIT_PERIOD_MAX_NS);
     bool in_range = amount->limit >= 1 && amount->limit <= limit_most(algorithm) &&
-                    (!rule_is_bucket(algorithm) || (amount->rate >= 1 && amount->rate <= LIMIT_CAPACITY_MAX));
+                    (!rule_has_rate(algorithm) || (amount->rate >= 1 && amount->rate <= LIMIT_CAPACITY_MAX));
     if (!in_range || !in_time) {
         (void)snprintf(expected, sizeof expected, "1 to %" PRIu64 " for %s, per %s to 366d", limit_most(algorithm),
-                       rule_algorithm_name(algorithm), rule_is_bucket(algorithm) ? "1ns" : "100ms");
+                       rule_algorithm_name(algorithm), rule_has_rate(algorithm) ? "1ns" : "100ms");
         return rule_wrong(&builder->reader, node, field, expected);
     }
     return true;
@@ -56,26 +56,28 @@ static bool is_unlimited(const struct yaml_node *node)
 /* Refuses fields that the algorithm does not have, and fields that an unlimited rule does not have. */
 static bool check_fields(const struct rule_builder *builder, bool unlimited)
 {
+    enum { RATE = 1 << RULE_AMOUNT_RATE, WINDOW = 1 << RULE_AMOUNT_WINDOW, CALENDAR = 1 << RULE_AMOUNT_CALENDAR };
     static const struct {
         enum rule_field field;
-        bool bucket, window, quota, with_unlimited;
+        unsigned forms; /* of amounts that have the field */
+        bool with_unlimited;
     } amounts[] = {
-        {RULE_FIELD_RATE, true, false, false, true}, {RULE_FIELD_BURST, true, false, false, false},
-        {RULE_FIELD_LIMIT, false, true, true, true}, {RULE_FIELD_WINDOW, false, true, true, false},
-        {RULE_FIELD_ZONE, false, false, true, true},
+        {RULE_FIELD_RATE, RATE, true},
+        {RULE_FIELD_BURST, RATE, false},
+        {RULE_FIELD_LIMIT, WINDOW | CALENDAR, true},
+        {RULE_FIELD_WINDOW, WINDOW | CALENDAR, false},
+        {RULE_FIELD_ZONE, CALENDAR, true},
     };
+    static const char *const all_fields[] = {[RULE_AMOUNT_RATE] = "rate and burst",
+                                             [RULE_AMOUNT_WINDOW] = "limit and window",
+                                             [RULE_AMOUNT_CALENDAR] = "limit, window and zone"};
     enum rule_algorithm algorithm = builder->rule->algorithm;
+    const enum rule_amount_form form = rule_amount_form(algorithm);
     for (size_t i = 0; i < sizeof amounts / sizeof amounts[0]; i++) {
         const struct yaml_node *node = builder->field[amounts[i].field];
-        bool fits = rule_is_bucket(algorithm) ? amounts[i].bucket
-                    : algorithm == RULE_QUOTA ? amounts[i].quota
-                                              : amounts[i].window;
-        if (node && !fits)
+        if (node && (amounts[i].forms & 1U << form) == 0)
             return rule_fail(&builder->reader, node->line, "%s makes no sense with %s: expected %s",
-                             rule_field_names[amounts[i].field], rule_algorithm_name(algorithm),
-                             rule_is_bucket(algorithm) ? "rate and burst"
-                             : algorithm == RULE_QUOTA ? "limit, window and zone"
-                                                       : "limit and window");
+                             rule_field_names[amounts[i].field], rule_algorithm_name(algorithm), all_fields[form]);
         if (node && unlimited && !amounts[i].with_unlimited)
             return rule_fail(&builder->reader, node->line, "%s makes no sense where all is unlimited",
                              rule_field_names[amounts[i].field]);
@@ -111,30 +113,34 @@ static bool read_bucket(struct rule_builder *builder)
                            &amount->limit);
 }
 
+static bool is_calendar(const struct rule *rule)
+{
+    return rule_amount_form(rule->algorithm) == RULE_AMOUNT_CALENDAR;
+}
+
 static bool read_window(struct rule_builder *builder)
 {
     struct rule *rule = builder->rule;
     const struct yaml_node *limit = builder->field[RULE_FIELD_LIMIT], *window = builder->field[RULE_FIELD_WINDOW];
-    bool listed = limit_most(rule->algorithm) == RULE_LOG_MAX;
     if (!limit)
         return rule_missing(builder, RULE_FIELD_LIMIT, "a count such as 500, or unlimited");
     uint64_t most = limit_most(rule->algorithm);
-    if (listed && limit->kind == YAML_TEXT && units_parse_count(limit->text, &rule->amount.limit) &&
+    if (rule_is_listed(rule->algorithm) && limit->kind == YAML_TEXT && units_parse_count(limit->text, &rule->amount.limit) &&
         rule->amount.limit > most)
         return rule_fail(&builder->reader, limit->line,
                          "limit is '%.*s': expected at most %" PRIu64 ", since %s remembers each request%s",
                          (int)(limit->text.size < 32 ? limit->text.size : 32), limit->text.data, most,
                          rule_algorithm_name(rule->algorithm),
-                         rule->algorithm == RULE_SLIDING_LOG ? " (sliding_window counts more)" : "");
+                         rule_has_trait(rule->algorithm, ALGORITHM_LEASES) ? "" : " (sliding_window counts more)");
     if (!rule_read_count(&builder->reader, limit, "limit", 0, most, &rule->amount.limit))
         return false;
     if (!window)
         return rule_missing(builder, RULE_FIELD_WINDOW,
-                            rule->algorithm == RULE_QUOTA         ? "hour, day, week, month or year"
-                            : rule->algorithm == RULE_CONCURRENCY ? "how long a lease lasts, such as 30s"
-                                                                  : "a duration such as 1m");
+                            is_calendar(rule)                                   ? "hour, day, week, month or year"
+                            : rule_has_trait(rule->algorithm, ALGORITHM_LEASES) ? "how long a lease lasts, such as 30s"
+                                                                                : "a duration such as 1m");
     int unit = 0;
-    if (rule->algorithm == RULE_QUOTA) {
+    if (is_calendar(rule)) {
         if (!rule_read_choice(&builder->reader, window, "window", &rule_calendars, &unit))
             return false;
         rule->amount.unit = (enum rule_calendar)unit;
@@ -149,7 +155,7 @@ static bool read_zone(struct rule_builder *builder)
     static const char expected[] = "a time zone such as Europe/Berlin or UTC";
     const struct yaml_node *node = builder->field[RULE_FIELD_ZONE];
     struct bytes zone = bytes_of(RULE_DEFAULT_ZONE);
-    builder->rule->zone = builder->rule->algorithm == RULE_QUOTA ? zone : bytes_of("");
+    builder->rule->zone = is_calendar(builder->rule) ? zone : bytes_of("");
     if (!node)
         return true;
     if (!rule_read_text(&builder->reader, node, "zone", RULE_ZONE_MAX_BYTES, expected, &zone))
@@ -165,7 +171,7 @@ static bool read_begins(struct rule_builder *builder)
     const struct yaml_node *node = builder->field[RULE_FIELD_BEGINS];
     struct rule *rule = builder->rule;
     int begins = RULE_BEGINS_CLOCK;
-    if (node && rule->algorithm != RULE_FIXED_WINDOW)
+    if (node && !rule_has_trait(rule->algorithm, ALGORITHM_BEGINS))
         return rule_fail(&builder->reader, node->line, "begins makes no sense with %s: expected fixed_window",
                          rule_algorithm_name(rule->algorithm));
     if (!rule_read_choice(&builder->reader, node, "begins", &rule_begins, &begins))
@@ -177,7 +183,7 @@ static bool read_begins(struct rule_builder *builder)
 bool rule_read_amounts(struct rule_builder *builder)
 {
     struct rule *rule = builder->rule;
-    int algorithm = RULE_TOKEN_BUCKET;
+    int algorithm = RULE_DEFAULT_ALGORITHM;
     if (!rule_read_choice(&builder->reader, builder->field[RULE_FIELD_ALGORITHM], "algorithm", &rule_algorithms,
                           &algorithm))
         return false;
@@ -187,13 +193,13 @@ bool rule_read_amounts(struct rule_builder *builder)
         rule->zone = bytes_of("");
         return true;
     }
-    enum rule_field main_field = rule_is_bucket(rule->algorithm) ? RULE_FIELD_RATE : RULE_FIELD_LIMIT;
+    enum rule_field main_field = rule_has_rate(rule->algorithm) ? RULE_FIELD_RATE : RULE_FIELD_LIMIT;
     rule->amount.unlimited = is_unlimited(builder->field[main_field]);
     if (!check_fields(builder, rule->amount.unlimited) || !read_zone(builder) || !read_begins(builder))
         return false;
     if (rule->amount.unlimited)
         return true;
-    return rule_is_bucket(rule->algorithm) ? read_bucket(builder) : read_window(builder);
+    return rule_has_rate(rule->algorithm) ? read_bucket(builder) : read_window(builder);
 }
 
 /* ---- behaviour ---- */
@@ -263,7 +269,7 @@ static bool check_central(const struct rule_builder *builder)
     if (rule->sync != RULE_CENTRAL)
         return !down || rule_fail(&builder->reader, down->line,
                                   "when_down makes no sense without sync: central, whose store may be down");
-    if (!rule_is_bucket(rule->algorithm) && rule->algorithm != RULE_FIXED_WINDOW)
+    if (!rule_has_trait(rule->algorithm, ALGORITHM_CENTRAL))
         return rule_wrong(&builder->reader, sync, "sync",
                           "gossip or budget, since a central store counts token_bucket, leaky_bucket and "
                           "fixed_window alone");
@@ -280,7 +286,7 @@ bool rule_read_choices(struct rule_builder *builder)
 {
     struct rule *rule = builder->rule;
     int sync = RULE_GOSSIP, isolation = ISOLATION_BUDGET, mode = RULE_ENFORCE, inherit = RULE_KEEP;
-    int persist = rule->algorithm == RULE_QUOTA, when_down = ISOLATION_BUDGET;
+    int persist = rule_has_trait(rule->algorithm, ALGORITHM_KEEPS), when_down = ISOLATION_BUDGET;
     if (!rule_read_choice(&builder->reader, builder->field[RULE_FIELD_SYNC], "sync", &rule_syncs, &sync) ||
         !rule_read_choice(&builder->reader, builder->field[RULE_FIELD_ON_ISOLATION], "on_isolation",
                           &rule_isolations, &isolation) ||
@@ -367,7 +373,7 @@ static bool check_terms(const struct rule_builder *builder, const char *field, c
         if (!limit_init(&limit, &terms, &error))
             return rule_fail(&builder->reader, builder->reader.node->line, "%s%.64s cannot be counted%s: %s", field,
                              of, scale < RULE_SCALE_ONE ? " when it is scaled down" : "", error.text);
-        if (rule->sync == RULE_CENTRAL && rule_is_bucket(rule->algorithm) && !coarse_units(&limit, &coarse))
+        if (rule->sync == RULE_CENTRAL && rule_has_rate(rule->algorithm) && !coarse_units(&limit, &coarse))
             return rule_fail(
                 &builder->reader, builder->reader.node->line,
                 "%s%.64s cannot be counted by a central store%s, which has 53 bits: expected a smaller "
@@ -380,7 +386,7 @@ static bool check_terms(const struct rule_builder *builder, const char *field, c
 bool rule_check_terms(const struct rule_builder *builder)
 {
     const struct rule *rule = builder->rule;
-    if (!check_terms(builder, rule_is_bucket(rule->algorithm) ? "rate" : "limit", "", &rule->amount))
+    if (!check_terms(builder, rule_has_rate(rule->algorithm) ? "rate" : "limit", "", &rule->amount))
         return false;
     for (size_t i = 0; i < rule->tier_count; i++)
         if (!check_terms(builder, "tiers.", rule->tiers[i].name.data, &rule->tiers[i].amount))

@@ -146,16 +146,17 @@ static void own_amount(struct printer *printer, const struct rule *rule)
     without_burst.limit = own->rate;
     line(printer, "algorithm", rule_algorithm_name(rule->algorithm));
     if (own->unlimited)
-        line(printer, rule_is_bucket(rule->algorithm) ? "rate" : "limit", "unlimited");
-    else if (rule_is_bucket(rule->algorithm)) {
+        line(printer, rule_has_rate(rule->algorithm) ? "rate" : "limit", "unlimited");
+    else if (rule_has_rate(rule->algorithm)) {
         line(printer, "rate", rule_amount_text(rule->algorithm, own, &without_burst, text, sizeof text));
         if (own->limit != own->rate)
             count_line(printer, "burst", own->limit);
     } else {
         count_line(printer, "limit", own->limit);
         line(printer, "window",
-             rule->algorithm == RULE_QUOTA ? rule_calendars.name[own->unit]
-                                           : rule_duration_text(own->period_ns, text, sizeof text));
+             rule_amount_form(rule->algorithm) == RULE_AMOUNT_CALENDAR
+                 ? rule_calendars.name[own->unit]
+                 : rule_duration_text(own->period_ns, text, sizeof text));
     }
     if (rule->zone.size > 0 && !bytes_equal(rule->zone, bytes_of(RULE_DEFAULT_ZONE)))
         name(printer, "zone", rule->zone);
@@ -351,7 +352,7 @@ static void put_rule(struct printer *printer, const struct rule *rule)
     listed(printer, "allow:\n", rule->allow, rule->allow_count);
     listed(printer, "deny:\n", rule->deny, rule->deny_count);
     adaptive(printer, rule);
-    if (rule->persist != (rule->algorithm == RULE_QUOTA))
+    if (rule->persist != rule_has_trait(rule->algorithm, ALGORITHM_KEEPS))
         line(printer, "persist", rule_booleans.name[rule->persist]);
     if (rule->inherit != RULE_KEEP)
         line(printer, "inherit", rule_inherits.name[rule->inherit]);

@@ -4,6 +4,7 @@
  */
 #include "rules/rule_reach.h"
 
+#include "limit/kind.h"
 #include "rules/homes.h"
 #include "rules/rule_value.h"
 
@@ -20,7 +21,7 @@ void reach_sentence(const struct limit_terms *terms, uint32_t floor_millionths, 
 {
     const uint64_t overshoot = reach_overshoot(terms, floor_millionths, peers);
     const uint64_t capacity = reach_capacity(terms, floor_millionths, peers);
-    const char *limit = terms->kind == LIMIT_BUCKET ? "capacity or burst" : "limit";
+    const char *limit = kind_refills((enum limit_kind)terms->kind) ? "capacity or burst" : "limit";
     char where[64], instead[96];
     if (limit_home_is_one(terms->home) && can > 0 && overshoot == 0 && capacity == 0) {
         (void)snprintf(out, room,
@@ -185,7 +186,7 @@ static void ask_amount(struct inquiry *inquiry, const char *field, const char *o
 static void ask_amounts(struct inquiry *inquiry)
 {
     const struct rule *rule = inquiry->rule;
-    ask_amount(inquiry, rule_is_bucket(rule->algorithm) ? "rate" : "limit", "", &rule->amount);
+    ask_amount(inquiry, rule_has_rate(rule->algorithm) ? "rate" : "limit", "", &rule->amount);
     for (size_t i = 0; i < rule->tier_count; i++)
         ask_amount(inquiry, "tiers.", rule->tiers[i].name.data, &rule->tiers[i].amount);
     for (size_t i = 0; i < rule->override_count; i++)

@@ -11,8 +11,10 @@
 #include <string.h>
 
 /* Each in the order of its enum. */
-const struct rule_choices rule_algorithms = {
-    {"token_bucket", "leaky_bucket", "fixed_window", "sliding_window", "sliding_log", "quota", "concurrency"}};
+#define WORD_OF(name, word, kind, form, traits) word,
+const struct rule_choices rule_algorithms = {{RULE_ALGORITHMS(WORD_OF)}};
+#undef WORD_OF
+_Static_assert((int)RULE_ALGORITHMS_END <= (int)RULE_CHOICES_MAX, "a field accepts all words");
 const struct rule_choices rule_modes = {{"enforce", "soft", "shadow", "off"}};
 const struct rule_choices rule_syncs = {{"gossip", "budget", "central"}};
 const struct rule_choices rule_isolations = {{"budget", "open", "closed"}};
@@ -91,6 +93,21 @@ static bool is_zero(struct bytes text)
     return units_parse_count(text, &count) && count == 0;
 }
 
+/* A window or unit that the text leaves out comes from `of`. */
+static bool parse_form(enum rule_amount_form form, const struct rule_amount *of, struct bytes text,
+                       struct rule_amount *amount)
+{
+    switch (form) {
+    case RULE_AMOUNT_RATE:
+        return parse_bucket(text, amount);
+    case RULE_AMOUNT_WINDOW:
+        return parse_window(of, text, amount);
+    case RULE_AMOUNT_CALENDAR:
+        return parse_quota(of, text, amount);
+    }
+    return false;
+}
+
 bool rule_amount_parse(enum rule_algorithm algorithm, const struct rule_amount *of, struct bytes text,
                        struct rule_amount *amount)
 {
@@ -99,9 +116,7 @@ bool rule_amount_parse(enum rule_algorithm algorithm, const struct rule_amount *
         return false;
     if (bytes_equal(text, bytes_of("unlimited")))
         parsed.unlimited = true;
-    else if (!is_zero(text) && (rule_is_bucket(algorithm) ? !parse_bucket(text, &parsed)
-                                : algorithm == RULE_QUOTA ? !parse_quota(of, text, &parsed)
-                                                          : !parse_window(of, text, &parsed)))
+    else if (!is_zero(text) && !parse_form(rule_amount_form(algorithm), of, text, &parsed))
         return false;
     if (parsed.limit == 0 && parsed.rate == 0 && !parsed.unlimited)
         parsed = (struct rule_amount){0}; /* where nothing is admitted, the window does not matter */
@@ -112,20 +127,21 @@ bool rule_amount_parse(enum rule_algorithm algorithm, const struct rule_amount *
 const char *rule_amount_text(enum rule_algorithm algorithm, const struct rule_amount *of,
                              const struct rule_amount *amount, char *out, size_t room)
 {
+    const enum rule_amount_form form = rule_amount_form(algorithm);
     char rate[UNITS_TEXT_BYTES];
     if (amount->unlimited)
         (void)snprintf(out, room, "unlimited");
     else if (amount->limit == 0)
         (void)snprintf(out, room, "0");
-    else if (rule_is_bucket(algorithm)) {
+    else if (form == RULE_AMOUNT_RATE) {
         (void)units_format_rate(rate, sizeof rate, amount->rate, amount->period_ns);
         if (amount->limit == amount->rate)
             (void)snprintf(out, room, "%s", rate);
         else
             (void)snprintf(out, room, "%s burst %" PRIu64, rate, amount->limit);
-    } else if (algorithm == RULE_QUOTA && (of->unlimited || of->unit != amount->unit))
+    } else if (form == RULE_AMOUNT_CALENDAR && (of->unlimited || of->unit != amount->unit))
         (void)snprintf(out, room, "%" PRIu64 "/%s", amount->limit, rule_calendars.name[amount->unit]);
-    else if (algorithm != RULE_QUOTA && (of->unlimited || of->period_ns != amount->period_ns))
+    else if (form == RULE_AMOUNT_WINDOW && (of->unlimited || of->period_ns != amount->period_ns))
         (void)units_format_rate(out, room, amount->limit, amount->period_ns);
     else
         (void)snprintf(out, room, "%" PRIu64, amount->limit);
@@ -134,10 +150,14 @@ const char *rule_amount_text(enum rule_algorithm algorithm, const struct rule_am
 
 const char *rule_amount_expected(enum rule_algorithm algorithm)
 {
-    if (rule_is_bucket(algorithm))
+    switch (rule_amount_form(algorithm)) {
+    case RULE_AMOUNT_RATE:
         return "a rate such as 100/m, perhaps with a burst such as 100/m burst 200, or unlimited";
-    if (algorithm == RULE_QUOTA)
+    case RULE_AMOUNT_CALENDAR:
         return "a count such as 5000, perhaps with a unit such as 5000/month, or unlimited";
+    case RULE_AMOUNT_WINDOW:
+        break;
+    }
     return "a count such as 500, perhaps with a window such as 500/m, or unlimited";
 }
 

@@ -4,7 +4,7 @@
  * The one idea: everything that can be known before a request comes is computed when a rule changes: for
  * each endpoint pattern a plan with the few rules that may apply, for each rule its limits, lists and
  * salt. A service is compiled beside the one in use and replaces it at once (stage, commit). match.h
- * looks up.
+ * looks up. Each rule has counts for each thread: ruleset_note adds to them, ruled_counts sums them.
  *
  * Copies what it needs of the rules; has no clock and no I/O. Several threads may match and note at once,
  * each under its own number (request.thread). All other functions must run while no other thread does.
@@ -164,10 +164,11 @@ struct rule_counts {
     uint64_t canary_allowed, canary_denied, stable_allowed, stable_denied;
 };
 
-/* One thread's counts of a rule. The alignment gives each thread cache lines of its own. */
+/* One thread's counts of a rule. The alignment gives each thread a cache line of its own. */
 struct rule_counter {
     _Alignas(64) struct rule_counts counts;
 };
+_Static_assert(sizeof(struct rule_counter) == 64, "a further count would cost each rule a second line for each thread");
 
 /* A rule in use. Views and pointers are valid until the next commit. */
 struct ruled {

@@ -92,20 +92,12 @@ static bool obtain_window(struct ruleset *ruleset, struct variant *variant, uint
 {
     const struct rule_amount *from = &variant->amounts[index];
     uint64_t period_ns = from->period_ns;
-    switch (variant->version.algorithm) {
-    case RULE_TOKEN_BUCKET:
-    case RULE_LEAKY_BUCKET:
-    case RULE_SLIDING_LOG:
-    case RULE_CONCURRENCY:
-    case RULE_ALGORITHMS_END:
+    if (!rule_has_windows(variant->version.algorithm))
         return true;
-    case RULE_FIXED_WINDOW:
-    case RULE_SLIDING_WINDOW:
-        assert(period_ns > 0);
-        break;
-    case RULE_QUOTA:
+    if (rule_amount_form(variant->version.algorithm) == RULE_AMOUNT_CALENDAR)
         period_ns = 0;
-    }
+    else
+        assert(period_ns > 0);
     struct amount *amount = amount_at(variant, index);
     amount->window = window_obtain(&ruleset->windows, period_ns, from->unit, zone, error);
     return amount->window != NULL;
@@ -315,9 +307,9 @@ bool variant_compile(struct ruleset *ruleset, struct service *service, struct va
     variant->on_isolation = (uint8_t)rule->on_isolation;
     variant->central = rule->sync == RULE_CENTRAL ? (uint8_t)(CENTRAL_OR_BUDGET + rule->when_down) : CENTRAL_NOT;
     variant->patience_ms = (uint16_t)((rule->patience_ns + 999999) / 1000000);
-    variant->sliding = rule->algorithm == RULE_SLIDING_WINDOW;
+    variant->sliding = rule_has_trait(rule->algorithm, ALGORITHM_SLIDES);
     variant->from_first = rule->begins == RULE_BEGINS_FIRST_REQUEST;
-    variant->concurrency = rule->algorithm == RULE_CONCURRENCY;
+    variant->concurrency = rule_has_trait(rule->algorithm, ALGORITHM_LEASES);
     variant->soft = rule->mode == RULE_SOFT;
     variant->shadow = rule->mode == RULE_SHADOW || variant->soft;
     variant->hides_config = variant_is_in_force(variant) && variant->counts < 0;

@@ -60,6 +60,16 @@ is(left('back'), 920, 'kept in a larger bucket');
 set_rule('back', $forms{token_bucket}->(100));
 is(left('back'), 20, 'and in the old one again');
 
+# Another algorithm: those that keep one state for a key go on with it, windows have keys of their own.
+set_rule('other', $forms{token_bucket}->(100));
+used_up('other');
+set_rule('other', $forms{sliding_log}->(100));
+is(left('other'), 20, 'a bucket that becomes a log keeps what is used');
+set_rule('other', $forms{fixed_window}->(100));
+is(left('other'), 100, 'a window begins anew');
+set_rule('other', $forms{token_bucket}->(100));
+is(left('other'), 20, 'and what was used before is there again with the former algorithm');
+
 # An amount of another tier, an override: the same key.
 set_rule('tiers', $forms{token_bucket}->(100) . "tiers: {pro: 500/h}\n");
 used_up('tiers');

@@ -106,7 +106,8 @@ my $careless = qr/v?sprintf|strcpy|strcat|strncpy|strncat|stpcpy|gets|strtok|ato
 my $allocation = qr/malloc|calloc|realloc|reallocarray|free|strdup|strndup|aligned_alloc|posix_memalign|v?asprintf/;
 
 # Others ask a kind for its properties (src/limit/kind.h); these make terms of a kind, print them, or keep them on disk.
-my $names_kinds = qr{^src/(?:limit/|(?:rules/rule(?:_reach)?|commands/(?:explain|guest|throttle)|persist_counter)\.c$)};
+my $algorithms = join '|', Source::load('src/rules/algorithm.h')->{text} =~ /X\(RULE_(\w+),/g;
+my $names_kinds = qr{^src/(?:limit/|(?:commands/(?:explain|guest|throttle)|persist_counter)\.c$|rules/algorithm\.h$)};
 
 # Files whose every function may run for a request.
 my $request_path = qr{^src/base/(?:bytes|error|hash|list|random)\.|^src/limit/(?:bucket|charge|key|limit|verdict)\.
@@ -364,6 +365,9 @@ my @rules = (
     ['kinds of state are asked by property', qr{^(?:src|cluster)/(?!limit/).*\.[ch]$},
         sub { $_[0]{path} =~ $names_kinds ? () : pattern(qr/\bLIMIT_(?:BUCKET|CELL|LOG)\b/, 'names a kind')->(@_) },
         'cluster/log/x.c', "if (limit->kind == LIMIT_LOG)\n"],
+    ['algorithms are asked by property', qr{^src/(?!rules/algorithm\.h).*\.[ch]$},
+        pattern(qr/\bRULE_(?:$algorithms)\b/, 'names an algorithm'),
+        'src/rules/x.c', "if (rule->algorithm == RULE_QUOTA)\n"],
     ['no default in a switch over an enum', $c, \&default_over_enum,
         'src/x.c', "    switch (a) {\n    case A_B:\n        break;\n    default:\n        break;\n    }\n"],
     ['suffixes of literals are no l, which looks like 1', $ours,

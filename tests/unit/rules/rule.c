@@ -59,7 +59,7 @@ static void names(void)
     OK_STRING(rule_priority_name(RULE_PRIORITY_CRITICAL), "critical", "priorities have names");
     OK_STRING(rule_algorithm_name(RULE_CONCURRENCY), "concurrency", "algorithms have names");
     OK_STRING(rule_mode_name(RULE_OFF), "off", "modes have names");
-    OK(rule_is_bucket(RULE_LEAKY_BUCKET) && !rule_is_bucket(RULE_FIXED_WINDOW), "buckets are those that refill");
+    OK(rule_has_rate(RULE_LEAKY_BUCKET) && !rule_has_rate(RULE_FIXED_WINDOW), "buckets are those that refill");
 }
 
 int main(void)
