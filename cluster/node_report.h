@@ -109,7 +109,7 @@ uint32_t node_held_ppm(const struct node *node);
     X(admitted_requests, "requests allowed")                                                                       \
     X(refused_requests, "requests refused")                                                                        \
     X(admitted_tokens, "tokens handed out here")                                                                   \
-    X(returned_tokens, "tokens given back here, of all keys: by refunds, resets and reservations")                       \
+    X(returned_tokens, "tokens given back here, of all keys: refunds, resets, reservations")                       \
     X(open_reservations, "reservations that have not ended (now)")                                                 \
     X(rights_asked, "times that peers were asked for rights of a key, since the own share was used up")            \
     X(rights_asked_tokens, "tokens that peers were asked for")                                                     \

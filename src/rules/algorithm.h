@@ -21,22 +21,22 @@ enum rule_amount_form {
 
 /* What is special about an algorithm. */
 enum algorithm_trait {
-    ALGORITHM_SLIDES = 1,   /* a part of the window before counts */
-    ALGORITHM_LEASES = 2,   /* a request holds its tokens until its client gives them back, at most for the window */
-    ALGORITHM_DRAINS = 4,   /* `CHECK ... WAIT` tells a client how long to hold a request, so that a stream is even */
-    ALGORITHM_BEGINS = 8,   /* `begins` says when a window begins */
+    ALGORITHM_SLIDES = 1, /* a part of the window before counts */
+    ALGORITHM_LEASES = 2, /* a request holds its tokens until its client gives them back, at most for the window */
+    ALGORITHM_DRAINS = 4, /* `CHECK ... WAIT` tells a client how long to hold a request, so that a stream is even */
+    ALGORITHM_BEGINS = 8, /* `begins` says when a window begins */
     ALGORITHM_CENTRAL = 16, /* a central store can count it: see central_script.c */
     ALGORITHM_KEEPS = 32,   /* the store keeps the counters unless the rule says `persist: false` */
 };
 
 /* X(name, word, kind, form of amounts, traits). Peers and stores know an algorithm by its word alone. */
-#define RULE_ALGORITHMS(X)                                                                                     \
-    X(RULE_TOKEN_BUCKET, "token_bucket", LIMIT_BUCKET, RULE_AMOUNT_RATE, ALGORITHM_CENTRAL)                    \
-    X(RULE_LEAKY_BUCKET, "leaky_bucket", LIMIT_BUCKET, RULE_AMOUNT_RATE, ALGORITHM_CENTRAL | ALGORITHM_DRAINS) \
-    X(RULE_FIXED_WINDOW, "fixed_window", LIMIT_CELL, RULE_AMOUNT_WINDOW, ALGORITHM_CENTRAL | ALGORITHM_BEGINS) \
-    X(RULE_SLIDING_WINDOW, "sliding_window", LIMIT_CELL, RULE_AMOUNT_WINDOW, ALGORITHM_SLIDES)                 \
-    X(RULE_SLIDING_LOG, "sliding_log", LIMIT_LOG, RULE_AMOUNT_WINDOW, 0)                                       \
-    X(RULE_QUOTA, "quota", LIMIT_CELL, RULE_AMOUNT_CALENDAR, ALGORITHM_KEEPS)                                  \
+#define RULE_ALGORITHMS(X)                                                                                         \
+    X(RULE_TOKEN_BUCKET, "token_bucket", LIMIT_BUCKET, RULE_AMOUNT_RATE, ALGORITHM_CENTRAL)                        \
+    X(RULE_LEAKY_BUCKET, "leaky_bucket", LIMIT_BUCKET, RULE_AMOUNT_RATE, ALGORITHM_CENTRAL | ALGORITHM_DRAINS)     \
+    X(RULE_FIXED_WINDOW, "fixed_window", LIMIT_CELL, RULE_AMOUNT_WINDOW, ALGORITHM_CENTRAL | ALGORITHM_BEGINS)     \
+    X(RULE_SLIDING_WINDOW, "sliding_window", LIMIT_CELL, RULE_AMOUNT_WINDOW, ALGORITHM_SLIDES)                     \
+    X(RULE_SLIDING_LOG, "sliding_log", LIMIT_LOG, RULE_AMOUNT_WINDOW, 0)                                           \
+    X(RULE_QUOTA, "quota", LIMIT_CELL, RULE_AMOUNT_CALENDAR, ALGORITHM_KEEPS)                                      \
     X(RULE_CONCURRENCY, "concurrency", LIMIT_LOG, RULE_AMOUNT_WINDOW, ALGORITHM_LEASES)
 
 #define RULE_ALGORITHM_NAME(name, word, kind, form, traits) name,

@@ -118,6 +118,14 @@ static bool is_calendar(const struct rule *rule)
     return rule_amount_form(rule->algorithm) == RULE_AMOUNT_CALENDAR;
 }
 
+static const char *window_expected(enum rule_algorithm algorithm)
+{
+    if (rule_amount_form(algorithm) == RULE_AMOUNT_CALENDAR)
+        return "hour, day, week, month or year";
+    return rule_has_trait(algorithm, ALGORITHM_LEASES) ? "how long a lease lasts, such as 30s"
+                                                       : "a duration such as 1m";
+}
+
 static bool read_window(struct rule_builder *builder)
 {
     struct rule *rule = builder->rule;
@@ -125,8 +133,8 @@ static bool read_window(struct rule_builder *builder)
     if (!limit)
         return rule_missing(builder, RULE_FIELD_LIMIT, "a count such as 500, or unlimited");
     uint64_t most = limit_most(rule->algorithm);
-    if (rule_is_listed(rule->algorithm) && limit->kind == YAML_TEXT && units_parse_count(limit->text, &rule->amount.limit) &&
-        rule->amount.limit > most)
+    if (rule_is_listed(rule->algorithm) && limit->kind == YAML_TEXT &&
+        units_parse_count(limit->text, &rule->amount.limit) && rule->amount.limit > most)
         return rule_fail(&builder->reader, limit->line,
                          "limit is '%.*s': expected at most %" PRIu64 ", since %s remembers each request%s",
                          (int)(limit->text.size < 32 ? limit->text.size : 32), limit->text.data, most,
@@ -135,10 +143,7 @@ static bool read_window(struct rule_builder *builder)
     if (!rule_read_count(&builder->reader, limit, "limit", 0, most, &rule->amount.limit))
         return false;
     if (!window)
-        return rule_missing(builder, RULE_FIELD_WINDOW,
-                            is_calendar(rule)                                   ? "hour, day, week, month or year"
-                            : rule_has_trait(rule->algorithm, ALGORITHM_LEASES) ? "how long a lease lasts, such as 30s"
-                                                                                : "a duration such as 1m");
+        return rule_missing(builder, RULE_FIELD_WINDOW, window_expected(rule->algorithm));
     int unit = 0;
     if (is_calendar(rule)) {
         if (!rule_read_choice(&builder->reader, window, "window", &rule_calendars, &unit))

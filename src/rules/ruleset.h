@@ -168,7 +168,7 @@ struct rule_counts {
 struct rule_counter {
     _Alignas(64) struct rule_counts counts;
 };
-_Static_assert(sizeof(struct rule_counter) == 64, "a further count would cost each rule a second line for each thread");
+_Static_assert(sizeof(struct rule_counter) == 64, "a further count costs each rule a second line for each thread");
 
 /* A rule in use. Views and pointers are valid until the next commit. */
 struct ruled {
