@@ -66,6 +66,12 @@ static bool on_http_resume(void *context, void *session, struct output *output)
     return known;
 }
 
+static bool on_http_ends(void *context, void *session)
+{
+    (void)context;
+    return http_ends(session);
+}
+
 static bool on_http_knows(void *context, void *session)
 {
     const struct http_session *client = session;
@@ -81,6 +87,7 @@ struct service worker_http_service(struct worker *worker)
         .open = on_http_open,
         .serve = on_http_serve,
         .resume = on_http_resume,
+        .ends = on_http_ends,
         .feed = on_http_feed,
         .close = on_http_close,
         .knows = on_http_knows,

@@ -143,6 +143,11 @@ bool http_resume(struct http *http, struct http_session *session, struct output 
     return true;
 }
 
+bool http_ends(const struct http_session *session)
+{
+    return session->waits_last;
+}
+
 static void answer_fault(struct http *http, struct http_session *session, const struct http_fault *fault,
                          struct output *output, struct turn turn)
 {

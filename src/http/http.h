@@ -48,6 +48,8 @@ enum serve_status http_serve(struct http *http, struct http_session *session, st
                              struct output *output, struct turn turn, size_t *consumed);
 /* As struct service asks of `resume`. */
 bool http_resume(struct http *http, struct http_session *session, struct output *output, struct turn turn);
+/* As struct service asks of `ends`. */
+bool http_ends(const struct http_session *session);
 uint32_t http_delay_ms(const struct http_session *session);
 /* The work of the last http_serve, see struct serve_budget. */
 uint32_t http_worked(const struct http *http);

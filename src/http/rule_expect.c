@@ -49,6 +49,10 @@ bool http_read_book_expectation(struct http_call *call, struct rules_expectation
     const struct bytes match = http_header(call->message, "if-match");
     char etag[ETAG_BYTES];
     *expects = (struct rules_expectation){0};
+    if (http_header(call->message, "if-none-match").data != NULL) {
+        http_problem(call, 400, "If-None-Match", "not of many rules: expected If-Match, or none");
+        return false;
+    }
     if (match.data == NULL || (match.size == 1 && match.data[0] == '*'))
         return true;
     book_etag(book, etag);

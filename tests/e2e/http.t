@@ -254,6 +254,10 @@ subtest 'a password' => sub {
     is($info->command('AUTH', 'sesame'), 'OK', 'INFO');
     is($info->fields('INFO', 'clients')->{auth_failures} // $info->fields('INFO')->{auth_failures}, 5, 'counts them');
     like($one->log, qr/wrong password from 127\.0\.0\.1:\d+/, 'the log names the address');
+    $guesser = Http::connect($one);
+    is($guesser->get('/check?user=a', 'Authorization: Bearer guess', 'Connection: close')->{status}, 401,
+       'a guess in the last request of a connection');
+    ok($guesser->closed, 'is answered late, and ends it');
     ok($locked->stop, 'the daemon ends in peace');
 };
 

@@ -24,6 +24,19 @@ sub alone {
 my ($cluster, $daemon) = alone(threads => 2);
 my $path = '/v1/rules/shop/per-user';
 
+subtest 'a request that is the last one' => sub {
+    my $client = Http::connect($daemon);
+    my $made = $client->put('/v1/rules/last/one', {by => 'user', rate => '1/s'}, 'Connection: close');
+    is_deeply([$made->{status}, $made->{head}{connection}], [201, 'close'], 'is answered when the disk has it,');
+    ok($client->closed, 'and the connection ends');
+    $client = Http::connect($daemon);
+    is($client->post('/v1/rules', {rules => []}, 'If-None-Match: *')->{json}{field}, 'If-None-Match',
+       'a condition that is not heeded is refused');
+    $client->send_raw("DELETE /v1/rules/last/one HTTP/1.0\r\n\r\n");
+    is($client->answer->{status}, 200, 'so is one of HTTP/1.0');
+    ok($client->closed, 'whose client need not ask for that');
+};
+
 subtest 'one rule' => sub {
     my $client = Http::connect($daemon);
     is($client->get($path)->{status}, 404, 'there is none');

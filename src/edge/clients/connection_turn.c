@@ -230,6 +230,14 @@ static void serve_left(struct connection *connection)
         connection_take_turn(connection, &work);
 }
 
+/* The answer that was just given is the last one of the connection. */
+static bool is_last(struct connection *connection)
+{
+    const struct service *service = connection->service;
+    return connection->listener->closing ||
+           (service->ends != NULL && service->ends(service->context, connection->session));
+}
+
 /* The answer waits while the reader has not taken earlier answers. */
 void connection_resume(struct connection *connection)
 {
@@ -244,9 +252,9 @@ void connection_resume(struct connection *connection)
         serve_left(connection);
     else if (output.size > 0 && !connection_write_now(connection, &output))
         connection_close(connection);
-    else if (listener->closing && connection->state == CONNECTION_BLOCKED)
+    else if (is_last(connection) && connection->state == CONNECTION_BLOCKED)
         connection_finish(connection);
-    else if (listener->closing)
+    else if (is_last(connection))
         connection_linger(connection);
     else if (connection->state == CONNECTION_OPEN)
         connection_go_on(connection);

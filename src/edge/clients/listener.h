@@ -99,6 +99,8 @@ struct service {
      * lets an answer wait.
      */
     bool (*resume)(void *context, void *session, struct output *output);
+    /* True: the answer that `resume` appended is the last one of its connection. NULL: none is */
+    bool (*ends)(void *context, void *session);
     /*
      * Appends, to an output as for `serve`, the next piece of an answer that goes on with SERVE_FEED.
      * NULL: the service never has such an answer.
