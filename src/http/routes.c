@@ -34,7 +34,7 @@ static const struct http_route routes[] = {
     {"/dashboard.css", READS, HTTP_ROUTE_OPEN, 0, 0, http_dashboard_css},
     {"/dashboard.js", READS, HTTP_ROUTE_OPEN, 0, 0, http_dashboard_js},
     {"/v1/reload", HTTP_METHOD_POST, 0, ROLE_ADMIN, ROLE_ADMIN, http_reload},
-    {"/v1/weights", READS | HTTP_METHOD_POST, 0, ROLE_READ, ROLE_ADMIN, http_weights},
+    {"/v1/weights", READS | HTTP_METHOD_POST, 0, ROLE_READ | ROLE_ADMIN, ROLE_ADMIN, http_weights},
     {"/v1/hot", READS, 0, ROLE_READ, ROLE_READ, http_hot},
 };
 

@@ -402,6 +402,39 @@ static void test_password(void)
     end();
 }
 
+static const struct {
+    const char *request;
+    unsigned roles; /* a bit for each user of test_users: who is not told 403 */
+} role_rows[] = {
+    {"GET /check?user=a", 1},
+    {"POST /check?user=a", 1},
+    {"POST /v1/check", 1 + 16},
+    {"POST /v1/peek", 1 + 2 + 16},
+    {"POST /v1/refund", 1 + 16},
+    {"POST /v1/reset", 4},
+    {"POST /v1/reserve", 1 + 16},
+    {"POST /v1/commit", 1 + 16},
+    {"POST /v1/cancel", 1 + 16},
+    {"POST /v1/renew", 1 + 16},
+    {"GET /v1/explain?user=a&service_id=shop", 1 + 2 + 16},
+    {"GET /v1/explain?user=a&service_id=other", 1 + 2},
+    {"GET /v1/nodes", 2},
+    {"GET /v1/weights", 2 + 8},
+    {"POST /v1/weights", 8},
+    {"GET /v1/rules", 2 + 4},
+    {"HEAD /v1/rules", 2 + 4},
+    {"POST /v1/rules", 4},
+    {"GET /v1/rules/shop/u", 2 + 4},
+    {"GET /v1/rules/shop/u/history", 2 + 4},
+    {"PUT /v1/rules/shop/u", 4},
+    {"DELETE /v1/rules/shop/u", 4},
+    {"GET /v1/hot", 2},
+    {"GET /metrics", 2},
+    {"HEAD /v1/live", 2},
+    {"GET /healthz", 31},
+    {"GET /", 31},
+};
+
 /* What each role may do by HTTP: the table of paths, seen from outside. */
 static void test_users(void)
 {
@@ -412,50 +445,24 @@ static void test_users(void)
                   {.name = "rules", .roles = ROLE_RULES, .secret = "s:3"},
                   {.name = "admin", .roles = ROLE_ADMIN, .secret = "s:4"},
                   {.name = "shop", .roles = ROLE_CHECK, .services = "shop", .secret = "s:5"}}};
-    static const struct {
-        const char *request;
-        unsigned roles; /* a bit for each of the users above: who is not told 403 */
-    } rows[] = {
-        {"GET /check?user=a", 1},
-        {"POST /check?user=a", 1},
-        {"POST /v1/check", 1 + 16},
-        {"POST /v1/peek", 1 + 2 + 16},
-        {"POST /v1/refund", 1 + 16},
-        {"POST /v1/reset", 4},
-        {"POST /v1/commit", 1 + 16},
-        {"GET /v1/explain?user=a&service_id=shop", 1 + 2 + 16},
-        {"GET /v1/explain?user=a&service_id=other", 1 + 2},
-        {"GET /v1/nodes", 2},
-        {"GET /v1/weights", 2},
-        {"POST /v1/weights", 8},
-        {"GET /v1/rules", 2 + 4},
-        {"HEAD /v1/rules", 2 + 4},
-        {"POST /v1/rules", 4},
-        {"GET /v1/rules/shop/u", 2 + 4},
-        {"DELETE /v1/rules/shop/u", 4},
-        {"GET /v1/hot", 2},
-        {"GET /metrics", 2},
-        {"GET /healthz", 31},
-        {"GET /", 31},
-    };
     begin();
     struct users *users = users_create(&known);
     OK(users != NULL && set_rules("rules: [{id: u, service: shop, by: user, rate: 1000/s}, "
                                   "{id: u, service: other, by: user, rate: 1000/s}]"),
        "users and rules");
     served.commands.users = users;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+    for (size_t i = 0; i < sizeof role_rows / sizeof role_rows[0]; i++)
         for (uint32_t user = 0; user < known.count; user++) {
             char request[512];
             (void)snprintf(request, sizeof request,
                            "%s HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s:%s\r\nContent-Length: 0\r\n\r\n",
-                           rows[i].request, known.user[user].name, known.user[user].secret);
+                           role_rows[i].request, known.user[user].name, known.user[user].secret);
             const unsigned got = code(ask_bytes(request));
             http_close(http, &session);
             session = (struct http_session){0};
             http_open(&session, "10.0.0.1:1234");
-            OK((got != 403) == ((rows[i].roles >> user & 1) != 0) && got != 401, "%s: %s gets %u",
-               known.user[user].name, rows[i].request, got);
+            OK((got != 403) == ((role_rows[i].roles >> user & 1) != 0) && got != 401, "%s: %s gets %u",
+               known.user[user].name, role_rows[i].request, got);
         }
     OK_U64(code(with("Basic cmVhZDpzOjI=")), 403, "Basic names a user as well");
     OK(strstr(answer, "\"title\":\"Forbidden\"") && strstr(answer, "the user read has no role that may do this"),
