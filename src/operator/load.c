@@ -340,13 +340,19 @@ static int run(struct load *load)
     if (status != EX_OK)
         return status;
     load_report(load);
-    uint64_t answered = 0;
-    for (uint32_t t = 0; t < load->options.target_count; t++)
+    uint64_t answered = 0, errors = 0;
+    for (uint32_t t = 0; t < load->options.target_count; t++) {
         answered += load->target[t].answered;
+        errors += load->target[t].errors;
+    }
     if (answered == 0) {
         fprintf(stderr, "headgate load: no request was answered: %s\n",
                 load->first_error[0] ? load->first_error : "none came back in time");
         return EX_UNAVAILABLE;
+    }
+    if (errors == answered) {
+        fprintf(stderr, "headgate load: every answer was an error: %s\n", load->first_error);
+        return EX_DATAERR;
     }
     if (!load->options.expect_bound)
         return EX_OK;

@@ -233,4 +233,16 @@ cmp_ok($admitted, '<=', $one_bucket + $off, 'but no more');
     is($status, 64, 'more places than there are');
     like($why, qr/at most 8 \{key\}/, 'and it says so');
 }
+
+# ---- errors alone are no success ----
+{
+    my $locked = Headgate::cluster(regions => ['here'], password => 'of-a-test')->daemon('here')->spawn;
+    my $entered = Headgate::wait_until(10, sub { eval { $locked->client->command('AUTH', 'of-a-test') } });
+    ok($entered, 'a daemon with a password');
+    my ($failed, undef, $why) = Headgate::run(20, Headgate::headgate(), '--at', "127.0.0.1:$locked->{ports}{clients}",
+                                              'load', '--connections', 1, '--burst', 5);
+    is($failed, 65, 'every answer an error: status 65');
+    like($why, qr/^headgate load: every answer was an error: \S+: NOAUTH Authentication required\.$/m,
+         'and a sentence');
+}
 done_testing();
