@@ -11,6 +11,7 @@
 #include "cluster/spend/deferred.h"
 #include "cluster/spend/grant.h"
 #include "cluster/spend/outbox.h"
+#include "cluster/spend/renewal.h"
 #include "cluster/spend/thread.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/step.h"
@@ -126,8 +127,10 @@ static void flush(struct node *node)
     step_works(node, node->telling.count);
     node->telling.count = 0;
     node->telling.orphans = node->telling.spans = false;
-    if (urgent_count(node) == 0) /* returns are urgent: all are told */
-        node->telling.returned_since_ns = 0;
+    if (urgent_count(node) > 0)
+        return;
+    node->telling.returned_since_ns = 0; /* returns are urgent: all are told, and so are renewals */
+    renewals_are_told(node);
 }
 
 static void gather(struct node *node, struct spend *spend)

@@ -13,6 +13,7 @@
 #include "cluster/spend/decide.h"
 #include "cluster/spend/decide_full.h"
 #include "cluster/spend/outbox.h"
+#include "cluster/spend/renewal.h"
 #include "cluster/spend/return.h"
 #include "cluster/spend/thread.h"
 #include "cluster/state/node_state.h"
@@ -116,6 +117,7 @@ static bool reserve_held(struct node *node, const struct charge *charges, size_t
     uint64_t expires_ns = end_ns(node, held, held_count, asked->ttl_ns, now_ns);
     hold(node, held, held_count, expires_ns);
     if (open_reservation(node, held, held_count, expires_ns, asked)) {
+        renewal_opened(node, asked->id, held, held_count);
         wake_by(node, expires_ns);
         return true;
     }
@@ -167,6 +169,7 @@ static bool may_record(const struct node *node)
 struct found {
     size_t count;
     struct charge held[CHARGES_MAX];
+    struct renewal *renewal;
     struct table_held keys;
 };
 
@@ -175,6 +178,7 @@ static bool look_up(struct node *node, struct reservation_id id, uint64_t now_ns
     lock_pool(node);
     bool exists = node->reserving.pool && reservations_has(node->reserving.pool, id, now_ns);
     found->count = exists ? reservations_charges(node->reserving.pool, id, found->held) : 0;
+    found->renewal = exists ? reservations_renewal(node->reserving.pool, id) : NULL;
     unlock_pool(node);
     return exists;
 }
@@ -217,6 +221,7 @@ static size_t end_reservation(struct node *node, struct reservation_id id, uint6
     struct charge held[CHARGES_MAX];
     lock_pool(node);
     size_t count = reservations_charges(node->reserving.pool, id, held);
+    (void)renewal_confirm(node, held, count, reservations_renewal(node->reserving.pool, id), now_ns);
     reservations_close(node->reserving.pool, id);
     unlock_pool(node);
     return_held(node, held, count, now_ns);
@@ -295,16 +300,6 @@ enum reserve_status node_cancel(struct node *node, struct reservation_id id, uin
     return RESERVE_DONE;
 }
 
-/*
- * A spend that begins anew must be known where others decide before the old one ends there. This node has no share, so
- * it has no part of its own that would make up for it if not: a lease ends with the spend that it began with.
- */
-static bool begins_anew(const struct node *node, const struct charge *charge)
-{
-    return !limit_home_is_one(node->limits.limit[charge->limit].home) ||
-           node->by_limit.budget[charge->limit].share > 0;
-}
-
 enum reserve_status node_renew(struct node *node, struct reservation_id id, uint64_t ttl_ns, uint64_t now_ns)
 {
     struct found found;
@@ -315,13 +310,14 @@ enum reserve_status node_renew(struct node *node, struct reservation_id id, uint
     struct charge anew[CHARGES_MAX];
     memcpy(anew, found.held, found.count * sizeof *anew);
     uint64_t expires_ns = end_ns(node, anew, found.count, ttl_ns, now_ns);
+    renewal_go_on(node, id, found.held, found.count, found.renewal, now_ns);
     for (size_t i = 0; i < found.count && held; i++) {
         struct charge *charge = &found.held[i];
+        const bool elsewhere = renewal_is_elsewhere(node, charge);
         if (!kind_lists(node->limits.limit[charge->limit].kind))
             continue;
-        held = begins_anew(node, charge) ? hold_anew(node, charge, expires_ns, now_ns)
-                                         : expires_ns <= charge->expires_ns;
-        charge->expires_ns = held && begins_anew(node, charge) ? anew[i].expires_ns : charge->expires_ns;
+        held = elsewhere ? expires_ns <= charge->expires_ns : hold_anew(node, charge, expires_ns, now_ns);
+        charge->expires_ns = held && !elsewhere ? anew[i].expires_ns : charge->expires_ns;
     }
     expires_ns = held ? expires_ns : end_of(node, id);
     renew(node, id, found.held, expires_ns);

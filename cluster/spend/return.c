@@ -170,6 +170,17 @@ static void note_raised(struct node *node, const struct entry *entry, uint64_t g
         peaks_raise(&node->peaks, entry->id, limit, units_of_tokens(limit, credit), RAISE_OWN_UNSETTLED, now_ns);
 }
 
+/*
+ * When others may think that the tokens of a reservation were spent. While a renewal is awaited, the spend before it:
+ * who has not heard of the new one in time may have given the place away, and must not take that off its list.
+ */
+static uint64_t known_since_ns(const struct node *node, const struct charge *charge)
+{
+    const uint64_t period_ns = node->limits.limit[charge->limit].period_ns;
+    return charge->expires_ns > period_ns ? number_least(charge->spent_ns, charge->expires_ns - period_ns)
+                                          : charge->spent_ns;
+}
+
 static uint64_t return_to(struct node *node, const struct charge *charge, uint64_t tokens, enum giver giver,
                           uint64_t now_ns)
 {
@@ -191,7 +202,7 @@ static uint64_t return_to(struct node *node, const struct charge *charge, uint64
     uint64_t credit = 0;
     bucket_refill(&entry->bucket, limit, &node->by_limit.budget[entry->limit], now_ns);
     uint64_t spent_ns = !kind_lists(limit->kind)     ? 0
-                        : giver == GIVER_RESERVATION ? charge->spent_ns
+                        : giver == GIVER_RESERVATION ? known_since_ns(node, charge)
                                                      : events_oldest_own_ns(limit->events, &entry->bucket.events);
     uint64_t until_ns = record_heeded_until_ns(node, limit, spent_ns);
     uint64_t given = return_to_bucket(node, entry, charge, tokens, giver, now_ns, &credit);
@@ -247,6 +258,26 @@ bool hold_anew(struct node *node, struct charge *charge, uint64_t ends_ns, uint6
         return false;
     record_spend(node, entry, charge->cost);
     charge->spent_ns = bucket_hold(&entry->bucket, limit, charge->cost, ends_ns);
+    return true;
+}
+
+bool hold_beside(struct node *node, struct charge *charge, uint64_t ends_ns, uint64_t now_ns)
+{
+    struct entry *entry = table_find(node->table, charge->id);
+    const struct limit *limit = &node->limits.limit[charge->limit];
+    const struct budget *budget = &node->by_limit.budget[charge->limit];
+    if (!entry || entry->limit != charge->limit || !can_record(node, entry))
+        return false;
+    bucket_refill(&entry->bucket, limit, budget, now_ns);
+    if (events_held(limit->events, &entry->bucket.events, charge->cost, charge->spent_ns) < charge->cost ||
+        !bucket_spend(&entry->bucket, limit, budget, charge->cost, now_ns))
+        return false;
+    const struct charge old = *charge;
+    note_open(own_thread(node), now_ns);
+    record_spend(node, entry, charge->cost);
+    charge->spent_ns = bucket_hold(&entry->bucket, limit, charge->cost, ends_ns);
+    (void)return_to(node, &old, charge->cost, GIVER_RESERVATION, now_ns);
+    hurry(node, entry);
     return true;
 }
 

@@ -21,5 +21,10 @@ void return_held(struct node *node, const struct charge *charges, size_t count, 
  * end as before.
  */
 bool hold_anew(struct node *node, struct charge *charge, uint64_t ends_ns, uint64_t now_ns);
+/*
+ * The same where others decide: both are told in one batch, soon, whatever this node's share is. charge->expires_ns
+ * stays the end of the former spend; until the caller changes it, a return of the new one counts as one of the former.
+ */
+bool hold_beside(struct node *node, struct charge *charge, uint64_t ends_ns, uint64_t now_ns);
 
 #endif

@@ -3,8 +3,8 @@
  *
  * The one idea: fixed places, found by the hash of the key; one place for each key. Where none is free, a voucher makes
  * way in which nothing is left. What is left is computed from
- * what was granted, less what was used, less what may have been lost since the ask. For voucher.c and voucher_ask.c
- * only; where requests and steps may run side by side, requests hold vouchers_lock().
+ * what was granted, less what was used, less what may have been lost since the ask. For the files of
+ * vouchers, and for ages in renewal.c; where requests and steps may run side by side, requests hold vouchers_lock().
  */
 #ifndef HEADGATE_CLUSTER_SPEND_VOUCHER_PLACES_H
 #define HEADGATE_CLUSTER_SPEND_VOUCHER_PLACES_H

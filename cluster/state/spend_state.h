@@ -9,13 +9,13 @@
 #define HEADGATE_CLUSTER_STATE_SPEND_STATE_H
 
 #include "limit/bucket.h"
+#include "limit/reservation.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 struct events;
-struct reservations;
 struct spend;
 
 /* By the number of the limit, limits.room of each: limits.c. sweep.c frees unused numbers. */
@@ -39,10 +39,15 @@ struct outbox {
     uint32_t room, places; /* of each ring: for requests; with the keys that these evict */
 };
 
+enum { RENEWALS_UNTOLD_MAX = 256 };
+
 /* Reservations: reserve.c. */
 struct reserving {
     struct reservations *pool; /* NULL: none can be made */
     uint64_t made_count;
+    /* those of whose renewals no batch tells yet: renewal.c */
+    struct reservation_id untold[RENEWALS_UNTOLD_MAX];
+    uint32_t untold_count;
     /* guards the pool, and `random` for requests, if there are several threads */
     atomic_bool locked;
 };

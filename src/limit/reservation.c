@@ -21,6 +21,7 @@ struct reservation {
     uint32_t charge;     /* the first of its charges */
     uint32_t next;       /* of a free slot */
     struct reservation_owner owner;
+    struct renewal renewal;
 };
 
 struct kept_charge {
@@ -175,6 +176,7 @@ bool reservations_open(struct reservations *reservations, const struct charge *c
     opened->expires_ns = expires_ns;
     opened->charge = NOTHING;
     opened->owner = owner;
+    opened->renewal = (struct renewal){0};
     reservations->tenant_count[owner.tenant]++;
     held_keys_add(reservations->holders, holder_key(owner.holder), 1);
     for (size_t i = count; i-- > 0;) {
@@ -221,6 +223,12 @@ void reservations_renew(struct reservations *reservations, struct reservation_id
     }
     renewed->expires_ns = expires_ns;
     heap_fix(reservations, renewed->heap_index);
+}
+
+struct renewal *reservations_renewal(struct reservations *reservations, struct reservation_id id)
+{
+    uint32_t slot = slot_of(reservations, id);
+    return slot == NOTHING ? NULL : &reservations->slot[slot].renewal;
 }
 
 void reservations_close(struct reservations *reservations, struct reservation_id id)

@@ -30,6 +30,18 @@ struct reservations;
 struct reservations *reservations_create(uint32_t room, uint32_t charges_room);
 void reservations_destroy(struct reservations **reservations);
 
+/*
+ * What a reservation that is being renewed waits for, where another peer decides (cluster/spend/renewal.c). All zero:
+ * for nothing.
+ */
+struct renewal {
+    bool is_awaited;
+    uint32_t origin_uid; /* of the batch */
+    uint64_t batch;      /* the first one by which all new spends are told; 0: some are not told yet */
+    /* the time by a clock that runs while the machine sleeps, when the spends were made that count, and the new ones */
+    uint64_t known_sleepless_ns, new_sleepless_ns;
+};
+
 /* Whose a reservation is. Two holders of one number count as one holder. */
 struct reservation_owner {
     uint16_t tenant; /* the tenant of its first charge */
@@ -66,6 +78,9 @@ size_t reservations_charges(const struct reservations *reservations, struct rese
 /* An existing reservation ends at another time; its charges, as many as before, are replaced. */
 void reservations_renew(struct reservations *reservations, struct reservation_id id, const struct charge *charges,
                         uint64_t expires_ns);
+
+/* What an existing reservation waits for; belongs to the pool until it is closed. NULL: there is none of that id. */
+struct renewal *reservations_renewal(struct reservations *reservations, struct reservation_id id);
 
 /* Forgets an existing reservation. */
 void reservations_close(struct reservations *reservations, struct reservation_id id);

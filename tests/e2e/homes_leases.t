@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # A lease of which there is one, with a home: three real daemons in three regions. Any region has it a round trip after
-# it asks, renews it and gives it back, and never do two have it.
+# it asks, renews it, for several of its windows, and gives it back, and never do two have it.
 use strict;
 use warnings;
 use FindBin;
@@ -18,6 +18,8 @@ my $client = $client{ $west->{name} };
 my $of_one = 'algorithm: concurrency, limit: 1, window: 1m, overshoot: 0';
 is($client->command(qw(RULE SET), "{id: job, service: shop, by: user, $of_one, home: us-east, patience: 2s}"), 'OK',
    'a rule of one lease with a home is set');
+is($client->command(qw(RULE SET), '{id: work, service: long, by: user, algorithm: concurrency, limit: 1, window: 3s, '
+       . 'overshoot: 0, home: us-east, patience: 2s}'), 'OK', 'one of a short window');
 is($client->command(qw(RULE SET), "{id: log, service: shop, by: ip, algorithm: sliding_log, limit: 3, window: 1m, "
        . 'overshoot: 0, home: us-east, patience: 5s}'),
    'OK', 'and one of a log');
@@ -25,16 +27,17 @@ sub knows { my ($daemon) = @_; return ($client{ $daemon->{name} }->command(qw(RU
 ok(Headgate::wait_until(10, sub { knows($east) && knows($south) }), 'all daemons have them');
 
 sub reserve {
-    my ($daemon, $user) = @_;
-    my $reply = $client{ $daemon->{name} }->command('RESERVE', $user, qw(SERVICE shop TTL 30000));
+    my ($daemon, $user, $service, $ttl) = @_;
+    my @words = (SERVICE => $service // 'shop', TTL => $ttl // 30_000);
+    my $reply = $client{ $daemon->{name} }->command('RESERVE', $user, @words);
     return $reply->[0] == 1 ? $reply->[-1] : undef;
 }
 
 # Clients come again until they have it.
 sub soon {
-    my ($daemon, $user) = @_;
+    my ($daemon, @what) = @_;
     my $id;
-    Headgate::wait_until(10, sub { $id = reserve($daemon, $user) });
+    Headgate::wait_until(10, sub { $id = reserve($daemon, @what) });
     return $id;
 }
 
@@ -52,6 +55,22 @@ for my $next ($west, $east, $south, $west) {
     ok($held = soon($next, 'user=a'), "and $next->{name} has it");
     ok(!reserve($_, 'user=a'), "alone: $_->{name}") for $east, $west, $south;
 }
+
+# Clients renew it as often as their process needs it.
+my $work = soon($south, 'user=c', 'long', 1000);
+ok($work, 'a lease of a short window is elsewhere');
+my ($since, $renewed, $kept, $others) = (time, 0, 1, 0);
+Headgate::wait_until(20, sub {
+    my $done = $client{ $south->{name} }->command('RENEW', $work, 1000);
+    $kept &&= $done;
+    $renewed += $done;
+    $others += defined reserve($_, 'user=c', 'long', 100) for $east, $west;
+    return !$kept || $others || time - $since > 3 * 3;
+});
+ok($kept && $renewed > 3, "it is renewed for more than three windows: $renewed times");
+is($others, 0, 'and nobody else has it meanwhile');
+is($client{ $south->{name} }->command('CANCEL', $work), 1, 'until it is given back');
+ok(soon($east, 'user=c', 'long', 100), 'and is there at home');
 
 sub check {
     my ($daemon, @words) = @_;

@@ -49,6 +49,7 @@ struct plan_asks {
     unsigned holds_in_8;  /* of 8 requests, so many have tokens given back */
     bool greedy;
     bool tides;     /* the world has tides: see ask_tide.c */
+    bool renews;    /* clients of leases renew them again and again */
     bool strangers; /* clients also ask for refunds at nodes that did not spend: see ask_rights.c */
     int64_t skew_ns[ASK_NODES_MAX];
 };
@@ -67,6 +68,17 @@ struct ask_part {
     bool passed;     /* the charge was allowed; false for a shadow rule that would have denied it */
 };
 
+/* On the node's clock, and on those of the truth. */
+struct ask_moment {
+    uint64_t made_ns, fast_ns, slow_ns;
+};
+
+/* Of a lease elsewhere: see ask_renewed.c. */
+struct ask_renewal {
+    struct ask_moment known, begun; /* the spend that the truth counts, and one that it may count later */
+    uint64_t held_before;           /* listed from now on before the call; UINT64_MAX: nothing is to be found out */
+};
+
 struct ask_held {
     bool used, reserved;
     /*
@@ -83,6 +95,7 @@ struct ask_held {
     uint64_t cost;
     uint64_t fast_ns, slow_ns; /* when the tokens were spent, on the clocks of the truth */
     uint64_t made_ns, ends_ns; /* on the node's clock; ends_ns is of reservations */
+    struct ask_renewal renewal[ASK_CHARGES_MAX];
 };
 
 /* The tokens that a node spent of a key in its present life and has not given back; of a cell, in one window. */
@@ -103,7 +116,7 @@ struct asks {
     uint64_t ebb_ns[ASK_NODES_MAX];      /* when the ebb ended, on each node's clock */
     uint64_t ebb_batches[ASK_NODES_MAX]; /* batches that each node had closed, or open, when the ebb ended */
     uint64_t skew_max_ns;                /* the largest difference of two wall clocks so far */
-    uint64_t asked, allowed, given_back, given_elsewhere, reservations, late_explains, ebbs_known;
+    uint64_t asked, allowed, given_back, given_elsewhere, reservations, renewed, late_explains, ebbs_known;
 };
 
 struct sim;
@@ -159,6 +172,15 @@ void ask_node_ends(struct sim *sim, unsigned i);
 /* True: keys may be evicted, so that a view of a key may start again from another value. */
 bool ask_views_may_jump(const struct sim *sim);
 
+/* ---- ask_renewed.c ---- */
+/* The tokens of that charge were spent just now. */
+void ask_renewal_begins(struct ask_held *held, unsigned c);
+/* Around a call that renews the reservation. */
+void ask_renewals_before(struct sim *sim, struct ask_held *held);
+void ask_renewals_after(struct sim *sim, struct ask_held *held, bool done);
+/* Clients look at a reservation again within that time. */
+uint64_t ask_hold_ns(const struct sim *sim, const struct ask_held *held);
+
 /* ---- ask_rights.c ---- */
 /* The node has spent `tokens`, and may give them back once. ask_right_used: the node gives `tokens` back. */
 void ask_right_gained(struct sim *sim, unsigned i, const struct ask_part *part, uint64_t tokens);
@@ -182,6 +204,9 @@ void ask_truth_now(struct sim *sim, unsigned r, unsigned s);
 void ask_truths_begin(struct sim *sim);
 void ask_spent(struct sim *sim, unsigned i, const struct charge *charge, const struct ask_part *part,
                uint64_t tokens);
+/* The same of tokens that were spent before. */
+void ask_spent_then(struct sim *sim, unsigned i, const struct charge *charge, const struct ask_part *part,
+                    uint64_t tokens, const struct ask_moment *then);
 /*
  * Tells the truth that node i gave back between `sure` and `possible` units of the spends of
  * `held`. The node had closed `batches` batches by then.

@@ -158,6 +158,14 @@ static void excuse(struct ask_truth *truth, const struct plan_rule *rule, uint64
 void ask_spent(struct sim *sim, unsigned i, const struct charge *charge, const struct ask_part *part,
                uint64_t tokens)
 {
+    const struct ask_moment now = {.fast_ns = clock_read(&sim->fast, sim->now_ns),
+                                   .slow_ns = clock_read(&sim->slow, sim->now_ns)};
+    ask_spent_then(sim, i, charge, part, tokens, &now);
+}
+
+void ask_spent_then(struct sim *sim, unsigned i, const struct charge *charge, const struct ask_part *part,
+                    uint64_t tokens, const struct ask_moment *then)
+{
     const struct plan_rule *rule = ask_rule(sim, part->rule);
     struct ask_truth *truth = &sim->asks.truth[part->rule][part->subject];
     uint64_t now_ns = world_local_ns(sim, i);
@@ -169,8 +177,7 @@ void ask_spent(struct sim *sim, unsigned i, const struct charge *charge, const s
     else if (rule->terms.kind == LIMIT_CELL)
         truth_cell_spend(&truth->cells, part->window, tokens);
     else if (tokens > 0)
-        truth_log_spend(&truth->log, tokens, clock_read(&sim->fast, sim->now_ns),
-                        clock_read(&sim->slow, sim->now_ns));
+        truth_log_spend(&truth->log, tokens, then->fast_ns, then->slow_ns);
     if (sim->node[i].unawaited)
         excuse(truth, rule, part->window, tokens);
     if (sim->trace)

@@ -54,8 +54,10 @@ void ask_hold(struct sim *sim, struct ask_held *held, uint64_t ttl_ns)
     held->reserved = ttl_ns > 0;
     held->ends_ns = end_ns(sim, held, ttl_ns);
     sim->asks.reservations += held->reserved;
+    for (unsigned c = 0; c < held->count; c++)
+        ask_renewal_begins(held, c);
     if (!held->reserved || !draw_one_in(random, 6)) /* otherwise the reservation ends by itself */
-        ask_follow_up_in(sim, held, 1 + random_below(random, sim->plan.asks.hold_max_ns));
+        ask_follow_up_in(sim, held, 1 + random_below(random, ask_hold_ns(sim, held)));
 }
 
 bool ask_views_may_jump(const struct sim *sim)
@@ -210,13 +212,18 @@ static void check_cancelled(struct sim *sim, const struct ask_held *held, unsign
 static void renew(struct sim *sim, struct ask_held *held)
 {
     unsigned i = held->node;
-    uint64_t ttl_ns = 1 + random_below(&sim->asks.random, 2 * sim->plan.asks.hold_max_ns);
+    uint64_t ttl_ns = 1 + random_below(&sim->asks.random, 2 * ask_hold_ns(sim, held));
+    ask_renewals_before(sim, held);
     enum reserve_status status = node_renew(sim->node[i].node, held->id, ttl_ns, world_local_ns(sim, i));
     if (status == RESERVE_UNKNOWN)
         sim_fail(sim, "reservation: %s does not know one that it could renew", sim->node[i].name);
-    if (status != RESERVE_DONE)
+    held->ends_ns = status == RESERVE_DONE ? end_ns(sim, held, ttl_ns) : held->ends_ns;
+    ask_renewals_after(sim, held, status == RESERVE_DONE);
+    if (status != RESERVE_DONE) {
+        if (sim->plan.asks.renews)
+            ask_follow_up_in(sim, held, 1 + random_below(&sim->asks.random, ask_hold_ns(sim, held)));
         return;
-    held->ends_ns = end_ns(sim, held, ttl_ns);
+    }
     struct ask_held old = *held;
     for (unsigned c = 0; c < held->count; c++) { /* a renewed lease is a return and a new spend */
         const struct ask_part *part = &held->part[c];
@@ -230,8 +237,15 @@ static void renew(struct sim *sim, struct ask_held *held)
         ask_given_back(sim, i, part, &old, (int64_t)part->taken, (int64_t)part->taken,
                        batches_closed(sim->node[i].node));
         ask_spent(sim, i, &held->charge[c], part, part->taken);
+        ask_renewal_begins(held, c);
     }
-    ask_follow_up_in(sim, held, 1 + random_below(&sim->asks.random, sim->plan.asks.hold_max_ns));
+    ask_follow_up_in(sim, held, 1 + random_below(&sim->asks.random, ask_hold_ns(sim, held)));
+}
+
+/* Most clients that renew leases again and again renew this one now. */
+static bool renews(struct sim *sim)
+{
+    return sim->plan.asks.renews ? !draw_one_in(&sim->asks.random, 24) : draw_one_in(&sim->asks.random, 4);
 }
 
 static uint64_t admitted_tokens(const struct sim *sim, unsigned i)
@@ -339,7 +353,7 @@ void ask_follow_up(struct sim *sim, const struct happening *happening)
     } else if (world_local_ns(sim, held->node) >= held->ends_ns) {
         if (node_cancel(n->node, held->id, world_local_ns(sim, held->node)) != RESERVE_UNKNOWN)
             sim_fail(sim, "reservation: %s knows one that has ended", n->name);
-    } else if (sim->phase == PHASE_SAFETY && draw_one_in(&sim->asks.random, 4)) {
+    } else if (sim->phase == PHASE_SAFETY && renews(sim)) {
         renew(sim, held);
     } else {
         end_reservation(sim, held);

@@ -8,6 +8,7 @@
 #include "tests/lib/fake_signing.h"
 #include "tests/sim/sim.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 static uint32_t draw_home(const struct plan *plan, struct random *random)
@@ -112,6 +113,44 @@ void homes_draw_windows(struct plan *plan)
     plan->asks.holds_in_8 = (unsigned)draw_between(&random, 4, 8);
     plan->asks.hold_max_ns /= draw_scale(&random, 1, 16);
     plan->asks.strangers = draw_one_in(&random, 2);
+}
+
+static void draw_lease(const struct plan *plan, struct random *random, struct plan_rule *rule)
+{
+    const uint64_t round_trip_ns = 2 * plan->latency_max_ns + plan->interval_ns;
+    struct error error;
+    *rule = (struct plan_rule){
+        .algorithm = ASK_LEASE,
+        .terms = {.kind = LIMIT_LOG,
+                  .capacity = draw_between(random, 1, draw_one_in(random, 2) ? 1 : 8),
+                  .period_ns = draw_between(random, 8, 40) * round_trip_ns},
+        .on_isolation = ISOLATION_BUDGET,
+        .cost_max = 1,
+        .subjects = 1,
+    };
+    const bool made = limit_init(&rule->limit, &rule->terms, &error);
+    assert(made);
+    give_home(rule, draw_home(plan, random));
+    rule->by_key = draw_one_in(random, 4);
+}
+
+/* Few leases, for which all regions ask, and whose clients renew them for several periods. */
+void homes_draw_leases(struct plan *plan)
+{
+    struct random random;
+    struct plan_asks *asks = &plan->asks;
+    uint64_t period_ns = UINT64_MAX;
+    random_seed(&random, plan->seed * 17 + 7);
+    asks->tides = asks->strangers = false;
+    asks->rules = (unsigned)draw_between(&random, 1, 2);
+    for (unsigned r = 0; r < asks->rules; r++) {
+        draw_lease(plan, &random, &asks->rule[r]);
+        period_ns = asks->rule[r].terms.period_ns < period_ns ? asks->rule[r].terms.period_ns : period_ns;
+    }
+    asks->gap_ns = (2 * plan->latency_max_ns + plan->interval_ns) / draw_between(&random, 1, 4);
+    asks->hold_max_ns = period_ns;
+    asks->holds_in_8 = 8;
+    asks->renews = true;
 }
 
 bool homes_have(const struct sim *sim, unsigned i, uint64_t home)

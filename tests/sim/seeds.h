@@ -20,7 +20,7 @@ struct seeds_options {
     double seconds;
     unsigned jobs;
     bool verbose, trace, hash, tap, keep_going;
-    bool edits, disks, odd, newer, fast, early, grants, mild, takeover, lonely, weights, homes, daemons,
+    bool edits, disks, odd, newer, fast, early, grants, mild, takeover, lonely, weights, homes, daemons, leases,
         rule_weights, liars, windows, limits;
 };
 

@@ -412,6 +412,7 @@ void homes_draw(struct plan *plan);
 void homes_draw_windows(struct plan *plan);
 /* One daemon has the whole of half of the limits that have a home. */
 void homes_draw_daemons(struct plan *plan);
+void homes_draw_leases(struct plan *plan);
 void homes_options(const struct sim *sim, unsigned i, struct node_options *options);
 void homes_after_step(struct sim *sim);
 /* True: node i is in the region that is the home; 0: there is no home. */
