@@ -15,7 +15,8 @@
 #   make compose-check    three regions as containers (skips where no engine can be started)
 #   make package-check    the Debian packages in a clean Debian: install, run, remove, purge
 #   make bench        what it costs, next to others [MODE=full]
-#   make install      [DESTDIR=] [PREFIX=/usr/local]: binaries, headers, libheadgate, headgate.pc
+#   make install      [DESTDIR=] [PREFIX=/usr/local]: binaries, headers, libheadgate, headgate.pc; make uninstall
+#                     with the same words removes them
 #   make deb          Debian packages, into build/deb
 #   make clean        remove build/
 #
@@ -506,6 +507,7 @@ VERSION := $(shell sed -n 's/.*HEADGATE_VERSION "\(.*\)"/\1/p' src/base/version.
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 DESTINATION = $(DESTDIR)$(PREFIX)
+HEADERS := $(patsubst include/%,%,$(wildcard include/headgate/*.h))
 
 .PHONY: install install-library
 install: all install-library
@@ -521,6 +523,13 @@ install-library: library
 	    'Description: a rate limiter for your program, and a client of the headgate daemon' \
 	    'Version: $(VERSION)' 'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lheadgate' \
 	    'Requires.private: libsodium libssl libcrypto' >$(DESTDIR)$(LIBDIR)/pkgconfig/headgate.pc
+
+# What `make install` with the same DESTDIR, PREFIX and LIBDIR has put there, and nothing else: no config, no state.
+.PHONY: uninstall
+uninstall:
+	rm -f $(addprefix $(DESTINATION)/bin/,headgated headgate) $(addprefix $(DESTINATION)/include/,$(HEADERS)) \
+	    $(addprefix $(DESTDIR)$(LIBDIR)/,libheadgate.a libheadgate.so.0 libheadgate.so pkgconfig/headgate.pc)
+	[ ! -d $(DESTINATION)/include/headgate ] || rmdir --ignore-fail-on-non-empty $(DESTINATION)/include/headgate
 
 .PHONY: deb
 deb:

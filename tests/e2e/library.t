@@ -134,4 +134,14 @@ for my $kind (['shared', $shared], ['static', $static]) {
 my $both = "#include <headgate/limiter.h>\n#include <headgate/daemons.h>\n";
 my $c99 = write_file('headers.c', "${both}int main(void) { return 0; }\n");
 ok((run("gcc -std=c99 $strict $flags -fsyntax-only $c99"))[1], 'the headers are C99');
+# ---- what was installed is removed, and nothing else ----
+
+write_file('opt/headgate/lib/other.txt', 'of somebody else');
+($said, $done) = run("make -C $source -s uninstall DESTDIR=$root PREFIX=/opt/headgate");
+ok($done, 'make uninstall');
+my ($left) = run("cd $installed && find . -type f -o -type l -o -name headgate");
+is($left, "./lib/other.txt\n", 'all of it is gone, and nothing else');
+($said, $done) = run("make -C $source -s uninstall DESTDIR=$root PREFIX=/opt/headgate");
+ok($done, 'once more does no harm');
+
 done_testing();
