@@ -440,7 +440,7 @@ TSAN := $(patsubst %.c,build/tsan/%,$(wildcard tests/unit/base/gate.c tests/unit
 
 # The end-to-end tests again, with daemons under ASan and UBSan; not those that measure speed or
 # compile, nor what runs with TSan.
-E2E_ASAN := $(patsubst %,build/asan/%,$(filter-out %/dashboard.t %/docs.t %/failover.t %/floods.t %/integrations.t %/kubernetes.t %/library.t %/load.t %/threads.t %/up.t %/upgrade_former.t %/wan.t,$(wildcard tests/e2e/*.t)))
+E2E_ASAN := $(patsubst %,build/asan/%,$(filter-out %/dashboard.t %/docs.t %/failover.t %/floods.t %/integrations.t %/kubernetes.t %/library.t %/licenses.t %/load.t %/threads.t %/up.t %/upgrade_former.t %/wan.t,$(wildcard tests/e2e/*.t)))
 # What takes long, and is about neither speed nor the sandbox, runs with sanitizers only.
 E2E_RELEASE := $(filter-out $(patsubst %,tests/e2e/%.t,live loss resets silence store_rules strangers),$(wildcard tests/e2e/*.t))
 # And with TSan what makes several threads of a daemon work.

@@ -113,4 +113,25 @@ is(offers('check', '--en'), '--endpoint', 'an option of a command');
 is(offers('check', '--cost', '5', 'alice', '--ti'), '--timeout --tier', 'options, wherever they stand');
 is(offers('nodes', '--en'), '', 'not those of other commands');
 
+# What zsh offers: the function of the completion, with what it calls in its place.
+subtest 'zsh' => sub {
+    plan skip_all => 'there is no zsh here' if system('command -v zsh >/dev/null') != 0;
+    my $script = Headgate::write_file(Headgate::scratch() . '/offers.zsh', <<'END');
+file=$1; shift
+compadd() { [[ $1 == -a ]] && print -r -- ${(P)2} }
+_files() { print files }
+offers() { local -a words; local CURRENT; words=("$@"); CURRENT=$#words; source $file }
+offers "$@"
+END
+    my $zsh_offers = sub {
+        my @command = ('zsh', '-f', $script, "$root/config/completion/headgate.zsh", Headgate::headgate());
+        my ($status, $out, $err) = Headgate::run(60, @command, @_);
+        return "$err$out" =~ s/\s+$//r;
+    };
+    like($zsh_offers->(''), qr/^check peek explain .*\bload$/, 'all commands');
+    is($zsh_offers->('rules', 'ro'), 'check lint test apply diff export list get delete history rollback', 'actions');
+    like($zsh_offers->('check', '--cost', '5', 'alice', '--ti'), qr/ --tier\b/, 'options of a command');
+    is($zsh_offers->('check', 'ali'), 'files', 'and files');
+};
+
 done_testing();
