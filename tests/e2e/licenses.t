@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# docs/headgate.spdx names what the programs are made of and link with, and its licenses; config/debian/copyright has the
-# notices of what is compiled in.
+# docs/headgate.spdx names what the programs are made of and link with, and its licenses; config/debian/copyright has
+# the notices of what is compiled in.
 use strict;
 use warnings;
 use FindBin;

@@ -66,6 +66,14 @@ is(hear(), 0, 'and was never ready');
 
 sub run_shell { my ($line) = @_; return Headgate::run(120, 'sh', '-c', $line) }
 
+# The system calls of a set of systemd, or a call itself.
+sub calls {
+    my ($name) = @_;
+    return $name if $name !~ /^@/;
+    my (undef, $out) = run_shell("systemd-analyze syscall-filter '$name'");
+    return map { calls($_) } grep { $_ ne $name && !/^#/ } $out =~ /^ +(\S.*?)\s*$/mg;
+}
+
 subtest 'unit' => sub {
     plan skip_all => 'there is no systemd-analyze here' if system('command -v systemd-analyze >/dev/null 2>&1') != 0;
     my $text = Headgate::read_file("$root/config/systemd/headgated.service");
@@ -76,6 +84,18 @@ subtest 'unit' => sub {
     ($status, $out) = run_shell("systemd-analyze security --offline=yes --threshold=20 '$unit' 2>&1");
     my ($exposure) = $out =~ /exposure level for headgated.service: ([\d.]+)/;
     is($status, 0, 'it is exposed by 2.0 at most: ' . ($exposure // $out));
+
+    # The daemon's own sandbox is made of calls that the unit must leave it.
+    my %allowed;
+    for my $line ($text =~ /^SystemCallFilter=(.*)$/mg) {
+        my $denies = $line =~ s/^~//;
+        for my $call (map { calls($_) } split ' ', $line) {
+            $denies ? delete $allowed{$call} : ($allowed{$call} = 1);
+        }
+    }
+    ok($allowed{$_}, "the unit allows $_")
+        for qw(seccomp landlock_create_ruleset landlock_add_rule landlock_restrict_self);
+    ok($allowed{epoll_wait} && !$allowed{mount} && !$allowed{setuid}, 'and not what only an intruder needs');
 };
 
 # ---- manual pages ----

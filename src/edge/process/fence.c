@@ -132,7 +132,7 @@ enum fence_state fence_build(const struct fence *fence)
     }
     const long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
     if (version < 1)
-        return FENCE_NO_KERNEL;
+        return errno == ENOSYS || errno == EOPNOTSUPP ? FENCE_NO_KERNEL : FENCE_FAILED;
     const uint64_t known = RIGHTS_FIRST | (version >= 2 ? RIGHT_REFER : 0) | (version >= 3 ? RIGHT_TRUNCATE : 0);
     const struct landlock_ruleset_attr handled = {.handled_access_fs = known};
     const int rules = (int)syscall(SYS_landlock_create_ruleset, &handled, sizeof handled.handled_access_fs, 0);

@@ -31,7 +31,7 @@ enum fence_state {
     FENCE_ON,
     FENCE_NOT_HERE,  /* a sanitizer was compiled in: it reads what it likes */
     FENCE_NO_KERNEL, /* the kernel has none, or has it switched off */
-    FENCE_FAILED,    /* errno says why */
+    FENCE_FAILED,    /* errno says why: somebody else's filter of system calls forbids it, for instance */
 };
 
 /* Adds a path. One that does not exist when the fence is built is left out. */

@@ -156,12 +156,14 @@ enum sandbox_state sandbox_enter(void)
         errno = ENOMEM;
         return SANDBOX_FAILED;
     }
-    bool good = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) == 0 &&
-                seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1) == 0 &&
+    /* Refused where the call `seccomp` itself is, as by the filter of a service manager. */
+    const int together = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
+    bool good = together == 0 &&
+                seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) == 0 &&
                 seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2) == 0;
     good = good && add_all(filter, SCMP_ACT_ALLOW, allowed) && add_all(filter, SCMP_ACT_KILL_PROCESS, forbidden) &&
            add_sockets(filter) && add_threads(filter) && add_memory(filter) && add_process(filter);
-    const int status = good ? seccomp_load(filter) : -EINVAL;
+    const int status = good ? seccomp_load(filter) : together != 0 ? together : -EINVAL;
     seccomp_release(filter);
     if (status == 0)
         return SANDBOX_ON;
