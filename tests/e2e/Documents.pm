@@ -30,6 +30,7 @@ our %REASONS = map { $_ => 1 } (
     'a figure',           # a unit test holds its lines: tests/unit/cluster/settle_timeline.c
     'a log',              # lines that a daemon may write
     'another config',     # of a daemon than that of the page
+    'another language',   # whose programs may not be here: tests/e2e/failover.t runs the example where they are
     'a measurement',      # figures of another machine, and how they were measured: minutes of load
     'the whole system',   # root installs packages or files, or containers start
     'the whole tree',     # it is cloned, built or checked
