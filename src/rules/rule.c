@@ -108,7 +108,7 @@ void rule_terms(const struct rule *rule, const struct rule_amount *amount, uint3
 {
     assert(rule_amount_counts(amount) && scale >= 1 && scale <= RULE_SCALE_ONE);
     *terms = (struct limit_terms){
-        .kind = rule_kind(rule->algorithm),
+        .kind = (uint8_t)rule_kind(rule->algorithm),
         .flags = (uint8_t)((rule->sync != RULE_GOSSIP ? LIMIT_SPLIT : 0) | (rule->persist ? LIMIT_PERSISTENT : 0)),
         .capacity = amount->limit,
         .rate = amount->rate,
