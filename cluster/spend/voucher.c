@@ -57,7 +57,7 @@ static bool is_worth_asking_alone(const struct node *node, const struct limit *l
                                   uint64_t now_ns)
 {
     return kind_refills(limit->kind) &&
-           (!voucher || voucher_since_ns(voucher->asked_ns, now_ns) >= voucher_pause_ns(node, limit));
+           (!voucher || voucher_since_ns(voucher->asked_ns, now_ns) >= voucher_pause_ns(node, voucher, now_ns));
 }
 
 /*

@@ -71,7 +71,7 @@ static bool may_ask(const struct node *node, const struct voucher *voucher)
 {
     const struct limit *limit = &node->limits.limit[voucher->limit];
     const unsigned late = unanswered_at_home(node, voucher, limit);
-    const uint64_t pause_ns = voucher_pause_ns(node, limit) << (late > 0 ? late - 1 : 0);
+    const uint64_t pause_ns = voucher_pause_ns(node, voucher, node->now_ns) << (late > 0 ? late - 1 : 0);
     return voucher->wanted > 0 && node->now_ns >= voucher->yields_until_ns &&
            voucher_since_ns(voucher->asked_ns, node->now_ns) >= pause_ns;
 }
@@ -120,7 +120,8 @@ static int64_t coming_units(const struct node *node, const struct voucher *vouch
     if (took_ns < 2 * gather_ns)
         return 0;
     const struct limit *limit = &node->limits.limit[voucher->limit];
-    const uint64_t until_ns = voucher_wanted_ns(node) + voucher_pause_ns(node, limit) - voucher_answer_ns(node);
+    const uint64_t until_ns =
+        voucher_wanted_ns(node) + voucher_pause_ns(node, voucher, node->now_ns) - voucher_answer_ns(node);
     const wide tokens = (wide)voucher->went_on * until_ns / (took_ns - gather_ns);
     return units_of(limit, tokens < LIMIT_CAPACITY_MAX ? (uint64_t)tokens : LIMIT_CAPACITY_MAX);
 }

@@ -61,10 +61,11 @@ int64_t voucher_units(const struct node *node, const struct voucher *voucher, ui
 /* True: this node has no part of the limit, or all of it is at home, so that asking is all that clients here have. */
 bool voucher_always_asks(const struct node *node, const struct limit *limit);
 /*
- * The time between two asks of a key. While somebody is silent, what others may grant comes back at the rate of their
- * shares alone: of little, asked for often, all would have decayed when it is here.
+ * The time between two asks of the voucher's key. While somebody is silent, what others may grant comes back at the
+ * rate of their shares alone: of little, asked for often, all would have decayed when it is here. Where nothing decays,
+ * it is asked for often.
  */
-uint64_t voucher_pause_ns(const struct node *node, const struct limit *limit);
+uint64_t voucher_pause_ns(const struct node *node, const struct voucher *voucher, uint64_t now_ns);
 /* Of the shares that others have of the limit, the part whose members are heard, in 1/SHARE_ONE. */
 uint64_t voucher_heard(const struct node *node, const struct limit *limit);
 /*
