@@ -13,6 +13,8 @@
 #include "cluster/spend/outbox.h"
 #include "cluster/spend/renewal.h"
 #include "cluster/spend/thread.h"
+#include "cluster/spend/voucher.h"
+#include "cluster/spend/voucher_lack.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/step.h"
 #include "limit/kind.h"
@@ -144,6 +146,8 @@ static void gather(struct node *node, struct spend *spend)
     if (node->telling.count == 0 || made_ns < node->telling.since_ns)
         node->telling.since_ns = made_ns;
     node->telling.orphans |= spend->orphan;
+    if (node->awake.somebody_silent && voucher_may_be_held(node, spend->id))
+        voucher_lack_told(node, spend);
     struct spend *told = &node->telling.spend[node->telling.count++];
     *told = *spend;
     told->untold = told->urgent = told->orphan = false;

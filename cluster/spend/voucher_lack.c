@@ -6,6 +6,7 @@
 
 #include "base/number.h"
 #include "cluster/codec/batch.h"
+#include "cluster/spend/deferred.h"
 #include "cluster/spend/outbox.h"
 #include "cluster/spend/voucher_places.h"
 #include "cluster/state/origin.h"
@@ -28,7 +29,7 @@ static void count_from(const struct node *node, struct own_lack *lack, uint64_t 
 
 void voucher_lack_init(const struct node *node, struct voucher *voucher, uint64_t now_ns)
 {
-    voucher->lack = (struct own_lack){.seen = NEVER_SEEN};
+    voucher->lack = (struct own_lack){.seen = NEVER_SEEN, .untold = NEVER_SEEN};
     count_from(node, &voucher->lack, now_ns);
 }
 
@@ -80,27 +81,58 @@ static bool is_another(const struct node *node, const struct voucher *voucher)
            lack->converted_ns != __atomic_load_n(&node->converted_ns, __ATOMIC_RELAXED);
 }
 
+static int64_t own_units(const struct limit *limit, const struct spend *spend)
+{
+    const uint64_t tokens = spend->tokens - number_least(spend->granted, spend->tokens);
+    return (int64_t)number_least(tokens, limit->capacity) * limit->units_per_token;
+}
+
+/*
+ * What the key's untold spend has. NEVER_SEEN: it does not count, as spends wait that will join it, and were seen as
+ * unsettled tokens. Or all are heard: so exact a figure would only have a steady load ask in vain.
+ */
+static int64_t untold_units(const struct node *node, const struct entry *entry)
+{
+    if (deferred_has(node, entry) || !node->awake.somebody_silent)
+        return NEVER_SEEN;
+    return is_in_open(node, entry)
+               ? own_units(&node->limits.limit[entry->limit], &node->outbox.spend[entry->open_index])
+               : 0;
+}
+
+/*
+ * Refill has paid off some of the unsettled tokens meanwhile. The untold spend has all that was spent since it was last
+ * seen, unless it was told: voucher_lack_told sees it just before.
+ */
 void voucher_lack_see(const struct node *node, struct voucher *voucher, const struct bucket *bucket,
                       uint64_t now_ns)
 {
     struct own_lack *lack = &voucher->lack;
     const struct entry *entry = table_find(node->table, voucher->id);
-    const int64_t seen = is_another(node, voucher) ? NEVER_SEEN : lack->seen;
+    const bool another = is_another(node, voucher);
+    const int64_t seen = another ? NEVER_SEEN : lack->seen, untold_seen = another ? NEVER_SEEN : lack->untold;
     if (!kind_refills(node->limits.limit[voucher->limit].kind) || !entry || entry->limit != voucher->limit)
         return;
     lack->changes = table_changes(node->table, voucher->id);
     lack->converted_ns = __atomic_load_n(&node->converted_ns, __ATOMIC_RELAXED);
     lack->seen = bucket->unsettled;
-    if (bucket->unsettled <= seen)
+    lack->untold = untold_units(node, entry);
+    const int64_t told_more = lack->untold == NEVER_SEEN ? 0 : lack->untold - untold_seen;
+    const int64_t more = bucket->unsettled - seen > told_more ? bucket->unsettled - seen : told_more;
+    if (more <= 0)
         return;
     voucher_lack_take_off(node, voucher, now_ns);
-    voucher_lack_used(voucher, bucket->unsettled - seen);
+    voucher_lack_used(voucher, more);
 }
 
-static int64_t own_units(const struct limit *limit, const struct spend *spend)
+void voucher_lack_told(struct node *node, const struct spend *spend)
 {
-    const uint64_t tokens = spend->tokens - number_least(spend->granted, spend->tokens);
-    return (int64_t)number_least(tokens, limit->capacity) * limit->units_per_token;
+    struct voucher *voucher = voucher_of_key(node, spend->id);
+    const struct entry *entry = voucher ? table_find(node->table, spend->id) : NULL;
+    if (!entry || !is_in_open(node, entry) || &node->outbox.spend[entry->open_index] != spend)
+        return;
+    voucher_lack_see(node, voucher, &entry->bucket, node->now_ns);
+    voucher->lack.untold = 0;
 }
 
 /* `units` were spent after `since_ns`: what a full bucket lacks of them by now. */
@@ -170,7 +202,7 @@ void voucher_lack_forget(struct node *node, struct key_id id, uint64_t now_ns)
     if (voucher) {
         voucher_lack_take_off(node, voucher, now_ns);
         voucher->lack.units = 0;
-        voucher->lack.seen = NEVER_SEEN;
+        voucher->lack.seen = voucher->lack.untold = NEVER_SEEN;
     }
     vouchers_unlock(node);
 }

@@ -14,6 +14,8 @@
 
 #include <stdint.h>
 
+struct spend;
+
 /* A new voucher: nothing is known to be spent. */
 void voucher_lack_init(const struct node *node, struct voucher *voucher, uint64_t now_ns);
 /* Units that refill may have lost since they were last taken off: voucher_lack_take_off has not been called since. */
@@ -29,6 +31,8 @@ void voucher_lack_see_lately(struct node *node, struct voucher *voucher, const s
 /* The key's bucket, refilled: counts what this node has spent of it by its own share since it was last seen. */
 void voucher_lack_see(const struct node *node, struct voucher *voucher, const struct bucket *bucket,
                       uint64_t now_ns);
+/* The spend, which is in a ring, is about to be told while somebody is silent: the same of its key. Alone. */
+void voucher_lack_told(struct node *node, const struct spend *spend);
 /* So many units of the voucher were used just now, after voucher_lack_take_off; below 0: were not, after all. */
 void voucher_lack_used(struct voucher *voucher, int64_t units);
 /* So many units of the key's bucket became unsettled for somebody else: nobody has used them yet. */

@@ -57,6 +57,7 @@ struct own_lack {
     int64_t refilled; /* since then: */
     uint64_t since_ns, since_sleepless_ns;
     int64_t seen;          /* the key's unsettled tokens, when they were last seen */
+    int64_t untold;        /* what its untold spend had then: see voucher_lack.c */
     uint64_t changes;      /* table_changes then */
     uint64_t converted_ns; /* node->converted_ns then */
 };

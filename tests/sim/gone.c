@@ -25,7 +25,7 @@ static const uint64_t begin_ns = 8 * SECOND, load_ns = 20 * SECOND, forgotten_ns
                       taken_ns = 2 * SECOND, away_ns = 4 * SECOND;
 static const double demand = 2, utilisation_least = 0.95, waited_for_most = 0.75;
 static const double waited_for_least[] = {0.64,
-                                          0.55}; /* by load: two thirds, of which some decays where one asks */
+                                          0.59}; /* by load: two thirds, of which some decays where one asks */
 static const char *const load_names[LOADS] = {"even load", "one region only"};
 static const uint64_t overshoots[OVERSHOOTS] = {0, 20};
 
