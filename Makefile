@@ -23,6 +23,9 @@
 # FLAVOUR=release|asan|tsan|debug|clang|fuzz chooses a build tree (build/<flavour>), V=1 shows whole commands,
 # CC, CFLAGS and LDFLAGS are respected; whatever they change is rebuilt.
 
+# What a recipe that failed has written is no target.
+.DELETE_ON_ERROR:
+
 FLAVOUR ?= release
 override FLAVOUR := $(FLAVOUR)
 ifeq (,$(filter $(FLAVOUR),release asan tsan debug clang fuzz))

@@ -175,6 +175,7 @@ sub test_links {
 
 test_plants();
 lay_out();
+test_links($_) for qw(CHANGELOG.md CONTRIBUTING.md SECURITY.md);
 for my $file ("$Headgate::root/README.md", glob "$Headgate::root/docs/*.md") {
     my ($name) = $file =~ m{^\Q$Headgate::root\E/(.*)};
     my ($skipped, @sessions, @unknown) = (0);
