@@ -5,7 +5,6 @@
 #include "cluster/spend/renewal.h"
 
 #include "base/number.h"
-#include "base/spin.h"
 #include "cluster/spend/decide.h"
 #include "cluster/spend/outbox.h"
 #include "cluster/spend/record.h"
@@ -23,19 +22,6 @@ enum {
     DUE_PART = 2,    /* of a period has passed when a lease may begin anew */
     DRIFT_PART = 32, /* of a period: so much earlier the home may see a spend end, by a faster clock */
 };
-
-/* The lock of reserve.c. */
-static void lock_pool(struct node *node)
-{
-    if (node->thread_count > 1)
-        spin_lock(&node->reserving.locked);
-}
-
-static void unlock_pool(struct node *node)
-{
-    if (node->thread_count > 1)
-        spin_unlock(&node->reserving.locked);
-}
 
 static const struct limit *limit_of(const struct node *node, const struct charge *charge)
 {
@@ -141,9 +127,9 @@ void renewal_opened(struct node *node, struct reservation_id id, const struct ch
     if (!elsewhere)
         return;
     const uint64_t sleepless_ns = voucher_sleepless_ns(node);
-    lock_pool(node);
+    reserving_lock(node);
     reservations_renewal(node->reserving.pool, id)->known_sleepless_ns = sleepless_ns;
-    unlock_pool(node);
+    reserving_unlock(node);
 }
 
 /* All leases elsewhere were begun at one moment, and others still heed the return of the old spends. */
@@ -170,11 +156,11 @@ static bool may_begin(const struct node *node, const struct charge *held, size_t
 static bool note_untold(struct node *node, struct reservation_id id)
 {
     struct reserving *reserving = &node->reserving;
-    lock_pool(node);
+    reserving_lock(node);
     const bool has_room = reserving->untold_count < RENEWALS_UNTOLD_MAX;
     if (has_room)
         reserving->untold[reserving->untold_count++] = id;
-    unlock_pool(node);
+    reserving_unlock(node);
     return has_room;
 }
 

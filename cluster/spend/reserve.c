@@ -9,7 +9,6 @@
 #include "cluster/spend/reserve.h"
 
 #include "base/number.h"
-#include "base/spin.h"
 #include "cluster/spend/decide.h"
 #include "cluster/spend/decide_full.h"
 #include "cluster/spend/outbox.h"
@@ -21,18 +20,6 @@
 #include "limit/kind.h"
 
 #include <string.h>
-
-static void lock_pool(struct node *node)
-{
-    if (node->thread_count > 1)
-        spin_lock(&node->reserving.locked);
-}
-
-static void unlock_pool(struct node *node)
-{
-    if (node->thread_count > 1)
-        spin_unlock(&node->reserving.locked);
-}
 
 /*
  * A secret that no client can hint: a hash of this start's number, a count and random bits, under
@@ -85,10 +72,10 @@ static bool open_reservation(struct node *node, const struct charge *held, size_
                              struct hold *asked)
 {
     const struct reservation_owner owner = owner_of(held, count, asked);
-    lock_pool(node);
+    reserving_lock(node);
     bool opened = node->reserving.pool && reservations_open(node->reserving.pool, held, count, owner,
                                                             secret_of(node), expires_ns, &asked->id);
-    unlock_pool(node);
+    reserving_unlock(node);
     return opened;
 }
 
@@ -97,9 +84,9 @@ static enum reservations_room room_for(struct node *node, const struct charge *c
 {
     if (!node->reserving.pool)
         return RESERVATIONS_FULL;
-    lock_pool(node);
+    reserving_lock(node);
     enum reservations_room room = reservations_room(node->reserving.pool, owner_of(charges, count, asked));
-    unlock_pool(node);
+    reserving_unlock(node);
     return room;
 }
 
@@ -175,11 +162,11 @@ struct found {
 
 static bool look_up(struct node *node, struct reservation_id id, uint64_t now_ns, struct found *found)
 {
-    lock_pool(node);
+    reserving_lock(node);
     bool exists = node->reserving.pool && reservations_has(node->reserving.pool, id, now_ns);
     found->count = exists ? reservations_charges(node->reserving.pool, id, found->held) : 0;
     found->renewal = exists ? reservations_renewal(node->reserving.pool, id) : NULL;
-    unlock_pool(node);
+    reserving_unlock(node);
     return exists;
 }
 
@@ -202,16 +189,16 @@ static bool find(struct node *node, struct reservation_id id, uint64_t now_ns, s
 
 static void renew(struct node *node, struct reservation_id id, const struct charge *charges, uint64_t expires_ns)
 {
-    lock_pool(node);
+    reserving_lock(node);
     reservations_renew(node->reserving.pool, id, charges, expires_ns);
-    unlock_pool(node);
+    reserving_unlock(node);
 }
 
 static uint64_t end_of(struct node *node, struct reservation_id id)
 {
-    lock_pool(node);
+    reserving_lock(node);
     uint64_t expires_ns = reservations_end_ns(node->reserving.pool, id);
-    unlock_pool(node);
+    reserving_unlock(node);
     return expires_ns;
 }
 
@@ -219,11 +206,11 @@ static uint64_t end_of(struct node *node, struct reservation_id id)
 static size_t end_reservation(struct node *node, struct reservation_id id, uint64_t now_ns)
 {
     struct charge held[CHARGES_MAX];
-    lock_pool(node);
+    reserving_lock(node);
     size_t count = reservations_charges(node->reserving.pool, id, held);
     (void)renewal_confirm(node, held, count, reservations_renewal(node->reserving.pool, id), now_ns);
     reservations_close(node->reserving.pool, id);
-    unlock_pool(node);
+    reserving_unlock(node);
     return_held(node, held, count, now_ns);
     return count;
 }
@@ -328,9 +315,9 @@ enum reserve_status node_renew(struct node *node, struct reservation_id id, uint
 
 uint64_t reserved_tokens(struct node *node, struct key_id id)
 {
-    lock_pool(node);
+    reserving_lock(node);
     uint64_t tokens = node->reserving.pool ? reservations_held(node->reserving.pool, id) : 0;
-    unlock_pool(node);
+    reserving_unlock(node);
     return tokens;
 }
 

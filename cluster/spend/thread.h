@@ -7,6 +7,7 @@
 #ifndef HEADGATE_CLUSTER_SPEND_THREAD_H
 #define HEADGATE_CLUSTER_SPEND_THREAD_H
 
+#include "base/spin.h"
 #include "cluster/state/node_state.h"
 
 #include <stdbool.h>
@@ -18,6 +19,19 @@ void thread_states_destroy(struct node *node);
 struct thread_state *own_thread(const struct node *node);
 /* Adds the wishes of all threads to the node's todo. Alone. */
 void thread_states_gather(struct node *node);
+
+/* Where threads share the pool of reservations, one of them uses it at a time. */
+static inline void reserving_lock(struct node *node)
+{
+    if (node->thread_count > 1)
+        spin_lock(&node->reserving.locked);
+}
+
+static inline void reserving_unlock(struct node *node)
+{
+    if (node->thread_count > 1)
+        spin_unlock(&node->reserving.locked);
+}
 
 /* Settled tokens are returned, of which none was spent before `since_ns`; 0: nobody knows. */
 static inline void note_returned_since(struct thread_state *thread, uint64_t since_ns)
