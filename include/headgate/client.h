@@ -137,6 +137,35 @@ enum headgate_client_status headgate_client_ask(struct headgate_client *client, 
 /* Reads the reply to a CHECK or a PEEK without VERBOSE. False: it has another form. */
 bool headgate_client_read_verdict(const struct headgate_reply *reply, struct headgate_client_verdict *verdict);
 
+/* ---- reservations: requests whose cost is known only afterwards ---- */
+
+struct headgate_client_reservation {
+    struct headgate_client_verdict verdict; /* allowed: its tokens are held until the reservation ends */
+    char id[64];                            /* its name for the calls below; "" if it was refused */
+};
+
+/*
+ * Sends any RESERVE of docs/protocol.md without VERBOSE, for instance "RESERVE", "user=alice", "TTL", "5000", "COST",
+ * "20". The words are terminated strings. Where the reply is lost, the tokens are held until the TTL is over.
+ */
+enum headgate_client_status headgate_client_reserve(struct headgate_client *client, size_t count,
+                                                    const char *const *words,
+                                                    struct headgate_client_reservation *reservation);
+
+/*
+ * Ends the reservation `id`: `cost` tokens were used, and the rest comes back; *charged becomes what was charged, which
+ * is less than a cost beyond the reserved tokens where the limit had no more. HEADGATE_CLIENT_REFUSED: it had ended.
+ */
+enum headgate_client_status headgate_client_commit(struct headgate_client *client, const char *id, uint64_t cost,
+                                                   uint64_t *charged);
+
+/* Ends the reservation; all its tokens come back. *done false: it had ended. */
+enum headgate_client_status headgate_client_cancel(struct headgate_client *client, const char *id, bool *done);
+
+/* Lets the reservation end `ttl_ms` from now. *done false: it has ended, or cannot last so long and ends as before. */
+enum headgate_client_status headgate_client_renew(struct headgate_client *client, const char *id, uint64_t ttl_ms,
+                                                  bool *done);
+
 /* ---- for event loops ---- */
 
 enum { HEADGATE_CLIENT_READ = 1, HEADGATE_CLIENT_WRITE = 2 };

@@ -1,5 +1,6 @@
 /*
- * client: the state that client.c (connection and bytes), client_replies.c and client_calls.c (blocking calls) share.
+ * client: the state that client.c (connection and bytes), client_replies.c, client_calls.c and client_reserve.c
+ * (blocking calls) share.
  *
  * The one idea: input and output are flat buffers whose pending bytes are [start, end); they move
  * to the front only when the end has no room left. include/headgate/client.h describes the calls.
@@ -39,6 +40,8 @@ struct headgate_client {
 enum headgate_client_status client_fail(struct headgate_client *client, enum headgate_client_status status,
                                         const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* Sets the sentence about an answer of another form, and returns HEADGATE_CLIENT_PROTOCOL. */
+enum headgate_client_status client_misunderstood(struct headgate_client *client, const char *command);
 /* Sets the sentence about a connection that is not there, or not any more. */
 enum headgate_client_status client_not_connected(struct headgate_client *client);
 /* Reads what has arrived, as far as there is room. */

@@ -94,7 +94,7 @@ const struct headgate_reply *headgate_reply_at(const struct headgate_reply *arra
     return element;
 }
 
-static enum headgate_client_status misunderstood(struct headgate_client *client, const char *command)
+enum headgate_client_status client_misunderstood(struct headgate_client *client, const char *command)
 {
     return client_fail(client, HEADGATE_CLIENT_PROTOCOL, "the answer of %s to %s has another form than expected",
                        client->address, command);
@@ -113,7 +113,7 @@ enum headgate_client_status headgate_client_can_access(struct headgate_client *c
     if (status != HEADGATE_CLIENT_OK)
         return status;
     if (!reply || reply->kind != HEADGATE_REPLY_INTEGER || (reply->integer != 0 && reply->integer != 1))
-        return misunderstood(client, words[0]);
+        return client_misunderstood(client, words[0]);
     *allowed = reply->integer == 1;
     return HEADGATE_CLIENT_OK;
 }
@@ -150,7 +150,8 @@ enum headgate_client_status headgate_client_ask(struct headgate_client *client, 
     enum headgate_client_status status = headgate_client_command(client, count, words, NULL, &reply);
     if (status != HEADGATE_CLIENT_OK)
         return status;
-    return headgate_client_read_verdict(reply, verdict) ? HEADGATE_CLIENT_OK : misunderstood(client, words[0]);
+    return headgate_client_read_verdict(reply, verdict) ? HEADGATE_CLIENT_OK
+                                                        : client_misunderstood(client, words[0]);
 }
 
 enum headgate_client_status headgate_client_check(struct headgate_client *client, const char *id, uint64_t cost,

@@ -304,6 +304,58 @@ static void test_blocking(void)
     peer_close(&scripted.peer);
 }
 
+#define RESERVE "*4\r\n$7\r\nRESERVE\r\n$1\r\na\r\n$3\r\nTTL\r\n$2\r\n50\r\n"
+#define FIGURES ":5\r\n:3\r\n:0\r\n:20\r\n$1\r\nr\r\n"
+
+static void test_reservations(void)
+{
+    static const struct exchange script[] = {
+        {RESERVE, "*7\r\n:1\r\n" FIGURES "$4\r\nabcd\r\n"},
+        {RESERVE, "*7\r\n:0\r\n" FIGURES "$-1\r\n"},
+        {RESERVE, "*7\r\n:1\r\n" FIGURES "$-1\r\n"},
+        {RESERVE, "*6\r\n:1\r\n" FIGURES},
+        {"*3\r\n$6\r\nCOMMIT\r\n$4\r\nabcd\r\n$1\r\n7\r\n", ":6\r\n"},
+        {"*3\r\n$6\r\nCOMMIT\r\n$4\r\nabcd\r\n$1\r\n7\r\n", "-NORESERVATION it has ended\r\n"},
+        {"*2\r\n$6\r\nCANCEL\r\n$4\r\nabcd\r\n", ":1\r\n"},
+        {"*2\r\n$6\r\nCANCEL\r\n$4\r\nabcd\r\n", ":0\r\n"},
+        {"*3\r\n$5\r\nRENEW\r\n$4\r\nabcd\r\n$2\r\n90\r\n", ":1\r\n"},
+        {"*3\r\n$5\r\nRENEW\r\n$4\r\nabcd\r\n$2\r\n90\r\n", ":2\r\n"},
+        {NULL, NULL},
+    };
+    static const char *const words[] = {"RESERVE", "a", "TTL", "50"};
+    struct scripted scripted = {.script = script};
+    pthread_t thread;
+    peer_open(&scripted.peer);
+    int failed = pthread_create(&thread, NULL, play, &scripted);
+    assert(!failed);
+    struct headgate_client_options options = {.address = scripted.peer.address, .timeout_ms = 20000};
+    struct headgate_client *client = headgate_client_create(&options);
+    struct headgate_client_reservation held;
+    uint64_t charged = 9;
+    bool done = false;
+    OK(headgate_client_connect(client) == HEADGATE_CLIENT_OK, "connected");
+    OK(headgate_client_reserve(client, 4, words, &held) == HEADGATE_CLIENT_OK && held.verdict.allowed &&
+           held.verdict.remaining == 3 && strcmp(held.id, "abcd") == 0,
+       "tokens are held under a name");
+    OK(headgate_client_reserve(client, 4, words, &held) == HEADGATE_CLIENT_OK && !held.verdict.allowed &&
+           held.id[0] == '\0' && held.verdict.limit == 5,
+       "a refusal has figures and no name");
+    OK(headgate_client_reserve(client, 4, words, &held) == HEADGATE_CLIENT_PROTOCOL && !held.verdict.allowed,
+       "allowed without a name is no answer: %s", headgate_client_message(client));
+    OK(headgate_client_reserve(client, 4, words, &held) == HEADGATE_CLIENT_PROTOCOL, "nor is one without its place");
+    OK(headgate_client_commit(client, "abcd", 7, &charged) == HEADGATE_CLIENT_OK && charged == 6, "what was charged");
+    OK(headgate_client_commit(client, "abcd", 7, &charged) == HEADGATE_CLIENT_REFUSED && charged == 0,
+       "it has ended: %s", headgate_client_message(client));
+    OK(headgate_client_cancel(client, "abcd", &done) == HEADGATE_CLIENT_OK && done, "cancelled");
+    OK(headgate_client_cancel(client, "abcd", &done) == HEADGATE_CLIENT_OK && !done, "it was before");
+    OK(headgate_client_renew(client, "abcd", 90, &done) == HEADGATE_CLIENT_OK && done, "renewed");
+    OK(headgate_client_renew(client, "abcd", 90, &done) == HEADGATE_CLIENT_PROTOCOL && !done, "no answer at all");
+    headgate_client_destroy(&client);
+    (void)pthread_join(thread, NULL);
+    OK(scripted.as_expected, "every request was sent as expected");
+    peer_close(&scripted.peer);
+}
+
 static void test_timeout(void)
 {
     static const struct exchange script[] = {{"*2\r\n$10\r\nCAN_ACCESS\r\n$1\r\na\r\n", "+"}, {NULL, NULL}};
@@ -337,6 +389,7 @@ int main(void)
     test_bounds();
     test_endings();
     test_blocking();
+    test_reservations();
     test_timeout();
     return tap_done();
 }
