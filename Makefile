@@ -211,7 +211,7 @@ LIBRARY := $(B)/libheadgate.a $(B)/libheadgate.so.0 $(B)/libheadgate.so
 .PHONY: library
 library: $(LIBRARY)
 
-CC_PART = $(CC) -r -nostdlib -fPIC $(CFLAGS_$(FLAVOUR)) \
+CC_PART = $(CC) -r -nostdlib -fPIC $(CFLAGS_$(FLAVOUR)) $(filter -ffile-prefix-map=%,$(LDFLAGS)) \
     $(if $(findstring flto,$(CFLAGS_$(FLAVOUR))),-flinker-output=nolto-rel)
 define part_rule
 $(B)/library/$(1).o: $(2) $(3)
