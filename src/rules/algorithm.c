@@ -48,6 +48,11 @@ bool rule_has_rate(enum rule_algorithm algorithm)
     return rule_amount_form(algorithm) == RULE_AMOUNT_RATE;
 }
 
+bool rule_has_calendar(enum rule_algorithm algorithm)
+{
+    return rule_amount_form(algorithm) == RULE_AMOUNT_CALENDAR;
+}
+
 bool rule_is_listed(enum rule_algorithm algorithm)
 {
     return kind_lists(rule_kind(algorithm));

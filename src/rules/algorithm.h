@@ -54,6 +54,8 @@ bool rule_has_trait(enum rule_algorithm algorithm, enum algorithm_trait trait);
 
 /* True: tokens come back at a rate (`rate`, `burst`). False: tokens come back after a window (`limit`, `window`). */
 bool rule_has_rate(enum rule_algorithm algorithm);
+/* True: a window is a unit of the calendar, in a time zone. */
+bool rule_has_calendar(enum rule_algorithm algorithm);
 /* True: each spend is remembered by itself, at most RULE_LOG_MAX for each key. */
 bool rule_is_listed(enum rule_algorithm algorithm);
 /* True: all keys have windows that begin at the same times, of the clock or the calendar. */

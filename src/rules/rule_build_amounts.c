@@ -27,8 +27,8 @@ static bool check_amount(const struct rule_builder *builder, const struct yaml_n
     if (amount->unlimited || (amount->limit == 0 && amount->rate == 0 && amount->period_ns == 0))
         return true;
     uint64_t least_ns = rule_has_rate(algorithm) ? 1 : RULE_WINDOW_MIN_NS;
-    bool in_time = rule_amount_form(algorithm) == RULE_AMOUNT_CALENDAR ||
-                   (amount->period_ns >= least_ns && amount->period_ns <= LIMIT_PERIOD_MAX_NS);
+    bool in_time =
+        rule_has_calendar(algorithm) || (amount->period_ns >= least_ns && amount->period_ns <= LIMIT_PERIOD_MAX_NS);
     bool in_range = amount->limit >= 1 && amount->limit <= limit_most(algorithm) &&
                     (!rule_has_rate(algorithm) || (amount->rate >= 1 && amount->rate <= LIMIT_CAPACITY_MAX));
     if (!in_range || !in_time) {
@@ -113,14 +113,9 @@ static bool read_bucket(struct rule_builder *builder)
                            &amount->limit);
 }
 
-static bool is_calendar(const struct rule *rule)
-{
-    return rule_amount_form(rule->algorithm) == RULE_AMOUNT_CALENDAR;
-}
-
 static const char *window_expected(enum rule_algorithm algorithm)
 {
-    if (rule_amount_form(algorithm) == RULE_AMOUNT_CALENDAR)
+    if (rule_has_calendar(algorithm))
         return "hour, day, week, month or year";
     return rule_has_trait(algorithm, ALGORITHM_LEASES) ? "how long a lease lasts, such as 30s"
                                                        : "a duration such as 1m";
@@ -145,7 +140,7 @@ static bool read_window(struct rule_builder *builder)
     if (!window)
         return rule_missing(builder, RULE_FIELD_WINDOW, window_expected(rule->algorithm));
     int unit = 0;
-    if (is_calendar(rule)) {
+    if (rule_has_calendar(rule->algorithm)) {
         if (!rule_read_choice(&builder->reader, window, "window", &rule_calendars, &unit))
             return false;
         rule->amount.unit = (enum rule_calendar)unit;
@@ -160,7 +155,7 @@ static bool read_zone(struct rule_builder *builder)
     static const char expected[] = "a time zone such as Europe/Berlin or UTC";
     const struct yaml_node *node = builder->field[RULE_FIELD_ZONE];
     struct bytes zone = bytes_of(RULE_DEFAULT_ZONE);
-    builder->rule->zone = is_calendar(builder->rule) ? zone : bytes_of("");
+    builder->rule->zone = rule_has_calendar(builder->rule->algorithm) ? zone : bytes_of("");
     if (!node)
         return true;
     if (!rule_read_text(&builder->reader, node, "zone", RULE_ZONE_MAX_BYTES, expected, &zone))

@@ -154,9 +154,8 @@ static void own_amount(struct printer *printer, const struct rule *rule)
     } else {
         count_line(printer, "limit", own->limit);
         line(printer, "window",
-             rule_amount_form(rule->algorithm) == RULE_AMOUNT_CALENDAR
-                 ? rule_calendars.name[own->unit]
-                 : rule_duration_text(own->period_ns, text, sizeof text));
+             rule_has_calendar(rule->algorithm) ? rule_calendars.name[own->unit]
+                                                : rule_duration_text(own->period_ns, text, sizeof text));
     }
     if (rule->zone.size > 0 && !bytes_equal(rule->zone, bytes_of(RULE_DEFAULT_ZONE)))
         name(printer, "zone", rule->zone);

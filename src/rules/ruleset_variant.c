@@ -94,7 +94,7 @@ static bool obtain_window(struct ruleset *ruleset, struct variant *variant, uint
     uint64_t period_ns = from->period_ns;
     if (!rule_has_windows(variant->version.algorithm))
         return true;
-    if (rule_amount_form(variant->version.algorithm) == RULE_AMOUNT_CALENDAR)
+    if (rule_has_calendar(variant->version.algorithm))
         period_ns = 0;
     else
         assert(period_ns > 0);

@@ -119,7 +119,7 @@ static void on_reply(redisAsyncContext *redis, void *context, void *data)
     if (reply == NULL) {
         const char *reason = central_reader_reason(redis);
         central_link_lose(link, redis);
-        central_failed(link->central, ticket, reason != NULL ? reason : "the connection was lost");
+        central_failed(link->central, ticket, reason);
     } else if (reply->type == REDIS_REPLY_ERROR) {
         take_error(link, ticket, reply->str);
     } else if (read_numbers(reply, numbers, NUMBERS_MAX) &&

@@ -46,9 +46,8 @@ void central_link_drop(struct central_link *link)
 static void on_lost(const redisAsyncContext *redis, int status)
 {
     struct central_link *link = redis->data;
-    const char *reason = central_reader_reason(redis);
     if (link->redis == redis && status != REDIS_OK)
-        central_link_note_error(link, reason != NULL ? reason : "the connection was lost");
+        central_link_note_error(link, central_reader_reason(redis));
     central_link_lose(link, redis);
 }
 

@@ -88,5 +88,5 @@ const char *central_reader_reason(const redisAsyncContext *redis)
 {
     if (redis->err == REDIS_ERR_OOM)
         return "it answers what nobody asked, or more than it may";
-    return redis->errstr[0] != '\0' ? redis->errstr : NULL;
+    return redis->errstr[0] != '\0' ? redis->errstr : "the connection was lost";
 }

@@ -21,7 +21,7 @@ struct central_reader {
 void central_reader_guard(struct central_reader *reader, redisAsyncContext *redis);
 /* True: what has come, and is no whole answer yet, is longer than any answer. */
 bool central_reader_is_flooded(const redisAsyncContext *redis);
-/* Why the connection ends, as a sentence to an operator; NULL: hiredis does not know. */
+/* Why the connection ends, as a sentence to an operator. */
 const char *central_reader_reason(const redisAsyncContext *redis);
 
 #endif

@@ -32,11 +32,13 @@ enum headgate_client_status headgate_client_reserve(struct headgate_client *clie
 
 /* Sends the command, with `number` as its last word unless that is NULL. The answer is a number up to `most`. */
 static enum headgate_client_status end(struct headgate_client *client, const char *command, const char *id,
-                                       const char *number, int64_t most, int64_t *answer)
+                                       const uint64_t *number, int64_t most, int64_t *answer)
 {
-    const char *words[] = {command, id, number};
+    char digits[24];
+    const char *words[] = {command, id, digits};
     const struct headgate_reply *reply;
     *answer = 0;
+    (void)snprintf(digits, sizeof digits, "%" PRIu64, number ? *number : 0);
     const enum headgate_client_status status = headgate_client_command(client, number ? 3 : 2, words, NULL, &reply);
     if (status != HEADGATE_CLIENT_OK)
         return status;
@@ -49,10 +51,8 @@ static enum headgate_client_status end(struct headgate_client *client, const cha
 enum headgate_client_status headgate_client_commit(struct headgate_client *client, const char *id, uint64_t cost,
                                                    uint64_t *charged)
 {
-    char digits[24];
     int64_t answer;
-    (void)snprintf(digits, sizeof digits, "%" PRIu64, cost);
-    const enum headgate_client_status status = end(client, "COMMIT", id, digits, INT64_MAX, &answer);
+    const enum headgate_client_status status = end(client, "COMMIT", id, &cost, INT64_MAX, &answer);
     *charged = (uint64_t)answer;
     return status;
 }
@@ -68,10 +68,8 @@ enum headgate_client_status headgate_client_cancel(struct headgate_client *clien
 enum headgate_client_status headgate_client_renew(struct headgate_client *client, const char *id, uint64_t ttl_ms,
                                                   bool *done)
 {
-    char digits[24];
     int64_t answer;
-    (void)snprintf(digits, sizeof digits, "%" PRIu64, ttl_ms);
-    const enum headgate_client_status status = end(client, "RENEW", id, digits, 1, &answer);
+    const enum headgate_client_status status = end(client, "RENEW", id, &ttl_ms, 1, &answer);
     *done = answer == 1;
     return status;
 }
