@@ -4,6 +4,6 @@
 #ifndef HEADGATE_BASE_VERSION_H
 #define HEADGATE_BASE_VERSION_H
 
-#define HEADGATE_VERSION "0.3.0"
+#define HEADGATE_VERSION "0.4.0"
 
 #endif

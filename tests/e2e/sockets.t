@@ -4,65 +4,19 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
-use Errno qw(ECONNREFUSED);
 use Headgate;
-use IO::Socket::INET;
-use POSIX ();
+use Reconnect;
 use Test::More;
 
 my $daemon = Headgate::cluster(regions => ['here'], threads => 2, listen_http => 1)->daemon('here');
-my $port = $daemon->{ports}{clients};
 
-sub socket_for {
-    my (%options) = @_;
-    my @common = (Listen => 4096, LocalAddr => '127.0.0.1', ReuseAddr => 1);
-    return IO::Socket::INET->new(@common, %options) // die "listen: $!";
-}
-
-# A client that connects anew for each request, until the file $stop is there: it says how often it was refused,
-# answered, and left without an answer.
-sub client {
-    my ($stop, $out) = @_;
-    my $pid = fork // die "fork: $!";
-    return $pid if $pid;
-    my ($refused, $answered, $cut) = (0, 0, 0);
-    while (!-e $stop) {
-        my $socket = IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port", Timeout => 20);
-        if (!$socket) {
-            $refused++ if $! == ECONNREFUSED;
-            $cut++ if $! != ECONNREFUSED;
-            next;
-        }
-        local $SIG{PIPE} = 'IGNORE';
-        syswrite $socket, "CAN_ACCESS client\r\n";
-        my $line = readline $socket;
-        defined $line && $line =~ /^:[01]/ ? $answered++ : $cut++;
-    }
-    Headgate::write_file($out, "$refused $answered $cut");
-    POSIX::_exit(0);
-}
-
-# What three clients saw of so many restarts.
+# What clients saw of so many restarts.
 sub restarts {
     my ($count) = @_;
-    my $place = Headgate::scratch() . "/restarts-" . scalar(@Headgate::handed);
-    my ($stop, @out) = ("$place.stop", map { "$place.$_" } 1 .. 3);
-    my @pids = map { client($stop, $_) } @out;
-    my $served = sub { $daemon->client->fields('INFO', 'clients')->{total_commands_processed} };
-    for my $round (1 .. $count) {
-        Headgate::wait_until(20, sub { $served->() > 200 });
+    return Reconnect::through($daemon, map { my $round = $_; sub {
         is($daemon->stop(20), 0, "restart $round: it leaves");
         $daemon->start(20);
-    }
-    Headgate::wait_until(20, sub { $served->() > 200 });
-    Headgate::write_file($stop, '');
-    waitpid $_, 0 for @pids;
-    my @sum = (0, 0, 0);
-    for my $out (@out) {
-        my @seen = split / /, Headgate::read_file($out);
-        $sum[$_] += $seen[$_] for 0 .. 2;
-    }
-    return @sum;
+    } } 1 .. $count);
 }
 
 $daemon->start;
@@ -70,7 +24,7 @@ my ($refused, $answered, $cut) = restarts(1);
 cmp_ok($refused, '>', 0, "without such sockets a restart refuses some: $refused of " . ($refused + $answered + $cut));
 is($daemon->stop(20), 0, 'it leaves');
 
-@Headgate::handed = (socket_for(LocalPort => $port), socket_for(LocalPort => $daemon->{ports}{http}));
+@Headgate::handed = map { Reconnect::listener($daemon->{ports}{$_}) } qw(clients http);
 $daemon->start;
 like($daemon->log, qr/ info sockets of the service manager: 2$/m, 'it says how many it was given');
 is($daemon->client->command('RULE', 'SET', '{id: q, service: s, by: user, algorithm: quota, limit: 9, window: year}'),
@@ -92,7 +46,7 @@ sub first_answer {
     my ($join_timeout) = @_;
     my $pair = Headgate::cluster(regions => [qw(one two)], threads => 2, join_timeout => $join_timeout);
     my $one = $pair->daemon('one');
-    local @Headgate::handed = (socket_for(LocalPort => $one->{ports}{clients}));
+    local @Headgate::handed = (Reconnect::listener($one->{ports}{clients}));
     my @early = map { $one->client->send_raw(Headgate::Client::encode('CAN_ACCESS', "early$_")) } 1 .. 4;
     $one->spawn;
     my @answers = map { $_->reply } @early;
@@ -113,7 +67,7 @@ sub start_fails {
     like(substr($daemon->log, $before), $sentence, 'with a sentence');
     return;
 }
-my $other = socket_for();
+my $other = Reconnect::listener();
 push @Headgate::handed, $other;
 my $address = '127.0.0.1:' . $other->sockport;
 start_fails(qr/^headgated: the service manager hands over a socket for \Q$address\E: expected one for an address of /m,

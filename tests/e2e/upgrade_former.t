@@ -6,7 +6,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use Headgate;
-use List::Util qw(sum0);
+use Reconnect;
 use Test::More;
 use Upgrade;
 
@@ -76,12 +76,7 @@ ok(Headgate::wait_until(20, sub {
 spend('before');
 step($Upgrade::names[0], undef, 'upgraded 1 of 3');
 
-# What only this release knows: those of the former one go on without it, and have it once they are upgraded.
-my $fresh = '{id: fresh, service: shop, by: key, counts: bytes, algorithm: fixed_window, limit: 9, window: 1h}';
-is(at('us-east', 'RULE', 'SET', $fresh), 'OK', 'a rule that the former release does not know');
-change('beside it', 'us-east');
-
-# Limits of the config wait beside the former release, and are in force at once where all are of this one.
+# Limits of the config change by a reload beside the former release as well.
 sub reload {
     my ($name, $overshoot) = @_;
     my $daemon = $cluster->daemon($name);
@@ -92,22 +87,36 @@ sub reload {
 sub overshoots {
     return join ' ', map { $_->client->fields('INFO', 'limits')->{limit_default} =~ /overshoot=(\d+)/ } @_;
 }
-my $answer = reload('us-east', 7);
-is_deeply([$answer->{changed}, $answer->{needs_restart}], [[], ['limits']], 'limits wait for a restart beside it');
-like($answer->{limits_wait}, qr/^(?:eu-west|ap-south) is of a release that takes limits from its config alone$/,
-     'and the answer says for whom');
-is(overshoots($cluster->daemon('us-east')), 0, 'they are not in force');
-is_deeply(reload('us-east', 0)->{needs_restart}, [], 'nothing waits once the file is as before');
-sub rule { my ($daemon) = @_; return eval { $daemon->client->command(qw(RULE GET shop fresh)) } // '' }
-sub know { return scalar grep { rule($_) =~ /bytes/ } $upgrade->daemons }
+sub limits_change {
+    my ($what) = @_;
+    for my $overshoot (7, 0) {
+        is_deeply(reload('us-east', $overshoot)->{changed}, ['limits'], "$what: a reload takes an overshoot of $overshoot");
+        ok(Headgate::wait_until(20, sub { overshoots($upgrade->daemons) eq join ' ', ($overshoot) x 3 }), 'at all of them');
+    }
+    return;
+}
+limits_change('beside it');
 step($Upgrade::names[$_], undef, 'upgraded ' . ($_ + 1) . ' of 3') for 1 .. 2;
-ok(Headgate::wait_until(20, sub { know() == 3 }), 'all of this release have the rule');
-is_deeply(reload('us-east', 7)->{changed}, ['limits'], 'among daemons of this release a reload takes limits over');
-ok(Headgate::wait_until(20, sub { overshoots($upgrade->daemons) eq '7 7 7' }), 'at all of them');
-is_deeply(reload('us-east', 0)->{changed}, ['limits'], 'and back');
-ok(Headgate::wait_until(20, sub { overshoots($upgrade->daemons) eq '0 0 0' }), 'at all of them');
+limits_change('without it');
 step($Upgrade::names[$_], $former, 'downgraded ' . ($_ + 1) . ' of 3') for 0 .. 2;
 is(version($_), $version, "$_ is of $version again") for @Upgrade::names;
 $upgrade->finish;
+
+# ---- sockets of a service manager ----
+
+my $one = Headgate::cluster(regions => ['here'])->daemon('here');
+sub go_over {
+    my ($program) = @_;
+    is($one->stop(20), 0, 'a daemon leaves');
+    $one->{program} = $program;
+    return $one->start(20);
+}
+@Headgate::handed = (Reconnect::listener($one->{ports}{clients}));
+$one->{program} = $former;
+$one->start;
+my ($refused, $answered, $cut) = Reconnect::through($one, sub { go_over(undef) }, sub { go_over($former) });
+is($refused, 0, 'over to this release and back no connection is refused');
+cmp_ok($answered, '>', 300, "under load: $answered requests were answered, $cut cut off");
+is($one->client->fields('INFO', 'server')->{headgate_version}, $version, 'it is of the former release again');
 
 done_testing();
