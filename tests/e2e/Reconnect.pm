@@ -41,7 +41,7 @@ sub client {
 
 my $runs = 0;
 
-# What three clients of a daemon saw while it was changed by each of these, one after the other: (refused, answered, cut).
+# What three clients of a daemon saw while it was changed by each of these in turn: (refused, answered, cut).
 sub through {
     my ($daemon, @changes) = @_;
     my $place = Headgate::scratch() . '/reconnect-' . $runs++;

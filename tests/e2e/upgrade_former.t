@@ -90,8 +90,9 @@ sub overshoots {
 sub limits_change {
     my ($what) = @_;
     for my $overshoot (7, 0) {
-        is_deeply(reload('us-east', $overshoot)->{changed}, ['limits'], "$what: a reload takes an overshoot of $overshoot");
-        ok(Headgate::wait_until(20, sub { overshoots($upgrade->daemons) eq join ' ', ($overshoot) x 3 }), 'at all of them');
+        is_deeply(reload('us-east', $overshoot)->{changed}, ['limits'], "$what: a reload takes $overshoot");
+        my $all = join ' ', ($overshoot) x 3;
+        ok(Headgate::wait_until(20, sub { overshoots($upgrade->daemons) eq $all }), 'at all of them');
     }
     return;
 }

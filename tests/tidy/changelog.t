@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# The sources name the newest release of CHANGELOG.md, or what comes after it; CHANGELOG.md has the form that it promises;
-# the licence is there.
+# The sources name the newest release of CHANGELOG.md, or what comes after it; CHANGELOG.md has the form that it
+# promises; the licence is there.
 use strict;
 use warnings;
 use FindBin;
