@@ -10,9 +10,10 @@
  *   settling    understanding the acknowledgements, and settling
  *   applying    at each of the peers: opening the message, applying, acknowledging, and forgetting in the end
  *
- * Of each cost the least of all rounds counts: whatever else the machine does only adds to it. Exit status 1 unless
- * telling 100,000 keys a second, all that the sender does for it, takes at most 15% of a core, a peer applies 5
- * million keys a second, and a key takes at most 24 bytes, in batches of 10,000.
+ * Of each cost the least of all rounds counts: whatever else the machine does only adds to it. The goals are in
+ * decisions of the node that is alone, about the same keys in the same rounds, so that they do not depend on the
+ * machine. Exit status 1 unless, in batches of 10,000, all that the sender does for a key takes at most SENDER_MOST of
+ * them, what a peer does PEER_MOST, and a key takes at most BYTES_MOST bytes.
  */
 #include "base/random.h"
 #include "tests/bench/nodes.h"
@@ -25,6 +26,9 @@ enum {
     PACKETS_MAX = 256,
     AHEAD = 16, /* keys asked for before they are needed, as a daemon does */
 };
+#define SENDER_MOST 3.0
+#define PEER_MOST 1.5
+#define BYTES_MOST 24.0
 
 enum { SENDER, PEER, OTHER, ALONE, HOSTS };
 enum cost { RECORDING, RECORDING_ALONE, TELLING, SETTLING, APPLYING, COSTS };
@@ -210,9 +214,16 @@ static struct result measure(size_t count)
     return result;
 }
 
-static bool keeps(bool kept, const char *what, double figure, const char *goal)
+/* All that it does for a key. */
+static double sender_ns(const struct result *result)
 {
-    printf("%s: %s %.1f, at %s\n", kept ? "kept" : "BROKEN", what, figure, goal);
+    return result->key_ns[RECORDING] + result->key_ns[TELLING] + result->key_ns[SETTLING];
+}
+
+static bool keeps(const char *what, double figure, double most)
+{
+    bool kept = figure <= most;
+    printf("%s: %s: %.1f, at most %.1f\n", kept ? "kept" : "BROKEN", what, figure, most);
     return kept;
 }
 
@@ -221,22 +232,22 @@ int main(void)
     static const size_t sizes[] = {1000, 10000, BATCH_MAX};
     struct result result = {{0}, 0}, goal = {{0}, 0};
     open_world();
-    printf(
-        "keys in a batch   recording   telling   settling   sender    applying   bytes   (ns a key; two peers)\n");
+    printf("keys in a batch   decision   recording   telling   settling   sender    applying   bytes   (ns a key; two "
+           "peers)\n");
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         result = measure(sizes[i]);
         const double *ns = result.key_ns;
-        printf("%15zu   %9.0f   %7.0f   %8.0f   %6.0f    %8.0f   %5.1f\n", sizes[i], ns[RECORDING], ns[TELLING],
-               ns[SETTLING], ns[RECORDING] + ns[TELLING] + ns[SETTLING], ns[APPLYING], result.key_bytes);
+        printf("%15zu   %8.0f   %9.0f   %7.0f   %8.0f   %6.0f    %8.0f   %5.1f\n", sizes[i], ns[RECORDING_ALONE],
+               ns[RECORDING], ns[TELLING], ns[SETTLING], sender_ns(&result), ns[APPLYING], result.key_bytes);
         if (sizes[i] == 10000)
             goal = result;
     }
-    const double *ns = goal.key_ns;
-    double percent = (ns[RECORDING] + ns[TELLING] + ns[SETTLING]) * 1e5 / 1e9 * 100;
-    bool kept = keeps(percent <= 15, "100,000 keys a second take the sender, in % of a core,", percent, "most 15");
-    kept &=
-        keeps(ns[APPLYING] <= 200, "a peer applies, in millions of keys a second,", 1e3 / ns[APPLYING], "least 5");
-    kept &= keeps(goal.key_bytes <= 24, "bytes a key", goal.key_bytes, "most 24");
+    double decision_ns = goal.key_ns[RECORDING_ALONE];
+    printf("100,000 keys a second take the sender %.1f%% of a core; a peer applies %.1f million keys a second\n",
+           sender_ns(&goal) * 1e5 / 1e9 * 100, 1e3 / goal.key_ns[APPLYING]);
+    bool kept = keeps("a key told, at the sender, in decisions", sender_ns(&goal) / decision_ns, SENDER_MOST);
+    kept &= keeps("a key applied, at a peer, in decisions", goal.key_ns[APPLYING] / decision_ns, PEER_MOST);
+    kept &= keeps("bytes a key", goal.key_bytes, BYTES_MOST);
     for (unsigned host = 0; host < HOSTS; host++)
         node_destroy(&world.node[host]);
     effects_close(&world.effects);
