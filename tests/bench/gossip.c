@@ -232,8 +232,9 @@ int main(void)
     static const size_t sizes[] = {1000, 10000, BATCH_MAX};
     struct result result = {{0}, 0}, goal = {{0}, 0};
     open_world();
-    printf("keys in a batch   decision   recording   telling   settling   sender    applying   bytes   (ns a key; two "
-           "peers)\n");
+    printf(
+        "keys in a batch   decision   recording   telling   settling   sender    applying   bytes   (ns a key; two "
+        "peers)\n");
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         result = measure(sizes[i]);
         const double *ns = result.key_ns;

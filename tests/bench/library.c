@@ -371,7 +371,8 @@ static bool goal(const char *what, double is, double most, const char *unit)
 }
 
 /* line_ns: a cache line from memory, where many are asked for side by side. */
-static bool judge(const double *ns, double line_ns, double start_s, uint64_t filled_bytes, uint64_t more_bytes, uint64_t said_bytes)
+static bool judge(const double *ns, double line_ns, double start_s, uint64_t filled_bytes, uint64_t more_bytes,
+                  uint64_t said_bytes)
 {
     bool kept = goal("a decision, 1,000 keys", ns[WARM_ONE] / ns[WARM_MAP], 0.8, "of a mutex and a map");
     kept &= goal("a decision, 10 M keys, 16 at a time", ns[BIG_MANY] / line_ns, 4.5, "cache lines from memory");
