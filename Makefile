@@ -73,9 +73,10 @@ endif
 ALL_CFLAGS := -std=c11 -g -fPIC -D_GNU_SOURCE -ffp-contract=off -ffile-prefix-map="$(CURDIR)=." \
     $(CFLAGS_$(FLAVOUR)) $(WARNINGS) -Werror -Iinclude -Isrc -I. $(CFLAGS)
 ALL_LDFLAGS := $(LDFLAGS_$(FLAVOUR)) $(LDFLAGS)
+PLAIN_LDFLAGS := $(filter-out -flto=auto,$(ALL_LDFLAGS)) $(if $(findstring flto,$(ALL_LDFLAGS)),-fno-lto)
 # There are some hundred test programs to link: gold, where binutils has it, needs half the time. It warns about clang's
 # own sanitizers.
-TEST_LDFLAGS := $(filter-out -flto=auto,$(ALL_LDFLAGS)) $(if $(findstring flto,$(ALL_LDFLAGS)),-fno-lto) \
+TEST_LDFLAGS := $(PLAIN_LDFLAGS) \
     $(if $(filter fuzz,$(FLAVOUR)),,$(if $(shell command -v ld.gold 2>/dev/null),-fuse-ld=gold))
 # Tests are debugged in other builds, so these are linked without what names lines: it takes as long as all else.
 ifeq (release,$(FLAVOUR))
@@ -201,9 +202,10 @@ $(B)/peers/%/headgated: tests/e2e/peers/%.patch $(DAEMON)
 former-release:
 	+@tests/e2e/peers/former-release $(MAKE)
 
+# Linked without LTO, which takes three quarters of a minute of a processor: what decides is in the daemon.
 $(B)/headgate: $(patsubst %.c,$(O)/%.o,$(wildcard src/operator/*.c)) $(objects_commands) $(ALL_ARCHIVES)
 	$(SAY) LD $@
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(PLAIN_LDFLAGS) -o $@ $^ $(LIBS)
 
 # The library for other programs. Each of its parts becomes one object in which only headgate_* is global: the
 # words of our rooms (table_create, error_set) are also other people's.
