@@ -15,6 +15,7 @@ static uint64_t add(struct truth_list *list, struct truth_spend spend)
         list->first = (list->first + 1) % TRUTH_LOG_MAX;
         list->count--;
     }
+    list->mixed |= list->count > 0 && spend.at_ns < at(list, list->count - 1)->at_ns;
     *at(list, list->count++) = spend;
     return lost;
 }
@@ -70,13 +71,16 @@ void truth_log_forget(struct truth_log *log)
     log->least.count = 0;
 }
 
+/* From the newest on: behind one that has ended, all have, as long as each was later than the one before. */
 static uint64_t count(const struct truth_list *list, uint64_t period_ns, uint64_t now_ns)
 {
     uint64_t tokens = 0;
-    for (unsigned i = 0; i < list->count; i++) {
-        const struct truth_spend *spend = &list->spend[(list->first + i) % TRUTH_LOG_MAX];
+    for (unsigned i = list->count; i > 0; i--) {
+        const struct truth_spend *spend = &list->spend[(list->first + i - 1) % TRUTH_LOG_MAX];
         if (spend->at_ns + period_ns > now_ns)
             tokens += spend->tokens;
+        else if (!list->mixed)
+            break;
     }
     return tokens;
 }

@@ -10,6 +10,7 @@
 #ifndef HEADGATE_TESTS_SIM_TRUTH_LOG_H
 #define HEADGATE_TESTS_SIM_TRUTH_LOG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { TRUTH_LOG_MAX = 4096 }; /* spends in a list; a further spend drops the oldest one, and `lost` says so */
@@ -20,6 +21,7 @@ struct truth_spend {
 
 struct truth_list {
     unsigned first, count;
+    bool mixed; /* some spend was noted after a later one */
     struct truth_spend spend[TRUTH_LOG_MAX];
 };
 

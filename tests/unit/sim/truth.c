@@ -59,6 +59,9 @@ static void logs(void)
     OK(log.lost > 0, "a list that overflows says so");
     truth_log_forget(&log);
     OK_U64(truth_log_least(&log, 100000, 0, 0, 2000), 0, "what nobody knows must not count");
+    truth_log_spend(&log, 3, 9000, 9000);
+    truth_log_spend(&log, 2, 8000, 8000);
+    OK_U64(truth_log_least(&log, 2000, 0, 0, 10500), 3, "a spend that was noted late hides none before it");
 }
 
 static void mistakes(void)
