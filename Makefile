@@ -359,6 +359,11 @@ $(B)/tests/bench/library: $(O)/tests/bench/library.o $(B)/libheadgate.a $(call a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
+# For tests that compile by themselves, without a make for each source.
+.PHONY: show-compile
+show-compile:
+	@printf '%s\n' '$(CC) $(ALL_CFLAGS)'
+
 # Only what a compiler says of them; all that clang warns of, it does before it optimises.
 $(O)/%.read: %.c $(B)/flags
 	$(SAY) READ $@

@@ -1,16 +1,28 @@
-#!/bin/sh
+#!/bin/bash
 # Planted bugs are looked for by hand (`make sim-canary`), since that takes long. Here each is planted, and the sources
-# that it changes are compiled: a bug that does not compile any more would be found by nothing.
-copy=build/canary/compiles
-rm -rf "$copy" && mkdir -p "$copy" && cp -r Makefile .ci cluster src include "$copy" || exit 1
+# that it changes are compiled: a bug that does not compile any more would be found by nothing. What a patch changes is
+# a small tree of its own, which the compiler looks into before it looks into ours.
+trees=build/canary/compiles
+rm -rf "$trees" && mkdir -p "$trees" || exit 1
+eval "compile=($(make -s --no-print-directory FLAVOUR=debug show-compile))" || exit 1
 
-# The sources that a patch changes; of a header, one that includes it.
-sources() {
+# The sources that a patch changes, in its tree; for a header, one that includes it.
+sources() { # patch, tree
     for file in $(sed -n 's/^+++ b\///p' "$1"); do
         case $file in
-            *.h) (cd "$copy" && grep -rl --include='*.c' "\"${file#src/}\"" cluster src | sort | head -n 1) ;;
-            *) echo "$file" ;;
+            *.h) grep -rl --include='*.c' "\"${file#src/}\"" cluster src | sort | head -n 1 ;;
+            *) echo "$2/$file" ;;
         esac
+    done
+}
+
+compiles() { # patch, tree
+    mkdir -p "$2" && sed -n 's/^+++ b\///p' "$1" | xargs cp --parents -t "$2" && patch -s -p1 -d "$2" <"$1" || return
+    local source all
+    all=$(sources "$1" "$2")
+    [ -n "$all" ] || { echo 'no source includes what it changes' && return 1; }
+    for source in $all; do
+        nice "${compile[@]}" -iquote "$2" -iquote "$2/src" -g0 -c -o "$2/object.o" "$source" || return
     done
 }
 
@@ -18,17 +30,15 @@ tests=0
 failed=0
 for patch in tests/sim/canary/*.patch; do
     tests=$((tests + 1))
-    objects=$(for source in $(sources "$patch"); do echo "build/debug/obj/${source%.c}.o"; done)
-    if [ -n "$objects" ] && patch -s -p1 -d "$copy" <"$patch" >"$copy/log" 2>&1 &&
-        nice make -s -C "$copy" FLAVOUR=debug $objects >"$copy/log" 2>&1; then
-        echo "ok $tests - $(basename "$patch" .patch) compiles"
+    name=$(basename "$patch" .patch)
+    if compiles "$patch" "$trees/$name" >"$trees/log" 2>&1; then
+        echo "ok $tests - $name compiles"
     else
         failed=1
-        sed 's/^/# /' "$copy/log"
-        echo "not ok $tests - $(basename "$patch" .patch) compiles"
+        sed 's/^/# /' "$trees/log"
+        echo "not ok $tests - $name compiles"
     fi
-    patch -s -R -p1 -d "$copy" <"$patch" >/dev/null 2>&1
 done
 echo "1..$tests"
-rm -rf "$copy"
+rm -rf "$trees"
 exit $failed
