@@ -459,8 +459,12 @@ build/asan/tests/e2e/%.t build/tsan/tests/e2e/%.t: tests/e2e/%.t
 	@mkdir -p $(@D)
 	@printf '#!/bin/sh\nHEADGATE_BUILD=build/%s exec perl %s\n' $(word 2,$(subst /, ,$@)) $< >$@ && chmod +x $@
 
-# What runs with TSan runs with ASan as well, and not a third time.
-UNIT_CHECKED := $(filter-out $(TSAN:build/tsan/%=build/release/%),$(UNIT_SOURCES:%.c=build/release/%))
+# All units run with ASan and UBSan. In release run those of base, limit, wire and the edge, where arithmetic, sockets,
+# files and the sandbox are; not those of rooms that run in release all the same: cluster and rules in the simulator,
+# commands, HTTP and gRPC end to end. What runs with TSan runs with ASan as well, and not a third time. `make unit` runs
+# all in release.
+UNIT_CHECKED := $(filter-out $(TSAN:build/tsan/%=build/release/%),$(patsubst %.c,build/release/%, \
+    $(filter-out $(patsubst %,tests/unit/%/%,cluster rules served http grpc sim),$(UNIT_SOURCES))))
 
 # What `make check` runs, each flavour by a make of its own; side by side, so that no processor waits for a last link.
 CHECK_FLAVOURS := $(patsubst %,check-build-%,release asan clang tsan debug)
