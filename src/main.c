@@ -9,8 +9,8 @@
 #include "edge/peers/transport_tunnel.h"
 #include "edge/process/clock.h"
 #include "edge/settings/settings.h"
+#include "edge/settings/settings_secrets.h"
 #include "edge/settings/settings_tls.h"
-#include "edge/settings/settings_users.h"
 #include "server.h"
 
 #include <getopt.h>

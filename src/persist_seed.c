@@ -59,7 +59,7 @@ void persist_settle_seed(struct persist *persist, struct settings *settings)
     persist->keeps_seed = memcmp(&kept, own, sizeof kept) == 0;
     if (persist->keeps_seed)
         return;
-    if (settings->hash_seed[0]) {
+    if (settings_secret_is_given(&settings->hash_seed)) {
         say_anew(persist, own, &kept);
         return;
     }
@@ -71,7 +71,7 @@ void persist_settle_seed(struct persist *persist, struct settings *settings)
 void persist_keep_seed(struct persist *persist, const struct settings *settings)
 {
     char flaw[STATE_FLAW_BYTES];
-    if (persist->keeps_seed || !(settings->hash_seed[0] || settings_have_secret(settings)))
+    if (persist->keeps_seed || !(settings_secret_is_given(&settings->hash_seed) || settings_have_secret(settings)))
         return;
     persist->keeps_seed = seed_file_write(persist->directory, &settings->node.hash_key, flaw);
     if (!persist->keeps_seed)

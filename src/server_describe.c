@@ -4,7 +4,7 @@
  */
 #include "base/units.h"
 #include "base/version.h"
-#include "edge/settings/settings_users.h"
+#include "edge/settings/settings_secrets.h"
 #include "server_state.h"
 
 #include <sodium.h>
@@ -61,9 +61,9 @@ static void warn(struct server *server)
         log_write(&server->log, LOG_LEVEL_WARNING, "%s", settings->warning);
     if (settings->debug)
         log_write(&server->log, LOG_LEVEL_WARNING, "debug is true: %s may cut this node off (DEBUG DROP)",
-                  settings->users.count > 0 ? "users with the role admin"
-                  : settings->password[0]   ? "any client with the password"
-                                            : "any client");
+                  settings->users.count > 0                       ? "users with the role admin"
+                  : settings_secret_is_given(&settings->password) ? "any client with the password"
+                                                                  : "any client");
 }
 
 void server_introduce(struct server *server)

@@ -21,12 +21,17 @@ static void add_config(struct fence *fence, const struct settings *settings, con
                                  settings->peers_tls_ca,
                                  settings->peers_tls_certificate,
                                  settings->peers_tls_key,
+                                 settings->secret.file,
+                                 settings->hash_seed.file,
+                                 settings->password.file,
                                  settings->central.password_file,
                                  settings->central.tls_ca,
                                  settings->central.tls_certificate,
                                  settings->central.tls_key};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
         fence_add_place(fence, files[i], FENCE_READ);
+    for (uint32_t i = 0; i < settings->secrets.count; i++)
+        fence_add_place(fence, settings->secrets.secret[i].file, FENCE_READ);
     for (uint32_t i = 0; i < settings->users.count; i++)
         fence_add_place(fence, settings->users.user[i].secret_file, FENCE_READ);
 }

@@ -177,7 +177,7 @@ static void set_commands(struct server *server, const char *config_path)
         .config_path = config_path,
         .config_reads = &server->config_reads,
         .sandbox = &server->sandbox,
-        .password = settings->password[0] ? settings->password : NULL,
+        .password = settings_secret_is_given(&settings->password) ? settings->password.text : NULL,
         .users = server->users,
         .reservation_ttl_max_ms = (uint32_t)(settings->reservation_ttl_max_ns / MILLISECOND_NS),
         .debug = settings->debug,

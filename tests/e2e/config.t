@@ -89,6 +89,7 @@ is($err, "headgated: $scratch/u.yaml: limits[0] 'd': a request of cost 1 is ever
 my @configs = (glob("$Headgate::root/config/*.yaml"), glob("$Headgate::root/config/compose/*.yaml"),
                "$Headgate::root/tests/fuzz/corpus/settings/quotes.yaml");
 cmp_ok(scalar @configs, '>=', 4, 'configs come with it');
+local $ENV{HEADGATE_SECRET} = 'of docker-compose.yml';
 for my $config (@configs) {
     (my $name = $config) =~ s{^\Q$Headgate::root\E/}{};
     ($status, $out, $err) = Headgate::run(10, $headgated, '--config', $config, '--check-config');

@@ -26,14 +26,28 @@ for my $region (@regions) {
         @{JSON::PP::decode_json(Headgate::read_file("$scratch/$region.json"))}};
 }
 
+# The same template, naming a file here that has what the pod finds in its Secret, with the mode that it finds there.
+sub mounted_secret {
+    my ($region, $spec, $template) = @_;
+    my ($volume) = grep { $_->{name} eq 'secret' } @{$spec->{volumes}};
+    my ($mount) = grep { $_->{name} eq 'secret' } @{$spec->{containers}[0]{volumeMounts}};
+    my $secret = $objects{$region}{"Secret $volume->{secret}{secretName}"} or return '';
+    my ($path, $key) = $template =~ m{^secret_file: (.+)/(\w+)$}m or return '';
+    return '' if $path ne $mount->{mountPath} || !exists $secret->{data}{$key};
+    unlink "$scratch/secret";
+    Headgate::write_file("$scratch/secret", decode_base64($secret->{data}{$key}));
+    chmod $volume->{secret}{defaultMode}, "$scratch/secret";
+    return $template =~ s{^secret_file: .*}{secret_file: $scratch/secret}mr;
+}
+
 # The config of a pod, as its init container writes it.
 sub config_of {
     my ($region, $index) = @_;
     my ($set) = grep { $_->{kind} eq 'StatefulSet' } values %{$objects{$region}};
     my $spec = $set->{spec}{template}{spec};
     my ($template) = grep { $_->{name} eq 'template' } @{$spec->{volumes}};
-    my $secret = $objects{$region}{"Secret $template->{secret}{secretName}"} or return '';
-    Headgate::write_file("$scratch/template.yaml", decode_base64($secret->{data}{'headgate.yaml'}));
+    my $map = $objects{$region}{"ConfigMap $template->{configMap}{name}"} or return '';
+    Headgate::write_file("$scratch/template.yaml", mounted_secret($region, $spec, $map->{data}{'headgate.yaml'}));
     my $script = $spec->{initContainers}[0]{args}[0];
     $script =~ s{/template/headgate.yaml}{$scratch/template.yaml} or return '';
     $script =~ s{/etc/headgate/headgate.yaml}{$scratch/pod.yaml} or return '';
@@ -42,7 +56,7 @@ sub config_of {
     return system('sh', '-c', $script) == 0 ? Headgate::read_file("$scratch/pod.yaml") : '';
 }
 
-my %shared;
+my (%shared, %secrets);
 for my $region (@regions) {
     my ($set) = grep { $_->{kind} eq 'StatefulSet' } values %{$objects{$region}};
     is($set->{spec}{replicas}, 2, "$region: two daemons");
@@ -50,7 +64,8 @@ for my $region (@regions) {
     for my $index (0, 1) {
         my $pod = "$set->{metadata}{name}-$index";
         my $config = config_of($region, $index);
-        is((stat "$scratch/pod.yaml")[2] & 07, 0, "$pod: nobody else reads it");
+        is((stat "$scratch/secret")[2] & 07, 0, "$pod: nobody else reads its secret");
+        $secrets{Headgate::read_file("$scratch/secret")}++;
         my @check = (Headgate::headgated(), '--check-config', '--config', "$scratch/pod.yaml");
         my ($status, $out, $err) = Headgate::run(20, @check);
         is("$status $out", "0 $scratch/pod.yaml is good: node $pod in region $region, limits: 1, peers: 5\n",
@@ -65,6 +80,7 @@ for my $region (@regions) {
     }
 }
 is_deeply([map { values %$_ } values %shared], [6], 'all six name the same daemons, and share the rest');
+is_deeply([values %secrets], [6], 'and the secret');
 
 # ---- who reaches whom, once a network enforces the policies ----
 

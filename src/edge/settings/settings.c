@@ -9,6 +9,7 @@
 #include "edge/settings/settings_place.h"
 #include "edge/settings/settings_reach.h"
 #include "edge/settings/settings_reader.h"
+#include "edge/settings/settings_secrets.h"
 #include "edge/settings/settings_shape.h"
 #include "edge/settings/settings_takeover.h"
 #include "edge/settings/settings_tls.h"
@@ -39,8 +40,6 @@ enum {
     DEFAULT_UNLISTED_PEERS = 8,
     SETTINGS_NODES_MAX = 4096, /* keys and values of a config */
 };
-
-static const char SOME[] = "at least one character, or no such key";
 
 /* As many as the processors that this process may use. */
 static uint32_t threads_by_default(void)
@@ -178,63 +177,9 @@ static bool read_limits(const struct settings_reader *reader, struct settings *s
 
 /* ---- values that depend on others, or have a form of their own ---- */
 
-/*
- * Keys of ids must stay what they are while secrets come and go, or all counters would begin anew: so a rotation needs
- * a seed of its own.
- */
-static bool read_secrets(const struct settings_reader *reader, struct settings *settings)
-{
-    struct settings_secrets *secrets = &settings->secrets;
-    struct settings_reader entry;
-    if (!reader_node(reader, "secrets"))
-        return true;
-    if (reader_text(reader, "secret"))
-        return reader_fail(reader, "secrets", "secret and secrets are given: expected one of them");
-    if (!settings->hash_seed[0])
-        return reader_missing(reader, "hash_seed",
-                              "with secrets, the text that hashes of keys come from, the same at all peers: what "
-                              "secret was until now keeps all counters");
-    for (; reader_entry(reader, "secrets", secrets->count, &entry); secrets->count++) {
-        if (secrets->count == NODE_SEALS_MAX)
-            return reader_fail(&entry, "", "secrets has too many entries: expected at most %d", NODE_SEALS_MAX);
-        if (!read_text(&entry, "", secrets->secret[secrets->count], SETTINGS_SECRET_BYTES, SOME))
-            return false;
-    }
-    return secrets->count > 0 || reader_is(reader, "secrets", "empty: expected the secret that seals, first");
-}
-
-/* A key that is cut off would otherwise be a text like any other, and begin all counters anew. */
-static bool read_hash_seed(const struct settings_reader *reader, struct settings *settings)
-{
-    struct hash_key key;
-    if (!read_text(reader, "hash_seed", settings->hash_seed, sizeof settings->hash_seed, SOME))
-        return false;
-    return strncmp(settings->hash_seed, HASH_KEY_TEXT, sizeof HASH_KEY_TEXT - 1) != 0 ||
-           hash_key_from_text(&key, settings->hash_seed) ||
-           reader_fail(reader, "hash_seed",
-                       "hash_seed begins with " HASH_KEY_TEXT
-                       ": expected 32 hexadecimal digits after that, as in the "
-                       "file headgate.seed, or another text");
-}
-
-/* Without a secret everybody who reaches the ports for peers is a peer. A missing line must not allow that. */
-static bool read_secret(const struct settings_reader *reader, struct settings *settings)
-{
-    const char *text = reader_text(reader, "secret");
-    settings->secret_is_none = text && strcmp(text, "none") == 0;
-    if (!read_hash_seed(reader, settings) || !read_secrets(reader, settings))
-        return false;
-    if (!text && settings->secrets.count == 0 && settings->node.peer_count > 0)
-        return reader_fail(reader, "peers",
-                           "peers are named, but secret is missing: expected a long random text, the same at all "
-                           "peers, or none where no stranger can reach their ports");
-    return settings->secret_is_none || read_text(reader, "secret", settings->secret, sizeof settings->secret, SOME);
-}
-
 static bool read_texts(const struct settings_reader *reader, struct settings *settings)
 {
-    return read_secret(reader, settings) &&
-           read_text(reader, "password", settings->password, sizeof settings->password, SOME) &&
+    return settings_read_secrets(reader, settings) &&
            read_text(reader, "state_dir", settings->state_dir, sizeof settings->state_dir,
                      "a directory, none, or no such key") &&
            read_text(reader, "refusal_log", settings->refusal_log, sizeof settings->refusal_log,
@@ -301,20 +246,6 @@ static bool read_all(const struct settings_reader *reader, struct settings *sett
            read_address_reservations(reader, node) && settings_check_reach(settings, reader);
 }
 
-static void derive_keys(struct settings *settings)
-{
-    const struct settings_secrets *secrets = &settings->secrets;
-    struct node_seals *seals = &settings->node.seals;
-    const char *seed = settings->hash_seed[0] ? settings->hash_seed : settings->secret;
-    if (!settings->hash_seed[0] || !hash_key_from_text(&settings->node.hash_key, seed))
-        hash_key_from_secret(&settings->node.hash_key, seed, strlen(seed));
-    seals->count = secrets->count > 0 ? secrets->count : 1;
-    for (uint32_t i = 0; i < seals->count; i++) {
-        const char *secret = secrets->count > 0 ? secrets->secret[i] : settings->secret;
-        hash_key_from_secret(&seals->key[i], secret, strlen(secret));
-    }
-}
-
 void settings_use_hash_key(struct settings *settings, const struct hash_key *key)
 {
     settings->node.hash_key = *key;
@@ -340,22 +271,11 @@ bool settings_parse(struct settings *settings, struct bytes text, const char *fi
     yaml_tree_close(&tree);
     if (!good)
         return false;
-    derive_keys(settings);
-    settings->node.config_digest = settings_digest(settings);
+    settings_derive_keys(settings);
     return true;
 }
 
 /* ---- the file ---- */
-
-/* Before secrets are fetched from elsewhere. */
-static bool has_secrets(const struct settings *settings)
-{
-    bool has = settings_have_secret(settings) || settings->hash_seed[0] || settings->password[0] ||
-               settings->central.password[0];
-    for (uint32_t i = 0; i < settings->users.count && !has; i++)
-        has = settings->users.user[i].secret[0] || settings->users.user[i].password_hash[0];
-    return has;
-}
 
 bool settings_read(struct settings *settings, const char *path, struct error *error)
 {
@@ -369,6 +289,9 @@ bool settings_read(struct settings *settings, const char *path, struct error *er
     free(text);
     struct stat status;
     settings->has_open_secrets =
-        good && has_secrets(settings) && stat(path, &status) == 0 && (status.st_mode & S_IROTH) != 0;
-    return good && settings_fetch_secrets(settings, path, error);
+        good && settings_has_secrets_here(settings) && stat(path, &status) == 0 && (status.st_mode & S_IROTH) != 0;
+    if (!good || !settings_fetch_secrets(settings, path, error))
+        return false;
+    settings_derive_keys(settings);
+    return true;
 }

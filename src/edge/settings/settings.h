@@ -41,10 +41,18 @@ enum {
     SETTINGS_THREADS_MAX = GATE_THREADS_MAX,
 };
 
+/* A secret, and where it stands if not in the config itself. */
+struct settings_secret {
+    char text[SETTINGS_SECRET_BYTES]; /* from wherever it comes; "": there is none, or it is not fetched yet */
+    char file[SETTINGS_PATH_BYTES];   /* "": it is in no file */
+    char variable[USER_NAME_BYTES];   /* "": in no variable of the environment */
+    unsigned line;                    /* of the config, which says that it is in one of these */
+};
+
 /* What peers seal messages with, from the first on, which this daemon seals with. */
 struct settings_secrets {
     uint32_t count;
-    char secret[NODE_SEALS_MAX][SETTINGS_SECRET_BYTES];
+    struct settings_secret secret[NODE_SEALS_MAX];
 };
 
 /* How members sign what they say of themselves: see cluster/members/proofs.h. */
@@ -88,12 +96,12 @@ struct settings {
     struct grpc_settings grpc;
     /* the host at which peers reach the daemon; "": the host of the listening addresses */
     char advertise[NODE_ADDRESS_BYTES];
-    char secret[SETTINGS_SECRET_BYTES];    /* "": the config has no such key */
-    struct settings_secrets secrets;       /* instead of it */
-    char hash_seed[SETTINGS_SECRET_BYTES]; /* of the hash key of ids; "": the secret is it */
+    struct settings_secret secret;    /* not given: the config has no such key */
+    struct settings_secrets secrets;  /* instead of it */
+    struct settings_secret hash_seed; /* of the hash key of ids; not given: the secret is it */
     /* the config says `secret: none`: strangers may be peers */
     bool secret_is_none;
-    char password[SETTINGS_SECRET_BYTES]; /* of the user default; "": there is none */
+    struct settings_secret password; /* of the user default; not given: there is none */
     struct users_settings users;
     struct central_settings central;
     uint32_t max_connections; /* of all threads together */
@@ -158,16 +166,27 @@ static inline bool settings_have_central(const struct settings *settings)
     return settings->central.address[0] != '\0' || settings->central.sentinels[0] != '\0';
 }
 
+/* True: the config says the secret, or where it is. */
+static inline bool settings_secret_is_given(const struct settings_secret *secret)
+{
+    return secret->text[0] || secret->file[0] || secret->variable[0];
+}
+/* True: the secret stands in the config itself. */
+static inline bool settings_secret_is_here(const struct settings_secret *secret)
+{
+    return secret->text[0] && !secret->file[0] && !secret->variable[0];
+}
+
 /* True: clients must say who they are. */
 static inline bool settings_have_passwords(const struct settings *settings)
 {
-    return settings->password[0] || settings->users.count > 0;
+    return settings_secret_is_given(&settings->password) || settings->users.count > 0;
 }
 
 /* True: messages of peers are sealed. */
 static inline bool settings_have_secret(const struct settings *settings)
 {
-    return settings->secret[0] || settings->secrets.count > 0;
+    return settings_secret_is_given(&settings->secret) || settings->secrets.count > 0;
 }
 
 /* Writes all settings, with defaults and secrets, as YAML that reads back to the same settings. */

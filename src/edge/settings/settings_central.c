@@ -4,7 +4,7 @@
 #include "edge/central/central_tls.h"
 #include "edge/process/tls_files.h"
 #include "edge/settings/settings_place.h"
-#include "edge/settings/settings_users.h"
+#include "edge/settings/settings_secrets.h"
 
 #include <stdio.h>
 #include <string.h>

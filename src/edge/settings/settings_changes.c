@@ -48,11 +48,19 @@ static bool users_differ(const struct users_settings *now, const struct users_se
     return differ;
 }
 
+/* The paths of files and the names of variables have keys of their own. */
+static bool texts_differ(const struct settings_secret *now, const struct settings_secret *next)
+{
+    return strcmp(now->text, next->text) != 0;
+}
+
 static bool secrets_differ(const struct settings_secrets *now, const struct settings_secrets *next)
 {
     bool differ = now->count != next->count;
-    for (uint32_t i = 0; i < now->count && !differ; i++)
-        differ = strcmp(now->secret[i], next->secret[i]) != 0;
+    for (uint32_t i = 0; i < now->count && !differ; i++) {
+        const struct settings_secret *a = &now->secret[i], *b = &next->secret[i];
+        differ = texts_differ(a, b) || strcmp(a->file, b->file) != 0 || strcmp(a->variable, b->variable) != 0;
+    }
     return differ;
 }
 
@@ -87,7 +95,8 @@ static bool differs(const struct settings_key *key, const struct settings *now, 
     case KEY_TEXT:
         return strcmp(a, b) != 0;
     case KEY_SECRET:
-        return strcmp(a, b) != 0 || now->secret_is_none != next->secret_is_none;
+        return texts_differ(a, b) ||
+               (a == (const void *)&now->secret && now->secret_is_none != next->secret_is_none);
     case KEY_SECRETS:
         return secrets_differ(a, b);
     case KEY_DURATION:
@@ -116,12 +125,12 @@ static bool differs(const struct settings_key *key, const struct settings *now, 
  */
 static bool may_take(const char *path, const struct settings *now, const struct settings *next)
 {
-    if (strcmp(path, "password") == 0 || strcmp(path, "users") == 0)
-        return (now->password[0] != '\0') == (next->password[0] != '\0') &&
+    if (strncmp(path, "password", 8) == 0 || strcmp(path, "users") == 0)
+        return settings_secret_is_given(&now->password) == settings_secret_is_given(&next->password) &&
                settings_have_passwords(now) == settings_have_passwords(next);
     if (strcmp(path, "max_connections") == 0)
         return now->connections_room == 0 || next->max_connections <= now->connections_room;
-    if (strcmp(path, "secret") == 0 || strcmp(path, "secrets") == 0 || strcmp(path, "hash_seed") == 0)
+    if (strncmp(path, "secret", 6) == 0 || strncmp(path, "hash_seed", 9) == 0)
         return memcmp(&now->node.hash_key, &next->node.hash_key, sizeof now->node.hash_key) == 0 &&
                settings_have_secret(now) == settings_have_secret(next);
     if (strncmp(path, "tls.", 4) == 0)
@@ -200,8 +209,8 @@ void settings_take(struct settings *now, const struct settings *next)
     now->log_level = next->log_level;
     now->limits = next->limits;
     if (may_take("secrets", now, next)) {
-        memcpy(now->secret, next->secret, sizeof now->secret);
-        memcpy(now->hash_seed, next->hash_seed, sizeof now->hash_seed);
+        now->secret = next->secret;
+        now->hash_seed = next->hash_seed;
         now->secrets = next->secrets;
         now->node.seals = next->node.seals;
     }
@@ -216,7 +225,7 @@ void settings_take(struct settings *now, const struct settings *next)
     if (may_take("central.", now, next))
         now->central = next->central;
     if (may_take("users", now, next)) {
-        memcpy(now->password, next->password, sizeof now->password);
+        now->password = next->password;
         now->users = next->users;
     }
 }

@@ -48,7 +48,7 @@ static const struct reader_choices log_levels = {"error, warning, info or debug"
 #define LIST(most) KEY_LIST, 0, 0, most, NULL
 #define ENTRY KEY_ENTRY, 0, 0, 0, NULL
 #define TEXT(member) FORM(member[0], char : KEY_TEXT), 0, 0, NULL
-#define SECRET(member) FORM(member[0], char : KEY_SECRET), 0, 0, NULL
+#define SECRET(member) FORM(member, struct settings_secret : KEY_SECRET), 0, 0, NULL
 #define SECRETS(member) FORM(member, struct settings_secrets : KEY_SECRETS), 0, 0, NULL
 #define HEADERS(member) FORM(member, struct http_settings : KEY_HEADERS), 0, 0, NULL
 #define DURATION(member, least, most) FORM(member, uint64_t : KEY_DURATION), least, most, NULL
@@ -138,9 +138,17 @@ const struct settings_key settings_keys[] = {
     {"state_sync", CHOICE(state_sync, &syncs)},
     {"signatures", CHOICE(signatures, &signatures)},
     {"secret", SECRET(secret)},
+    {"secret_file", TEXT(secret.file)},
+    {"secret_env", TEXT(secret.variable)},
     {"secrets", SECRETS(secrets)},
-    {"hash_seed", TEXT(hash_seed)},
-    {"password", TEXT(password)},
+    {"secrets.secret_file", ENTRY},
+    {"secrets.secret_env", ENTRY},
+    {"hash_seed", SECRET(hash_seed)},
+    {"hash_seed_file", TEXT(hash_seed.file)},
+    {"hash_seed_env", TEXT(hash_seed.variable)},
+    {"password", SECRET(password)},
+    {"password_file", TEXT(password.file)},
+    {"password_env", TEXT(password.variable)},
     {"users", LIST(USERS_MAX)},
     {"users.name", ENTRY},
     {"users.roles", ENTRY},
@@ -172,7 +180,8 @@ const struct settings_key settings_keys[] = {
     {"debug", CHOICE(debug, &reader_booleans)},
     {NULL, ENTRY},
 };
-_Static_assert(sizeof settings_keys / sizeof settings_keys[0] <= SETTINGS_KEYS_MAX, "key_line has a place for each");
+_Static_assert(sizeof settings_keys / sizeof settings_keys[0] <= SETTINGS_KEYS_MAX,
+               "key_line has a place for each");
 
 const char *settings_key_name(const struct settings_key *key, const char *group)
 {

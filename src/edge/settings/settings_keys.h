@@ -26,8 +26,8 @@ enum key_form {
     KEY_SIZE,            /* uint64_t, bytes */
     KEY_BOOL,            /* bool, one of two choices */
     KEY_CHOICE,          /* an enum: the index of the choice */
-    KEY_SECRET,          /* char[], or none */
-    KEY_SECRETS,         /* struct settings_secrets: a list of at most `most` values */
+    KEY_SECRET,          /* struct settings_secret: its text, or none */
+    KEY_SECRETS,         /* struct settings_secrets: a list of values, or of maps whose keys follow */
     KEY_HEADERS,         /* struct http_settings, of which its sources */
 };
 

@@ -193,6 +193,16 @@ static void put_list(struct printer *printer, const char *name)
     emit(printer, yaml_sequence_end_event_initialize(&event), &event);
 }
 
+/* What stands elsewhere is not printed; the keys that say where are. */
+static void put_secret(struct printer *printer, const char *key, const struct settings_secret *secret)
+{
+    const struct settings *settings = printer->settings;
+    if (secret == &settings->secret && settings->secret_is_none)
+        put_text(printer, key, "none");
+    else if (settings_secret_is_here(secret))
+        put_text(printer, key, secret->text);
+}
+
 static void put_secrets(struct printer *printer, const char *key, const struct settings_secrets *secrets)
 {
     yaml_event_t event;
@@ -200,8 +210,17 @@ static void put_secrets(struct printer *printer, const char *key, const struct s
         return;
     put_scalar(printer, key, YAML_PLAIN_SCALAR_STYLE);
     emit(printer, yaml_sequence_start_event_initialize(&event, NULL, NULL, 1, YAML_BLOCK_SEQUENCE_STYLE), &event);
-    for (uint32_t i = 0; i < secrets->count; i++)
-        put_scalar(printer, secrets->secret[i], style_of(secrets->secret[i]));
+    for (uint32_t i = 0; i < secrets->count; i++) {
+        const struct settings_secret *secret = &secrets->secret[i];
+        if (settings_secret_is_here(secret)) {
+            put_scalar(printer, secret->text, style_of(secret->text));
+            continue;
+        }
+        begin_map(printer);
+        put_text(printer, secret->file[0] ? "secret_file" : "secret_env",
+                 secret->file[0] ? secret->file : secret->variable);
+        end_map(printer);
+    }
     emit(printer, yaml_sequence_end_event_initialize(&event), &event);
 }
 
@@ -257,8 +276,7 @@ static void put_key(struct printer *printer, const struct settings_key *key, con
         put_text(printer, name, key->choices->name[*(const unsigned *)at]);
         return;
     case KEY_SECRET:
-        if (settings->secret[0] || settings->secret_is_none)
-            put_text(printer, name, settings->secret[0] ? settings->secret : "none");
+        put_secret(printer, name, at);
         return;
     case KEY_SECRETS:
         put_secrets(printer, name, at);

@@ -126,6 +126,12 @@ static bool check_shape(const struct settings_reader *reader, const struct setti
            reader_is(reader, "", "too long: expected at most %d bytes", SETTINGS_VALUE_BYTES);
 }
 
+/* The form of an entry of a list whose own form is that. */
+static enum key_form form_within(enum key_form list, const struct yaml_node *entry)
+{
+    return list == KEY_SECRETS && entry->kind != YAML_MAP ? KEY_ENTRY : KEY_MAP;
+}
+
 /* `reader` is within a node of that form. A list holds maps; the keys of each are those of its group. */
 static bool check_node(const struct settings_reader *reader, const struct settings_key *of, enum key_form form)
 {
@@ -142,7 +148,7 @@ static bool check_node(const struct settings_reader *reader, const struct settin
             return reader_fail(&inner, "", "%s has too many entries: expected at most %u", group, index);
         if (form == KEY_MAP && !key)
             return unknown_key(&inner, group);
-        if (!check_node(&inner, key ? key : of, key ? key->form : form == KEY_SECRETS ? KEY_ENTRY : KEY_MAP))
+        if (!check_node(&inner, key ? key : of, key ? key->form : form_within(form, at)))
             return false;
     }
     return true;

@@ -405,12 +405,12 @@ static void accepts(void)
        "the only limit is the default");
 
     OK(!settings.node.unknown_service_open && settings.node.grants, "an unknown service is an error; peers grant");
-    OK(settings.secret[0] == '\0' && !settings.secret_is_none, "alone, it needs no secret");
+    OK(settings.secret.text[0] == '\0' && !settings.secret_is_none, "alone, it needs no secret");
     OK_U64(settings.node.unlisted_max, 0, "nor takes strangers in");
     OK(parse(&settings, LEAST "secret: s\n", &error) && settings.node.unlisted_max == 8,
        "with a secret, peers that the config does not name may come");
 
-    OK(parse(&settings, LEAST REGIONS PEER "secret: none\n", &error) && settings.secret[0] == '\0' &&
+    OK(parse(&settings, LEAST REGIONS PEER "secret: none\n", &error) && settings.secret.text[0] == '\0' &&
            settings.secret_is_none,
        "peers without a secret, if the config says so: %s", error.text);
 
@@ -446,8 +446,8 @@ static void accepts(void)
     OK_U64(settings.limits.limit[1].terms.period_ns, 10000000000, "5/10s");
     OK_U64(settings.node.leave_timeout_ns, 1500000000, "1.5s");
     OK_U64(settings.node.forget_after_ns, 3600000000000, "1h");
-    OK_STRING(settings.secret, "it's: a #secret", "a quoted secret");
-    OK_STRING(settings.password, "12345", "a password of digits");
+    OK_STRING(settings.secret.text, "it's: a #secret", "a quoted secret");
+    OK_STRING(settings.password.text, "12345", "a password of digits");
     OK(settings.log_level == LOG_LEVEL_WARNING && settings.debug, "log level and debug");
     OK(settings.node.rules.services_max == 7 && settings.node.rules.rules_max == 70 &&
            settings.node.rules.service_rules_max == 60 && settings.service_keys_max == 1000 &&

@@ -3,7 +3,7 @@
  */
 #include "edge/settings/settings_central.h"
 
-#include "edge/settings/settings_users.h"
+#include "edge/settings/settings_secrets.h"
 #include "tests/lib/tap.h"
 
 #include <sodium.h>

@@ -70,6 +70,13 @@ static void test_keys(void)
         {"secrets: [b, a]\nhash_seed: a", "secrets: [b]\nhash_seed: a", "secrets; "},
         {"secrets: [b]\nhash_seed: a", "secrets: [b]\nhash_seed: b", "; hash_seed"},
         {"secret: a", "secret: b", "; secret"},
+        {"secrets: [b]\nhash_seed: a", "secrets: [{secret_file: /b}]\nhash_seed: a", "secrets; "},
+        {"secrets: [{secret_env: A}]\nhash_seed: a", "secrets: [{secret_env: B}]\nhash_seed: a", "secrets; "},
+        {"secret_file: /a\nhash_seed: a", "secret_file: /b\nhash_seed: a", "secret_file; "},
+        {"secret_file: /a\nhash_seed: a", "secret_env: A\nhash_seed_file: /a",
+         "; secret_file, secret_env, hash_seed, hash_seed_file"},
+        {"password_file: /a", "password_env: A", "password_file, password_env; "},
+        {"password_file: /a", "log_level: info", "; password_file"},
         {"secret: none", "secrets: [b]\nhash_seed: ''", "wrong config"},
         {"secret: none", "secret: a", "; secret"},
         {"state_dir: /a", "state_dir: /b", "; state_dir"},
@@ -163,14 +170,15 @@ static void test_take(void)
     settings_take(now, next);
     settings_compare(now, next, &found);
     OK(good && found.taken_count == 0 && found.restart_count == 1, "all but what needs a restart is taken over");
-    OK(now->node.interval_ns == 100000000 && strcmp(now->password, "b") == 0 && now->users.user[0].name[0] == 'v',
+    OK(now->node.interval_ns == 100000000 && strcmp(now->password.text, "b") == 0 &&
+           now->users.user[0].name[0] == 'v',
        "as it is meant");
     OK(settings_line(now, "password") == 3 && settings_line(now, "clients.auth_timeout") == 7 &&
            settings_line(now, "region") == 0 && settings_line(now, "users.name") == 0,
        "the lines of its keys are those of the new file");
     good = parse(next, "log_level: debug\ninterval: 100ms");
     settings_take(now, next);
-    OK(good && now->password[0] == 'b' && now->users.count == 1 && now->log_level == LOG_LEVEL_DEBUG,
+    OK(good && now->password.text[0] == 'b' && now->users.count == 1 && now->log_level == LOG_LEVEL_DEBUG,
        "who is asked for a secret is asked until the end");
 }
 

@@ -91,7 +91,8 @@ static void quotes(void)
         char *once = parse(&first, yaml, &error) ? print(&first) : NULL, line[200];
         bool good = once && parse(&second, once, &error);
         char *twice = good ? print(&second) : NULL;
-        OK(twice && strcmp(first.secret, second.secret) == 0 && strcmp(first.password, second.password) == 0,
+        OK(twice && strcmp(first.secret.text, second.secret.text) == 0 &&
+               strcmp(first.password.text, second.password.text) == 0,
            "\"%s\" reads back%s", value, error.text);
         OK(twice && strcmp(once, twice) == 0, "... and is printed the same");
         const char *at = once ? strstr(once, "\nsecret: ") : NULL;
@@ -107,7 +108,7 @@ static void quotes(void)
     (void)snprintf(yaml, sizeof yaml, LEAST "secret: %s\n", letters);
     char *printed = parse(&first, yaml, &error) ? print(&first) : NULL;
     OK(printed && strstr(printed, letters) && parse(&second, printed, &error) &&
-           strcmp(second.secret, letters) == 0,
+           strcmp(second.secret.text, letters) == 0,
        "a long text is one line");
     free(printed);
 }
@@ -137,13 +138,37 @@ static bool is_documented(const char *text, const struct settings_key *key)
     return false;
 }
 
+/* The keys of what is printed; the caller closes them, and frees the text. */
+static char *read_printed(const struct settings *settings, struct yaml_tree *tree)
+{
+    char *printed = print(settings);
+    struct error error = {0};
+    const struct yaml_source source = {.text = bytes_of(printed),
+                                       .file = "f",
+                                       .exit_status = 1,
+                                       .nodes_max = 1000,
+                                       .strict = true};
+    OK(yaml_tree_read(tree, &source, &error), "is printed as plain YAML%s", error.text);
+    return printed;
+}
+
+/* The secrets of these settings stand elsewhere. */
+static void move_secrets(struct settings *settings)
+{
+    struct settings_secret *const secrets[] = {&settings->secret, &settings->hash_seed, &settings->password};
+    for (size_t i = 0; i < sizeof secrets / sizeof secrets[0]; i++) {
+        (void)snprintf(secrets[i]->file, sizeof secrets[i]->file, "f");
+        (void)snprintf(secrets[i]->variable, sizeof secrets[i]->variable, "E"); /* not both in a file */
+    }
+}
+
 /* One row of the table is enough for a key to be read and printed; a comment is not forgotten either. */
 static void keys(void)
 {
     static struct settings settings;
     static char documented[65536] = "\n";
     struct error error;
-    struct yaml_tree tree;
+    struct yaml_tree here, elsewhere;
     FILE *file = fopen("config/headgated.yaml", "rb");
     size_t size = file ? fread(documented + 1, 1, sizeof documented - 2, file) : 0;
     OK(file && fclose(file) == 0 && size > 0, "config/headgated.yaml");
@@ -162,26 +187,29 @@ static void keys(void)
                             "- {name: d, roles: rules, password_hash: '" HASH "'}\nhash_seed: h\n",
                       &error);
     OK(good, "a config with all that may be absent: %s", error.text);
-    settings.secrets =
-        (struct settings_secrets){.count = 2, .secret = {"r", "s"}}; /* not beside secret in a file */
-    settings.node.regions[0].floor_billionths = 50000000; /* not of one region alone */
+    settings.secrets = (struct settings_secrets){.count = 3,
+                                                 .secret = {{.text = "r"},
+                                                            {.file = "f"},
+                                                            {.variable = "E"}}}; /* not beside secret */
+    settings.node.regions[0].floor_billionths = 50000000;                        /* not of one region alone */
     (void)snprintf(settings.central.sentinels, sizeof settings.central.sentinels, "h:1"); /* likewise */
     (void)snprintf(settings.central.master, sizeof settings.central.master, "m");
     (void)snprintf(settings.central.password_file, sizeof settings.central.password_file, "f"); /* likewise */
     (void)snprintf(settings.central.password_env, sizeof settings.central.password_env, "E");
-    char *printed = print(&settings);
-    const struct yaml_source source = {.text = bytes_of(printed),
-                                       .file = "f",
-                                       .exit_status = 1,
-                                       .nodes_max = 1000,
-                                       .strict = true};
-    OK(yaml_tree_read(&tree, &source, &error), "is printed as plain YAML");
-    const struct settings_reader reader = {"f", &tree, tree.nodes, &error};
+    char *printed = read_printed(&settings, &here);
+    move_secrets(&settings);
+    char *moved = read_printed(&settings, &elsewhere);
+    const struct settings_reader reader = {"f", &here, here.nodes, &error},
+                                 other = {"f", &elsewhere, elsewhere.nodes, &error};
     for (const struct settings_key *key = settings_keys; key->path; key++)
-        OK(is_printed(&reader, key) && is_documented(documented, key),
+        OK((is_printed(&reader, key) || is_printed(&other, key)) && is_documented(documented, key),
            "%s is printed, and explained in config/headgated.yaml", key->path);
-    yaml_tree_close(&tree);
+    OK(!reader_node(&other, "secret") && !reader_node(&other, "hash_seed") && !reader_node(&other, "password"),
+       "secrets that stand elsewhere are not printed");
+    yaml_tree_close(&here);
+    yaml_tree_close(&elsewhere);
     free(printed);
+    free(moved);
     for (enum log_level level = LOG_LEVEL_ERROR; level <= LOG_LEVEL_DEBUG; level++) {
         char yaml[200];
         (void)snprintf(yaml, sizeof yaml, LEAST "log_level: %s\n", log_level_name(level));
@@ -203,7 +231,8 @@ static void secrets(void)
         {"secrets: []\nhash_seed: a\n", "f:4: secrets is empty: expected"},
         {"secrets: [a, b, c, d, e]\nhash_seed: a\n", "f:4: secrets has too many entries: expected at most 4"},
         {"secrets: b\nhash_seed: a\n", "f:4: secrets is a single value: expected a list"},
-        {"secrets: [{x: y}]\nhash_seed: a\n", "f:4: secrets[0] is a mapping: expected a single value"},
+        {"secrets: [{x: y}]\nhash_seed: a\n",
+         "f:4: secrets[0].x is not a known key: expected one of secret_file, secret_env"},
         {"hash_seed: a\nregion: default\nregions: [{name: default, weight: 1}]\npeers: [{node: b, region: default, "
          "gossip: 'h:1'}]\n",
          "f:7: peers are named, but secret is missing"},
@@ -227,7 +256,8 @@ static void secrets(void)
            memcmp(&before.node.seals.key[0], &settings.node.seals.key[0], sizeof before.node.seals.key[0]) != 0,
        "the old one is the second");
     char *printed = print(&settings);
-    OK(parse(&before, printed, &error) && before.secrets.count == 2 && strcmp(before.secrets.secret[0], "new") == 0,
+    OK(parse(&before, printed, &error) && before.secrets.count == 2 &&
+           strcmp(before.secrets.secret[0].text, "new") == 0,
        "printed, and read back");
     free(printed);
 }

@@ -1,0 +1,140 @@
+#!/usr/bin/perl
+# Secrets of the cluster in files and in the environment: a rotation that rewrites files and no config, mistakes in
+# them, and where no secret is ever shown.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Headgate;
+use Test::More;
+
+my $scratch = Headgate::scratch();
+my @regions = qw(us-east eu-west ap-south);
+my @secrets = ('of the past 1', 'of the present 2', 'of the future 3');
+
+# A file that only its owner reads, with an end of line, as an editor leaves it; renamed into place, as a tool does.
+sub put {
+    my ($path, $secret) = @_;
+    Headgate::write_file("$path.new", "$secret\n");
+    chmod 0600, "$path.new" or die;
+    rename "$path.new", $path or die;
+    return $path;
+}
+
+sub says {
+    my ($daemon, $sentence, $name) = @_;
+    my ($status, undef, $err) = Headgate::run(10, Headgate::headgated(), '-c', $daemon->{config}, '--check-config');
+    is($status, 78, "$name: exit status 78");
+    like($err, qr/^headgated: \Q$daemon->{config}\E:\d+: $sentence\n\z/, 'in one sentence');
+}
+
+sub shown { my ($text) = @_; return [grep { index($text, $_) >= 0 } @secrets] }
+
+subtest 'a rotation by files' => sub {
+    my %own = map {
+        my $name = $_;
+        my %file = map { $_ => put("$scratch/$name.$_", $secrets[0]) } qw(present former seed);
+        ($name => {secrets => [{secret_file => $file{present}}, {secret_file => $file{former}}],
+                   hash_seed_file => $file{seed}});
+    } @regions;
+    my $cluster = Headgate::cluster(interval => '50ms', nodes => \%own, log_level => 'debug',
+                                    limits => [{name => 'default', capacity => 100, rate => '100/s', overshoot => 0,
+                                                default => 'true'}]);
+    delete $_->{settings}{secret}, $_->write_config for $cluster->daemons;
+    $cluster->start;
+    ok($cluster->wait_met(20), 'three daemons whose secrets stand in files');
+    my @daemons = $cluster->daemons;
+    my $figure = sub { my ($name) = @_; map { $_->client->fields('INFO', 'stats')->{$name} } @daemons };
+    my $to = join ',', map { "127.0.0.1:$_->{ports}{clients}" } @daemons;
+    my $load = Headgate::spawn("$scratch/load", "$scratch/load", Headgate::headgate(), 'load', '--to', $to, '--rate',
+                               '900', '--seconds', '6', '--expect-bound');
+    # Rewrites both files at one daemon after the other.
+    my $give = sub {
+        my ($present, $former) = @_;
+        for my $one (@daemons) {
+            put("$scratch/$one->{name}.present", $present);
+            put("$scratch/$one->{name}.former", $former);
+            my $before = length $one->log;
+            $one->signal('HUP');
+            Headgate::wait_until(10, sub { substr($one->log, $before) =~ /is read again, changed: secrets$/m })
+                or diag($one->log), return 0;
+        }
+        return 1;
+    };
+    ok($give->($secrets[0], $secrets[1]), 'all take the new one');
+    is_deeply([$figure->('messages_former_secret')], [0, 0, 0], 'which nobody uses yet');
+    ok($give->($secrets[1], $secrets[0]), 'all use it');
+    ok(Headgate::wait_until(10, sub {
+        my @before = $figure->('messages_former_secret');
+        my @sent = $figure->('messages_received');
+        Headgate::wait_until(10, sub {
+            my @now = $figure->('messages_received');
+            return !grep { $now[$_] < $sent[$_] + 10 } 0 .. 2;
+        });
+        return "@before" eq join ' ', $figure->('messages_former_secret');
+    }), 'after a while nobody uses the old one');
+    ok($give->($secrets[1], $secrets[1]), 'all forget the old one');
+    ok(Headgate::wait_until(20, sub { waitpid($load, POSIX::WNOHANG()) == $load }), 'the load ends');
+    is($?, 0, 'the bound held all the time') or diag(Headgate::read_file("$scratch/load"));
+    delete $Headgate::running{$load};
+    is_deeply([$figure->('messages_unsealed')], [0, 0, 0], 'no message was lost');
+    is(scalar(grep { $_->log =~ / is silent/ } @daemons), 0, 'nobody called another silent');
+    ok($cluster->wait_met(20), 'all are active');
+
+    # A mistake leaves all as it was, and is said.
+    my $before = length $daemons[0]->log;
+    chmod 0644, "$scratch/$daemons[0]{name}.present";
+    $daemons[0]->signal('HUP');
+    my $expected = 'expected a file that others cannot read';
+    my $open = qr/nothing is changed: \S+:\d+: secrets\[0\]\.secret_file is '\S+': $expected/;
+    ok(Headgate::wait_until(10, sub { substr($daemons[0]->log, $before) =~ $open }), 'an open file is refused');
+    put("$scratch/$daemons[0]{name}.present", $secrets[0]);
+    $daemons[0]->signal('HUP');
+    ok(Headgate::wait_until(20, sub { ($figure->('messages_unsealed'))[1] > 0 }), 'the old one is worth nothing now');
+    is_deeply(shown(join '', map { $_->client->command('INFO', 'everything') } @daemons), [], 'INFO has no secret');
+    ok($cluster->stop, 'they end');
+    is_deeply(shown(join '', map { $_->log } @daemons), [], 'the log has no secret, not even with debug');
+};
+
+subtest 'one secret' => sub {
+    my $daemon = Headgate::cluster(regions => ['here'])->daemon('here');
+    my $file = put("$scratch/secret", $secrets[1]);
+    my $settings = $daemon->{settings};
+    delete $settings->{secret};
+    @$settings{qw(secret_file hash_seed_env password_env)} = ($file, 'HEADGATE_TEST_SEED', 'HEADGATE_TEST_PASSWORD');
+    local $ENV{HEADGATE_TEST_SEED} = $secrets[0];
+    local $ENV{HEADGATE_TEST_PASSWORD} = $secrets[2];
+    $daemon->write_config;
+    my @print = (Headgate::headgated(), '-c', $daemon->{config}, '--print-config');
+    for my $more ([], ['--show-secrets']) {
+        my ($status, $out, $err) = Headgate::run(10, @print, @$more);
+        is("$status$err", '0', "--print-config @$more");
+        is_deeply(shown($out), [], 'shows no secret that stands elsewhere');
+        like($out, qr/^secret_file: \Q$file\E\nhash_seed_env: HEADGATE_TEST_SEED\npassword_env: HEADGATE_TEST_P/m,
+             'but where it is');
+    }
+    chmod 0644, $daemon->{config};
+    $daemon->spawn;
+    my $client;
+    ok(Headgate::wait_until(20, sub { $client = eval { $daemon->client } or return 0; '' . $client->command('PING') }),
+       'a daemon whose secrets stand elsewhere starts');
+    is('' . $client->command('AUTH', $secrets[2]), 'OK', 'the password of the environment is right');
+    my $fingerprint = $client->fields('INFO', 'cluster')->{hash_seed_fingerprint};
+    put($file, $secrets[0]);
+    is_deeply($client->command('RELOAD')->[1], ['secret'], 'another secret in the file is taken over by RELOAD');
+    is($client->fields('INFO', 'cluster')->{hash_seed_fingerprint}, $fingerprint, 'keys are counted as before');
+    is($daemon->stop, 0, 'it ends');
+    unlike($daemon->log, qr/ has secrets, and everybody/, 'its config may be read by everybody');
+
+    put($file, 'none');
+    says($daemon, qr/secret_file is '\Q$file\E': expected a long random text there, and not none: .*/, 'none');
+    unlink $file;
+    says($daemon, qr/secret_file is '\Q$file\E': expected a file with a secret in its first line, but .*/, 'no file');
+    put($file, '');
+    says($daemon, qr/secret_file is '\Q$file\E': expected a file whose first line has 1 to 256 bytes/, 'an empty file');
+    put($file, $secrets[1]);
+    delete $ENV{HEADGATE_TEST_SEED};
+    says($daemon, qr/hash_seed_env is 'HEADGATE_TEST_SEED': expected a variable with 1 to 256 bytes/, 'no variable');
+};
+
+done_testing();
