@@ -5,11 +5,13 @@
 #include "cluster/plane/plane_rule.h"
 
 #include "cluster/plane/plane_work.h"
+#include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/share.h"
 #include "limit/limit.h"
 #include "rules/homes.h"
 #include "rules/rule_reach.h"
+#include "rules/rule_value.h"
 
 #include <sysexits.h>
 
@@ -31,8 +33,8 @@ static bool reaches(struct node *node, struct plane_work *work, const struct rul
     uint64_t shares[NODE_PEERS_MAX];
     const char *regions[NODE_PEERS_MAX], *names[NODE_PEERS_MAX];
     const uint32_t count = shares_of_all(node, shares, regions, names);
-    const struct reach_peers peers = {count, shares, node->options.grants, regions,
-                                      node->options.takeover_after_ns == 0, names};
+    const struct reach_peers peers =
+        {count, shares, node->options.grants, regions, node->options.takeover_after_ns == 0, names};
     struct rule joined;
     struct error sentence;
     switch (rule_reach(is_sheet_in(work->book, rule, &joined) ? &joined : rule, &peers, &sentence)) {
@@ -124,7 +126,74 @@ static bool may_have_parts(const struct node *node, struct plane_work *work, con
            (!home_is_by_key(rule->home) || are_all_inhabited(node, rule, error));
 }
 
+/* ---- places where no daemon runs ---- */
+
+/* True: a daemon that runs, as far as this node has heard, is in that region, or is that daemon (REGION/NAME). */
+static bool is_inhabited_now(const struct node *node, struct bytes place)
+{
+    const uint64_t number = limit_home_named(place);
+    for (uint32_t i = 0; i < node->member_end; i++) {
+        const struct member *member = &node->member[i];
+        const bool runs = member->self || (!member->silent && member->state != PEER_LEFT);
+        if (member->used && !member->share_freed && runs &&
+            (bytes_equal(bytes_of(member->region), place) || member->home == number))
+            return true;
+    }
+    return false;
+}
+
+static void warn_of_homes(const struct node *node, const struct rule *rule, struct error *warning)
+{
+    if (!home_is_by_key(rule->home) && !is_inhabited_now(node, rule->home))
+        (void)error_set(warning, EX_DATAERR,
+                        "rule %s/%s: home is '%s', where no daemon runs now: requests are refused until one does",
+                        rule->service.data, rule->id.data, rule->home.data);
+    for (uint32_t i = 0; home_is_by_key(rule->home) && i < node->options.region_count; i++) {
+        const struct region_weight *region = &node->options.regions[i];
+        if (region->weight == 0 || is_inhabited_now(node, bytes_of(region->region)))
+            continue;
+        (void)error_set(warning, EX_DATAERR,
+                        "rule %s/%s: home is by_key, and no daemon runs now in region '%s': keys whose home it is "
+                        "are refused until one does",
+                        rule->service.data, rule->id.data, region->region);
+        return;
+    }
+}
+
+static void warn_of_weights(const struct node *node, const struct rule *rule, struct error *warning)
+{
+    char text[RULE_WEIGHT_TEXT_BYTES];
+    for (uint16_t i = 0; i < rule->weights_count; i++) {
+        const struct limit_weight *weight = &rule->weights[i];
+        if (weight->billionths == 0 || is_inhabited_now(node, weight->region))
+            continue;
+        (void)
+            error_set(warning, EX_DATAERR,
+                      "rule %s/%s: weights gives %s of the limit to region '%s', where no daemon runs now: nobody "
+                      "has it until one does",
+                      rule->service.data, rule->id.data, rule_weight_text(weight->billionths, text, sizeof text),
+                      weight->region.data);
+        return;
+    }
+}
+
+/* Whoever has left or is silent may come back, so that this is no mistake, but nothing tells it from one. */
+static void warn_of_absence(const struct node *node, struct plane_work *work, const struct rule *rule)
+{
+    struct error warning = {.text = ""};
+    if (rule->mode == RULE_OFF)
+        return;
+    if (rule->home.size > 0)
+        warn_of_homes(node, rule, &warning);
+    warn_of_weights(node, rule, &warning);
+    if (warning.text[0] && work->result.warnings++ == 0)
+        work->result.warning = warning;
+}
+
 bool plane_rule_is_right(struct node *node, struct plane_work *work, const struct rule *rule)
 {
-    return is_for_daemons(node, work, rule) && may_have_parts(node, work, rule) && reaches(node, work, rule);
+    if (!is_for_daemons(node, work, rule) || !may_have_parts(node, work, rule) || !reaches(node, work, rule))
+        return false;
+    warn_of_absence(node, work, rule);
+    return true;
 }

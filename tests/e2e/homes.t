@@ -105,5 +105,8 @@ sub stopped { return $south->client->command(qw(EXPLAIN user=stopped SERVICE sho
 ok(Headgate::wait_until(30, sub { stopped() =~ m{^one more now +refused \(isolation\)}m }),
    'a home that has left is gone as well') or diag stopped();
 cmp_ok(verdict($south, 'user=stopped', 'PATIENCE', 0)->[3], '>', 0, 'and nothing is refused for good');
+like($south->client->command(qw(RULE SET), "{id: two, service: shop, by: user, limit: 2, $rest, home: us-east}"),
+     qr/^OK, but rule shop\/two: home is 'us-east', where no daemon runs now: requests are refused until one does$/,
+     'whoever gives it another rule is told');
 
 done_testing;

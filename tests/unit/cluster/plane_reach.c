@@ -150,6 +150,52 @@ static void weights(void)
     world_close();
 }
 
+static bool is_warned(const char *text, const char *sentence)
+{
+    const struct rules_result result = set(ANN, text);
+    if (result.refused)
+        printf("# %s\n", result.error.text);
+    else if (!strstr(result.warning.text, sentence))
+        printf("# %s\n", result.warning.text);
+    return !result.refused && strstr(result.warning.text, sentence);
+}
+
+/* A region keeps its daemons when they have left, or are silent: whoever names the region is told. */
+static void places_without_daemons(void)
+{
+    world_init(3);
+    world_name_all();
+    name_regions();
+    for (unsigned i = 0; i < 3; i++)
+        world.host[i].options.grants = true;
+    world_start_all();
+    world_run(1000);
+    OK(!set(ANN, "{id: a, service: s, limit: 9, algorithm: quota, window: day, home: ap-south}").warning.text[0],
+       "a home where a daemon runs is no news");
+    world_stop(CAT);
+    world_run(1000);
+    OK(is_warned("{id: a, service: s, limit: 8, algorithm: quota, window: day, home: ap-south}",
+                 "rule s/a: home is 'ap-south', where no daemon runs now: requests are refused until one does"),
+       "a home that has left is");
+    OK(is_warned("{id: b, service: s, limit: 8, algorithm: quota, window: day, home: ap-south/cat}",
+                 "rule s/b: home is 'ap-south/cat', where no daemon runs now"),
+       "and so is a daemon");
+    OK(is_warned("{id: c, service: s, limit: 8, algorithm: quota, window: day, home: by_key}",
+                 "home is by_key, and no daemon runs now in region 'ap-south': keys whose home it is are refused"),
+       "and a region that would be the home of keys");
+    OK(is_warned("{id: d, service: s, rate: 100/m, weights: {us-east: 0.25, eu-west: 0.25, ap-south: 0.5}}",
+                 "weights gives 0.5 of the limit to region 'ap-south', where no daemon runs now: nobody has it"),
+       "and one that has a part");
+    OK(!set(ANN, "{id: e, service: s, limit: 9, algorithm: quota, window: day, home: eu-west}").warning.text[0],
+       "other homes are not");
+    world_links(BOB, LINK_CUT);
+    world_run(10000);
+    OK(is_warned("{id: e, service: s, limit: 8, algorithm: quota, window: day, home: eu-west}",
+                 "rule s/e: home is 'eu-west', where no daemon runs now"),
+       "until they are silent");
+    world_close();
+}
+
 static void weights_beside_takeover(void)
 {
     world_init(3);
@@ -177,6 +223,7 @@ int main(void)
     short_of();
     when_shares_change();
     weights();
+    places_without_daemons();
     weights_beside_takeover();
     return tap_done();
 }
