@@ -10,6 +10,7 @@ struct place {
     struct key_id id;
     uint64_t request;
     uint64_t until_ns; /* 0: empty */
+    uint64_t owner;    /* the hash of the user's name */
     struct replay_answer answer;
 };
 
@@ -47,14 +48,37 @@ static uint32_t find(const struct row *row, struct key_id id, uint64_t now_ns)
     return place;
 }
 
-/* A place that nothing is remembered in, or else the one whose answer is the oldest. */
-static uint32_t choose(const struct row *row)
+static uint32_t places_of(const struct row *row, uint64_t owner)
 {
-    uint32_t oldest = 0;
-    for (uint32_t i = 1; i < REPLAY_ROW_PLACES; i++)
-        if (row->place[i].until_ns < row->place[oldest].until_ns)
-            oldest = i;
-    return oldest;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < REPLAY_ROW_PLACES; i++)
+        count += row->place[i].owner == owner;
+    return count;
+}
+
+/*
+ * A place that nothing is remembered in. Where the row is full, the oldest answer of whoever has most places in it
+ * goes; that is the owner itself if nobody has more: a flood of keys of one user takes nothing from who has few.
+ */
+static uint32_t choose(const struct row *row, uint64_t owner, uint64_t now_ns)
+{
+    uint32_t chosen = REPLAY_ROW_PLACES, most = 0;
+    for (uint32_t i = 0; i < REPLAY_ROW_PLACES; i++) {
+        const struct place *place = &row->place[i];
+        if (place->until_ns <= now_ns)
+            return i;
+        const uint32_t places = 2 * places_of(row, place->owner) + (place->owner == owner);
+        if (places > most || (places == most && place->until_ns < row->place[chosen].until_ns)) {
+            most = places;
+            chosen = i;
+        }
+    }
+    return chosen;
+}
+
+static uint64_t owner_of(const struct replays *replays, const struct user *user)
+{
+    return hash_64(&replays->key, user->name, strlen(user->name));
 }
 
 static struct key_id id_of(const struct replays *replays, const struct user *user, struct bytes key)
@@ -76,7 +100,8 @@ enum replay_status replay_open(struct replay *replay, struct replays *replays, c
     spin_lock(&row->locked);
     const uint32_t place = find(row, id, now_ns);
     if (place == REPLAY_ROW_PLACES) {
-        *replay = (struct replay){replays, id, request, at, choose(row)};
+        const uint64_t owner = owner_of(replays, user);
+        *replay = (struct replay){replays, id, request, owner, at, choose(row, owner, now_ns)};
         return REPLAY_NEW;
     }
     const bool same = row->place[place].request == request;
@@ -92,7 +117,7 @@ bool replay_close(struct replay *replay, const struct replay_answer *answer, uin
     struct place *place = &row->place[replay->place];
     const bool forgets = answer != NULL && place->until_ns > now_ns;
     if (answer != NULL)
-        *place = (struct place){replay->id, replay->request, now_ns + REPLAY_NS, *answer};
+        *place = (struct place){replay->id, replay->request, now_ns + REPLAY_NS, replay->owner, *answer};
     spin_unlock(&row->locked);
     return forgets;
 }

@@ -6,8 +6,8 @@
  * request is a mistake of the client. All threads of a daemon share one table of fixed size; other daemons know nothing
  * of it.
  *
- * When all places of a key's row are taken, the oldest answer of the row is forgotten before its time, and counted: a
- * request is rather charged twice then than refused.
+ * When all places of a key's row are taken, an answer is forgotten before its time, and counted: a request is rather
+ * charged twice then than refused. It is the oldest one of the user who has most places in the row.
  */
 #ifndef HEADGATE_COMMANDS_REPLAY_H
 #define HEADGATE_COMMANDS_REPLAY_H
@@ -43,7 +43,7 @@ void replays_destroy(struct replays **replays);
 struct replay {
     struct replays *replays;
     struct key_id id;
-    uint64_t request;
+    uint64_t request, owner;
     uint32_t row, place;
 };
 

@@ -290,6 +290,42 @@ static void test_many(void)
     end();
 }
 
+/* `remembers`: a new key is. */
+static enum replay_status ask_as(const char *name, unsigned number, bool remembers)
+{
+    struct replay_answer said = {.number = 7};
+    struct user user = {.name = ""};
+    struct replay replay;
+    char key[32];
+    (void)snprintf(user.name, sizeof user.name, "%s", name);
+    (void)snprintf(key, sizeof key, "key-%u", number);
+    const enum replay_status status =
+        replay_open(&replay, replays, &user, bytes_of(key), number, ++served.now_ns, &said);
+    if (status == REPLAY_NEW)
+        (void)replay_close(&replay, remembers ? &said : NULL, served.now_ns);
+    return status;
+}
+
+/* Whoever makes up keys without end makes its own answers forgotten, not those of users who have few. */
+static void test_flood(void)
+{
+    enum { FEW = 8000, FLOOD = 4 * REPLAY_ROWS * REPLAY_ROW_PLACES };
+    unsigned known = 0, kept = 0;
+    begin();
+    for (unsigned i = 0; i < FEW; i++)
+        (void)ask_as("few", i, true);
+    for (unsigned i = 0; i < FLOOD; i++)
+        (void)ask_as("flood", i, true);
+    for (unsigned i = 0; i < FEW; i++)
+        known += ask_as("few", i, false) == REPLAY_KNOWN;
+    OK(known > FEW * 99 / 100, "of %d answers to a user, %u are there after %d keys of another one", FEW, known,
+       FLOOD);
+    for (unsigned i = FLOOD - 30000; i < FLOOD; i++)
+        kept += ask_as("flood", i, false) == REPLAY_KNOWN;
+    OK(kept > 25000, "and of that one's newest 30000 keys %u", kept);
+    end();
+}
+
 int main(void)
 {
     test_check();
@@ -301,5 +337,6 @@ int main(void)
     test_batch();
     test_users();
     test_many();
+    test_flood();
     return tap_done();
 }
