@@ -6,6 +6,7 @@
 
 #include "edge/store/state_dir.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <sqlite3.h>
@@ -125,13 +126,24 @@ static bool prepare_files(struct store_file *file, const char *path)
     return good;
 }
 
-/* Makes the file with its mode before SQLite opens it: SQLite would leave it readable to other
- * users if the umask allows that. */
-static int open_database(struct store_file *file, const char *path, bool salvage)
+/*
+ * Makes the file with its mode before SQLite opens it: SQLite would leave it readable to other users if the umask
+ * allows that, and would tell of its last attempt to open it, which is only to read.
+ */
+static enum store_file_status make_file(struct store_file *file, const char *path)
 {
     int made = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, STATE_FILE_MODE);
-    if (made >= 0)
-        (void)close(made);
+    if (made < 0) {
+        const bool no_room = errno == ENOSPC || errno == EDQUOT;
+        (void)snprintf(file->failure, sizeof file->failure, "it cannot be opened (%s)", strerror(errno));
+        return no_room ? STORE_FILE_FAILED : STORE_FILE_REFUSED;
+    }
+    (void)close(made);
+    return STORE_FILE_GOOD;
+}
+
+static int open_database(struct store_file *file, const char *path, bool salvage)
+{
     int code =
         sqlite3_open_v2(path, &file->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
     if (code == SQLITE_OK)
@@ -181,10 +193,13 @@ static enum store_file_status open_at(struct store_file *file, const char *path,
     file->was_empty = stat(path, &status) == 0 && status.st_size == 0;
     if (!prepare_files(file, path))
         return STORE_FILE_REFUSED;
+    enum store_file_status good = make_file(file, path);
+    if (good != STORE_FILE_GOOD)
+        return good;
     int code = open_database(file, path, salvage);
     if (code != SQLITE_OK)
         return store_rows_failed(file, code);
-    enum store_file_status good = check_schema(file);
+    good = check_schema(file);
     if (good == STORE_FILE_GOOD)
         good = check_count(file, path);
     if (good != STORE_FILE_GOOD)

@@ -120,18 +120,20 @@ enum store_file_status store_writer_open(struct store *store)
     return status;
 }
 
-/* Makes a new file: the open one was removed or replaced, and writes to it would be lost. */
+/*
+ * Makes a new file: the open one was removed or replaced, and writes to it would be lost. Where that fails, a later try
+ * opens a file that has nothing of what the removed one had, so the owner is asked for everything in any case.
+ */
 static enum store_file_status reopen_file(struct store *store)
 {
     store_file_close(&store->file);
     store_file_forget_mark(store->path); /* the mark belongs to the removed file */
-    enum store_file_status status = store_writer_open(store);
-    if (status != STORE_FILE_GOOD)
-        return status;
     uv_mutex_lock(&store->mutex);
     store->wants_all = true;
     uv_mutex_unlock(&store->mutex);
-    store_say(store, NOTICE_WARNING, "%.160s was gone: it is made anew", store->path);
+    enum store_file_status status = store_writer_open(store);
+    if (status == STORE_FILE_GOOD)
+        store_say(store, NOTICE_WARNING, "%.160s was gone: it is made anew", store->path);
     return status;
 }
 
@@ -257,6 +259,16 @@ static bool write_in_hand(struct store *store)
     return true;
 }
 
+/* Says what came of tending: where nothing waits, no write says it. */
+static void note_tended(struct store *store, enum store_file_status status)
+{
+    const bool failed = status == STORE_FILE_FAILED || status == STORE_FILE_REFUSED;
+    if (failed)
+        store_writer_failed(store, clock_monotonic_ns());
+    else if (store->stats.failing && !store->busy)
+        recovered(store, clock_monotonic_ns());
+}
+
 /* Once a second: checks that the file still exists, and deletes counters that have ended. */
 static void tend(struct store *store)
 {
@@ -266,8 +278,6 @@ static void tend(struct store *store)
         if (store->busy)
             return; /* the next try opens the file */
         status = store_writer_open(store);
-        if (status == STORE_FILE_GOOD)
-            recovered(store, clock_monotonic_ns());
     } else if (store_file_is_gone(&store->file)) {
         status = reopen_file(store);
     }
@@ -275,8 +285,12 @@ static void tend(struct store *store)
         status = store_file_prune(&store->file, TEND_COUNTERS, clock_wall_ns(), &deleted);
     if (status == STORE_FILE_GOOD && store->stats.counters_aside > 0)
         status = store_file_prune_aside(&store->file, TEND_COUNTERS, clock_wall_ns(), &aside_deleted);
-    if (status == STORE_FILE_DAMAGED && replace_file(store) != STORE_FILE_GOOD)
-        store_file_close(&store->file);
+    if (status == STORE_FILE_DAMAGED) {
+        status = replace_file(store);
+        if (status != STORE_FILE_GOOD)
+            store_file_close(&store->file);
+    }
+    note_tended(store, status);
     uint64_t bytes = store_file_bytes(&store->file);
     uv_mutex_lock(&store->mutex);
     store->stats.counters_expired += deleted + aside_deleted;

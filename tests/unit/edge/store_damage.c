@@ -268,6 +268,35 @@ static void removed(void)
     (void)store_close(&store);
 }
 
+/* The directory goes, with nothing to write, and another one comes: as when a volume is unmounted. */
+static void directory_removed(void)
+{
+    char away[PATH_BYTES];
+    const struct rule_record version = version_of("service", "rule", 1, "text");
+    remove_all();
+    (void)snprintf(away, sizeof away, "%s.away", scratch);
+    struct store *store = open_one();
+    (void)look(store, NULL);
+    store_put_versions(store, &version, 1);
+    OK(wait_until_written(store), "a rule is written");
+    int failed = rename(scratch, away);
+    assert(failed == 0);
+    OK(strstr(next_notice(store), "headgate.db cannot be written ("),
+       "a directory that is gone is missed within seconds");
+    OK(stats_of(store).failing && store_wants_all(store), "the store fails, and its owner is asked for everything");
+    failed = mkdir(scratch, 0700);
+    assert(failed == 0);
+    store_put_versions(store, &version, 1);
+    OK(strstr(next_notice(store), "headgate.db is written again"), "another directory is used");
+    OK(wait_until_written(store) && !stats_of(store).failing, "and all is written there");
+    store = reopen(store);
+    OK(look(store, NULL)->versions == 1, "from where it is read");
+    (void)store_close(&store);
+    remove_all();
+    failed = rmdir(scratch) | rename(away, scratch);
+    assert(failed == 0);
+}
+
 int main(void)
 {
     store_scene_begin();
@@ -275,5 +304,6 @@ int main(void)
     scribbled();
     scribbled_while_open();
     removed();
+    directory_removed();
     return end();
 }
