@@ -127,6 +127,11 @@ void listener_delay(struct listener *listener, struct connection *connection, ui
  * silent for long enough.
  */
 bool listener_make_room(struct listener *listener);
+/*
+ * Closes connections whose clients do not take their answers, until enough buffers are spare for a turn of the loop:
+ * otherwise whoever needs one would be closed. Must be called when nothing goes through lists of connections.
+ */
+void listener_spare_buffers(struct listener *listener);
 
 /* ---- strangers by where they come from: listener_places.c ---- */
 

@@ -164,6 +164,7 @@ static void on_polled(uv_check_t *handle)
 {
     struct listener *listener = handle->data;
     listener_write(listener);
+    listener_spare_buffers(listener);
     listener_end_turn(listener);
     accept_waiting(listener);
 }

@@ -11,6 +11,7 @@ enum {
     DEADLINE_STEP_MS = 100,
     /* connections that are looked at to find one that may be closed in favour of a newcomer */
     LOOKED_AT_MAX = 16,
+    SPARE_PART = 8, /* of all buffers: those that a turn of the loop may need */
 };
 
 static void on_timer(uv_timer_t *timer);
@@ -106,6 +107,33 @@ bool listener_make_room(struct listener *listener)
         return false;
     connection_turn_out(silent, &listener->stats.closed_for_room, NULL);
     return true;
+}
+
+/* ---- buffers ---- */
+
+/* Those of whoever has not taken his answers, or else has not said all of a large request, for longest. */
+static void take_buffers_from(struct listener *listener, const struct list *list, size_t *taken, size_t most)
+{
+    struct list *link = list->next;
+    while (*taken > most && link != list) {
+        struct connection *connection = LIST_OWNER(link, struct connection, timed);
+        const bool has_large = connection->input != NULL && connection->input->room == POOL_LARGE_BYTES;
+        link = link->next;
+        if (connection->output == NULL && !has_large)
+            continue;
+        *taken -= (connection->output != NULL ? connection->output->room : 0) + (has_large ? POOL_LARGE_BYTES : 0);
+        connection_turn_out(connection, &listener->stats.closed_no_buffer, NULL);
+    }
+}
+
+void listener_spare_buffers(struct listener *listener)
+{
+    const size_t most = listener->pool.bytes_max / SPARE_PART * (SPARE_PART - 1);
+    size_t taken = listener->pool.taken_bytes; /* buffers come back when the loop has closed their connections */
+    if (taken <= most)
+        return;
+    take_buffers_from(listener, &listener->timed, &taken, most);
+    take_buffers_from(listener, &listener->begun, &taken, most);
 }
 
 /* ---- deadlines ---- */

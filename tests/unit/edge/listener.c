@@ -153,6 +153,40 @@ static void test_slow_reader(void)
     close_listener();
 }
 
+/* Many that do not read take no buffer from those that do. */
+static void test_hoarders(void)
+{
+    enum { BUFFERS = 16, HOARDERS = 2 * BUFFERS };
+    struct listener_options options = LISTENER_OPTIONS_DEFAULT;
+    options.buffers_max_bytes = BUFFERS * POOL_LARGE_BYTES;
+    open_listener(&options);
+    int hoarders[HOARDERS], fd = dial();
+    for (int i = 0; i < HOARDERS; i++) {
+        hoarders[i] = dial();
+        TURN_UNTIL(listener.stats.connected_clients == 2 + (uint64_t)i - listener.stats.closed_no_buffer);
+        for (int n = 0; n < 200; n++)
+            scene_say(hoarders[i], "big 60000\n", 10);
+        TURN_UNTIL(listener.stats.blocked_clients > 0 && listener.late_count == 0 &&
+                   listener.stats.blocked_clients + listener.stats.closed_no_buffer == (uint64_t)i + 1);
+    }
+    OK_U64(listener.stats.blocked_clients + listener.stats.closed_no_buffer, HOARDERS,
+           "all hoarders are stuck, or closed");
+    OK(listener.stats.buffer_bytes <= options.buffers_max_bytes / 8 * 7, "an eighth of the buffers is spare");
+    scene_say(fd, "ha", 2);
+    const uint64_t reads = listener.stats.total_reads;
+    TURN_UNTIL(listener.stats.total_reads > reads);
+    scene_say(fd, "lf\n", 3);
+    OK(hears(fd, "half\n"), "whoever needs one has it");
+    bool ended;
+    OK(hear(hoarders[0], RECEIVED_MAX, &ended) > 0 && ended, "who has not read for longest is closed");
+    for (int i = 0; i < HOARDERS; i++)
+        (void)close(hoarders[i]);
+    (void)close(fd);
+    TURN_UNTIL(listener.stats.connected_clients == 0);
+    OK_U64(listener.stats.buffer_bytes, 0, "and all buffers come back");
+    close_listener();
+}
+
 /* Closing while a reader is still taking its replies. */
 static void test_close(void)
 {
@@ -323,6 +357,7 @@ int main(void)
     test_serving();
     test_connections_max();
     test_slow_reader();
+    test_hoarders();
     test_close();
     test_addresses();
     test_services();
