@@ -20,6 +20,7 @@ void stream_init(struct stream *stream, uv_loop_t *loop, const struct stream_eve
     stream->fd = -1;
     stream->greeting = STREAM_READY;
     stream->heard = stream->resumed = stream->is_over = stream->is_broken = stream->holds = false;
+    stream->handshakes = stream->plain_bytes = 0;
     stream->tls = NULL;
     stream->sealed = NULL;
     (void)uv_tcp_init(loop, &stream->tcp);

@@ -54,6 +54,7 @@ struct stream {
     bool heard, resumed;     /* some byte has come; the client brought a ticket of an earlier connection */
     bool is_over, is_broken; /* with TLS: nothing more is read; nothing more is written */
     bool holds;              /* there is more to read than the loop knows of */
+    uint64_t handshakes, plain_bytes; /* with TLS: records of handshakes after the first one; bytes that were read */
     struct ssl_st *tls;      /* NULL: the stream is plain, or TLS has ended */
     struct output *sealed;   /* see struct stream_port; NULL: the stream is plain */
     uv_tcp_t tcp;

@@ -300,6 +300,38 @@ static void test_pieces(void)
     close_scene();
 }
 
+static bool takes_new_keys(SSL *ssl, unsigned times)
+{
+    bool good = true;
+    for (unsigned i = 0; i < times && good; i++)
+        good = SSL_key_update(ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1 && SSL_do_handshake(ssl) == 1;
+    return good;
+}
+
+/* New keys cost more than they look: whoever has some is served, whoever has nothing else is not. */
+static void test_new_keys(void)
+{
+    const struct listener_options options = LISTENER_OPTIONS_DEFAULT;
+    static char line[60001], echoed[60001];
+    memset(line, 'x', sizeof line);
+    line[sizeof line - 1] = '\n';
+    open_scene("", &options);
+    SSL *ssl = call();
+    OK(greets(ssl) && answers(ssl, "a\n", "a\n"), "a client is greeted");
+    OK(takes_new_keys(ssl, 10) && answers(ssl, "b\n", "b\n"), "it takes new keys, ten times");
+    for (int i = 0; i < 10; i++)
+        OK(says(ssl, line, sizeof line) && reads(ssl, echoed, sizeof line) == sizeof line && takes_new_keys(ssl, 1),
+           "and again with each 60 kB");
+    OK(answers(ssl, "c\n", "c\n"), "it is served");
+    char byte;
+    (void)takes_new_keys(ssl, 1000);
+    OK(reads(ssl, &byte, 1) == 0, "a client that does nothing else is closed");
+    TURN_UNTIL(listener.stats.connected_clients == 0);
+    OK_U64(listener.stats.connected_clients, 0, "at once");
+    hang_up(ssl);
+    close_scene();
+}
+
 static void test_slow_reader(void)
 {
     struct listener_options options = LISTENER_OPTIONS_DEFAULT;
@@ -459,6 +491,7 @@ int main(void)
     test_bytes(TLS1_3_VERSION);
     test_bytes(TLS1_2_VERSION);
     test_pieces();
+    test_new_keys();
     test_slow_reader();
     test_refused();
     test_resumed(TLS1_3_VERSION);
