@@ -115,11 +115,15 @@ sub start_pinned {
     return {port => $port, pid => $pid};
 }
 
-# {port, pid, digest}: the digest of bucket.lua.
+# {port, tls_port, pid, digest}: the digest of bucket.lua. `certs`: as of start_cluster; without, it speaks no TLS.
 sub start_redis {
-    my ($port) = Headgate::free_ports(1);
+    my ($certs) = @_;
+    my ($port, $tls_port) = Headgate::free_ports(2);
+    my @tls = $certs ? ('--tls-port', $tls_port, '--tls-cert-file', "$certs/localhost.pem", '--tls-key-file',
+                        "$certs/localhost.key", '--tls-ca-cert-file', "$certs/ca.pem", '--tls-auth-clients', 'no') : ();
     my $redis = start_pinned('redis-server', $port, 'redis-server', '--port', $port, '--save', '', '--appendonly',
-                             'no', '--bind', '127.0.0.1');
+                             'no', '--bind', '127.0.0.1', @tls);
+    $redis->{tls_port} = $tls_port;
     my $script = Headgate::read_file("$FindBin::Bin/bucket.lua");
     $redis->{digest} = Headgate::Client::connect("127.0.0.1:$port")->command('SCRIPT', 'LOAD', $script);
     return $redis;
