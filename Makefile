@@ -364,13 +364,12 @@ $(B)/tests/bench/library: $(O)/tests/bench/library.o $(B)/libheadgate.a $(call a
 show-compile:
 	@printf '%s\n' '$(CC) $(ALL_CFLAGS)'
 
-# Only what a compiler says of them; all that clang warns of, it does before it optimises.
+# Only what clang says of them; all that it warns of, it does before it optimises. What it says of the product, it says in
+# tests/tidy/clang-tidy.t.
 $(O)/%.read: %.c $(B)/flags
 	$(SAY) READ $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -fsyntax-only -MMD -MP -MT $@ -MF $(@:.read=.read.d) $< && touch $@
-.PHONY: read-sources
-read-sources: $(patsubst %.c,$(O)/%.read,$(filter-out $(dir_base)/% $(dir_limit)/% $(dir_rules)/%,$(shell find src -name '*.c')))
 .PHONY: test-sources
 test-sources: $(patsubst %.c,$(O)/%.read,$(UNIT_SOURCES) $(wildcard tests/fuzz/*.c))
 
@@ -472,7 +471,7 @@ CHECK_FLAVOURS := $(patsubst %,check-build-%,release asan clang tsan debug)
 check-build: $(CHECK_FLAVOURS)
 check-build-release: goals := all $(UNIT_CHECKED) $(SIM) $(MODEL) $(PEERS) $(WAN) former-release
 check-build-asan: goals := all $(patsubst build/release/%,build/asan/%,$(UNIT) $(SIM) $(FUZZ) $(PEERS)) $(E2E_ASAN)
-check-build-clang: goals := build/clang/tests/sim read-sources test-sources
+check-build-clang: goals := build/clang/tests/sim test-sources
 check-build-tsan: goals := $(TSAN) $(E2E_TSAN) build/tsan/headgated build/tsan/headgate
 check-build-debug: goals := build/debug/tests/sim
 $(CHECK_FLAVOURS): check-build-%:
