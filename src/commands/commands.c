@@ -59,6 +59,7 @@ void session_open(struct session *session, struct commands *commands, uint64_t i
 /* Work is counted in the units of command.h. This is the work that the table of commands does not list. */
 enum {
     UNKNOWN_WORK = 10,
+    EMPTY_WORK = 3,         /* a line without words, or an empty array */
     FRAME_WORK_BYTES = 128, /* bytes of a request that cost one unit */
     OUTPUT_WORK_BYTES = 64, /* bytes of an answer that cost one unit */
 };
@@ -173,8 +174,10 @@ static bool serve_words(struct serving *serving, enum resp_status parsed, const 
                         struct bytes frame, const char *error)
 {
     struct commands *commands = serving->commands;
-    if (parsed == RESP_COMMAND && words->count == 0)
+    if (parsed == RESP_COMMAND && words->count == 0) {
+        serving->work += EMPTY_WORK + (uint32_t)(frame.size / FRAME_WORK_BYTES);
         return true;
+    }
     if (parsed == RESP_COMMAND)
         serving->work += work_of(words, frame.size);
     const uint32_t keys_before = commands->pending.key_count;

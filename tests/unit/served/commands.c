@@ -93,6 +93,18 @@ static void cost_of_rules(void)
     OK_U64(work_of("CHECK user=a d0=b SERVICE many"), 4, "few keys are counted in in the table of commands");
 }
 
+/* What asks for nothing is read all the same. */
+static void cost_of_nothing(const char *line)
+{
+    enum serve_status status;
+    size_t bytes;
+    struct bytes rest = repeat(line, 16000);
+    const size_t size = rest.size;
+    (void)turn(&rest, &status, &bytes);
+    OK(status == SERVE_ENOUGH && size - rest.size <= WORK * strlen(line) && served.commands.worked >= WORK,
+       "empty lines and arrays use a turn up: %zu of %zu bytes", size - rest.size, size);
+}
+
 /* More rules than an answer shows, or asks. */
 static void cost_of_many_rules(void)
 {
@@ -165,6 +177,8 @@ int main(void)
     for (unsigned i = 0; i < COMMAND_ID_COUNT; i++)
         if (command_table[i].work == 0 || command_table[i].work > WORK)
             OK(false, "%s has work %u", command_table[i].name, command_table[i].work);
+    cost_of_nothing("\r\n");
+    cost_of_nothing("*0\r\n");
     cost_of_rules();
     cost_of_many_rules();
     served_close();
