@@ -275,7 +275,7 @@ like($one->client->command('COMMAND', 'DOCS', 'info')->[1][1], qr/: \Q$sections\
 my ($words, $protocol) = ($sections =~ s/,//gr, Headgate::read_file("$Headgate::root/docs/protocol.md"));
 like($protocol, qr/`INFO \[section ...\]` \| `$words`/, 'docs/protocol.md');
 
-like((headgate('--version'))[1], qr/^headgate \d+\.\d+\.\d+$/, 'version');
+like((headgate('--version'))[1], qr/^headgate \d+\.\d+\.\d+(?:-dev)?$/, 'version');
 
 my ($free) = Headgate::free_ports(1);
 for my $words (['check', 'a'], ['nodes'], ['load']) {

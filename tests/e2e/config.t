@@ -21,7 +21,7 @@ sub says {
 
 my ($status, $out, $err) = Headgate::run(10, $headgated, '--version');
 is($status, 0, '--version');
-like($out, qr/^headgated \d+\.\d+\.\d+\n$/, 'prints it');
+like($out, qr/^headgated \d+\.\d+\.\d+(?:-dev)?\n$/, 'prints it');
 ($status, $out, $err) = Headgate::run(10, $headgated, '--help');
 is($status, 0, '--help');
 like($out, qr/--config FILE.*--check-config.*--print-config/s, 'names the options');

@@ -20,7 +20,7 @@ sub headgate { return Headgate::run(120, Headgate::headgate(), @_) }
 
 my ($status, $out, $err) = headgate('top', '--at', $at);
 is($status, 0, 'in a pipe it looks once');
-like($out, qr/^headgate \d+\.\d+\.\d+  us-east \(us-east\)  active, holds 33\.4%/, 'who answers');
+like($out, qr/^headgate \d+\.\d+\.\d+(?:-dev)?  us-east \(us-east\)  active, holds 33\.4%/, 'who answers');
 like($out, qr/^ap-south +ap-south +active +33\.30% /m, 'each peer');
 like($out, qr/^PEER .* LOG  CLOCK +CONFIG$/m, 'with its clock');
 like($out, qr/^ap-south .* \d+  (?:-|good) +same$/m, 'which is not measured yet, or good');
