@@ -2,8 +2,9 @@
  * daemons: asks the nearest of several headgate daemons that answers, within one deadline.
  *
  * The one idea: a request goes to another daemon only while no daemon can have charged it. What was sent and not
- * answered may have been charged: it is not sent again, unless it takes nothing (PEEK). Where no daemon answers, the
- * program has said before what the answer is then: no, yes, or what a limiter of its own says.
+ * answered may have been charged: it is not sent again, unless it takes nothing (PEEK), or, with `resend`, to the same
+ * daemon, which knows it by an idempotency key. Where no daemon answers, the program has said before what the answer is
+ * then: no, yes, or what a limiter of its own says.
  *
  * Connections are kept. One that fails is tried again later, with growing pauses and some chance in them, while the
  * next daemon answers; a nearer one is used again as soon as it is there. A daemon that has no share yet, since it has
@@ -39,6 +40,13 @@ struct headgate_daemons_options {
     uint32_t connect_timeout_ms;
     uint32_t pause_min_ms, pause_max_ms; /* until a failed connection is tried again; 0: 100 and 5,000 */
     const char *user, *password;         /* sent by AUTH when a connection is made; NULL: no user; no AUTH */
+    /*
+     * A CHECK has an idempotency key of its own, and is sent once more on another connection to the same daemon where
+     * its answer was lost and time is left: that daemon charges it once. Keys are per daemon, and not kept over its
+     * restart: one that restarts in between takes the request for new. For daemons that know IDEMPOTENCY_KEY; not for
+     * DRAIN and WAIT.
+     */
+    bool resend;
     enum headgate_absence absence;
     /*
      * With HEADGATE_ABSENCE_LOCAL: what this program may admit by itself of each key, which should be a part of the
@@ -71,7 +79,8 @@ void headgate_daemons_destroy(struct headgate_daemons **daemons);
  *   HEADGATE_CLIENT_REFUSED  a daemon answered with an error: the request is wrong, or names an unknown rule;
  *   HEADGATE_CLIENT_PROTOCOL an answer has another form than expected;
  *   HEADGATE_CLIENT_USAGE, HEADGATE_CLIENT_FULL  the words are no such command, or too long.
- * But for OK, *answer says that nothing was decided, and refuses.
+ * But for OK, *answer says that nothing was decided, and refuses. Words with an IDEMPOTENCY_KEY of their own are sent
+ * again with `resend` as others are.
  */
 enum headgate_client_status headgate_daemons_ask(struct headgate_daemons *daemons, size_t count,
                                                  const char *const *words, struct headgate_daemons_answer *answer);

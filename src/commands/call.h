@@ -20,6 +20,7 @@ struct call {
     uint64_t now_ns, wall_ns;
     uint32_t work; /* units that the call cost beyond those in the table of commands, its bytes and its answer */
     bool close;    /* close the connection after the reply */
+    bool holds;    /* the request has to wait (session->waiting), and is called again: nothing is answered */
 };
 
 /* Executes the call, queues it for EXEC, or answers an error. */
@@ -87,6 +88,8 @@ void call_answer_verdict(struct answer *answer, size_t more, const struct match 
 /* The same without the way of its own for what is simply allowed. `decider` is that of decision_of. */
 void call_answer_any_verdict(struct answer *answer, size_t more, const struct match *match, bool allowed,
                              const struct verdict *verdicts, int decider);
+/* The same of a request that was allowed before, and is answered as it was then. `over`: by a soft rule. */
+void call_answer_again(struct answer *answer, const struct verdict_figures *figures, struct bytes rule, bool over);
 /* Writes the name of the next of the `more` elements, where elements have names. */
 void call_answer_next(struct answer *answer, const char *name);
 /* WAIT: writes for how many milliseconds the client must hold the request for an even stream; -1: it was denied. */
@@ -105,8 +108,11 @@ void call_reset_keys(struct call *call);
 /* pending.c: answers why a request could not join the queue */
 void call_refused(struct call *call);
 
-/* drain.c: CHECK with DRAIN; any other CHECK is call_refused's */
+/* drain.c: CHECK with DRAIN or IDEMPOTENCY_KEY; any other CHECK is call_refused's */
 void call_check(struct call *call);
+
+/* once.c: CHECK with IDEMPOTENCY_KEY, parsed */
+void call_check_once(struct call *call, struct question *question);
 
 /* explain.c */
 void call_explain(struct call *call);

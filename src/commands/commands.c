@@ -110,12 +110,16 @@ static bool execute(struct serving *serving, const struct resp_command *words, s
                         .wall_ns = serving->turn.wall_ns};
     call_dispatch(&call);
     serving->work += call.work;
+    if (call.holds) {
+        serving->held = frame.size;
+        serving->ends = true;
+    }
     if (output->overflowed) {
         output->overflowed = false;
         output->size = before;
         answer_error(&call.answer, "ERR the answer is longer than %d bytes", OUTPUT_REPLY_MAX_BYTES);
     }
-    commands->stats.total_commands_processed += !serving->session->waits_check;
+    commands->stats.total_commands_processed += !serving->session->waits_check && !call.holds;
     if (output->size > before && output->data[before] == '-') {
         commands->stats.total_error_replies++;
         if (serving->session->transaction.runs)

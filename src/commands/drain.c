@@ -80,11 +80,17 @@ static void answer_drained(struct call *call, const struct question *question, c
 void call_check(struct call *call)
 {
     char error[COMMAND_ERROR_BYTES];
-    const unsigned takes = QUERY_COST | QUERY_COSTS | QUERY_WAIT | QUERY_VERBOSE | QUERY_DRAIN | QUERY_PATIENCE;
+    const unsigned takes =
+        QUERY_COST | QUERY_COSTS | QUERY_WAIT | QUERY_VERBOSE | QUERY_DRAIN | QUERY_PATIENCE | QUERY_KEY;
     struct question question;
     struct decision decision;
     uint64_t taken;
-    if (!command_parse_query(call->words, takes, &question.query, error) || !question.query.drain) {
+    const bool parsed = command_parse_query(call->words, takes, &question.query, error);
+    if (parsed && question.query.idempotency_key.data != NULL) {
+        call_check_once(call, &question);
+        return;
+    }
+    if (!parsed || !question.query.drain) {
         call_refused(call);
         return;
     }

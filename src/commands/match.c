@@ -232,6 +232,11 @@ __attribute__((noinline)) void call_answer_any_verdict(struct answer *answer, si
     answer_figures(answer, more, &told);
 }
 
+void call_answer_again(struct answer *answer, const struct verdict_figures *figures, struct bytes rule, bool over)
+{
+    answer_figures(answer, 0, &(struct told){.allowed = true, .over = over, .figures = *figures, .rule = rule});
+}
+
 void call_answer_verdict(struct answer *answer, size_t more, const struct match *match, bool allowed,
                          const struct verdict *verdicts)
 {

@@ -231,15 +231,16 @@ static bool join_query(struct commands *commands, enum command_id command, const
 {
     const bool reserves = command == COMMAND_RESERVE, checks = command == COMMAND_CHECK;
     const unsigned takes = reserves ? QUERY_COSTS | QUERY_TTL
-                           : checks ? QUERY_COSTS | QUERY_WAIT | QUERY_VERBOSE | QUERY_DRAIN | QUERY_PATIENCE
-                                    : QUERY_COSTS | QUERY_WAIT | QUERY_VERBOSE;
+                           : checks
+                               ? QUERY_COSTS | QUERY_WAIT | QUERY_VERBOSE | QUERY_DRAIN | QUERY_PATIENCE | QUERY_KEY
+                               : QUERY_COSTS | QUERY_WAIT | QUERY_VERBOSE;
     struct pending_single *single = next_single(commands);
     struct command_query query;
     char error[COMMAND_ERROR_BYTES];
     if (!command_parse_query(words, QUERY_COST | takes, &query, error))
         return refuse(refusal, "ERR ", error);
-    if (query.drain)
-        return false; /* drain.c: it is decided alone, after what came before */
+    if (query.drain || query.idempotency_key.data != NULL)
+        return false; /* drain.c, once.c: it is decided alone, after what came before */
     if (!call_match(commands, &query, turn, &single->match, error) ||
         (reserves &&
          (!ask_ttl_fits(commands, query.ttl_ms, error) || !centrally_spares(&single->match, "RESERVE", error))))

@@ -1,10 +1,16 @@
 #include "commands/replay.h"
 
 #include "base/spin.h"
+#include "limit/key.h"
+#include "wire/output.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+
+_Static_assert(REPLAY_KEY_MAX_BYTES == 128, "as REPLAY_KEY_EXPECTED says");
+
+enum { NUMBERS = 4 }; /* of a request, beside its texts */
 
 struct place {
     struct key_id id;
@@ -131,4 +137,54 @@ bool replay_is_other(struct replays *replays, const struct user *user, struct by
     if (status == REPLAY_NEW)
         (void)replay_close(&replay, NULL, now_ns);
     return status == REPLAY_OTHER;
+}
+
+/* ---- what a key stands for ---- */
+
+bool replay_is_key(struct bytes key)
+{
+    if (key.size == 0 || key.size > REPLAY_KEY_MAX_BYTES)
+        return false;
+    for (size_t i = 0; i < key.size; i++)
+        if (key.data[i] < ' ' || key.data[i] > '~')
+            return false;
+    return key.data[0] != ' ' && key.data[key.size - 1] != ' ';
+}
+
+/* Appends a text with its size, so that two texts cannot be taken for two others. */
+static void add(struct output *output, struct bytes text)
+{
+    const uint32_t size = (uint32_t)text.size;
+    output_append(output, &size, sizeof size);
+    output_append(output, text.data, text.size);
+}
+
+uint64_t replay_request(const struct hash_key *key, const char *operation, const struct command_query *query)
+{
+    const uint64_t numbers[NUMBERS] = {(uint64_t)query->priority, query->cost, query->ttl_ms, query->id_count};
+    char room[2 * KEY_VALUE_MAX_BYTES + 4 * COMMAND_SELECTOR_MAX_BYTES + 256];
+    struct output output = output_over(room, sizeof room);
+    uint64_t ids = 0, costs = 0;
+    for (uint32_t i = 0; i < query->id_count; i++) {
+        output.size = 0;
+        add(&output, query->id[i].dimension);
+        add(&output, query->id[i].value);
+        ids += hash_64(key, output.data, output.size); /* in any order */
+    }
+    for (uint32_t i = 0; i < query->cost_count; i++) {
+        output.size = 0;
+        add(&output, query->named_cost[i].name);
+        output_append(&output, &query->named_cost[i].tokens, sizeof query->named_cost[i].tokens);
+        costs += hash_64(key, output.data, output.size); /* likewise */
+    }
+    output.size = 0;
+    output_append(&output, &ids, sizeof ids);
+    output_append(&output, numbers, sizeof numbers);
+    output_append(&output, &costs, sizeof costs);
+    add(&output, bytes_of(operation));
+    add(&output, query->service);
+    add(&output, query->endpoint);
+    add(&output, query->tier);
+    add(&output, query->rule);
+    return hash_64(key, output.data, output.size);
 }

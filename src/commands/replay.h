@@ -21,6 +21,8 @@ enum {
     REPLAY_ROWS = 8192, /* a power of two */
     REPLAY_ROW_PLACES = 8,
 };
+#define REPLAY_KEY_EXPECTED "expected 1 to 128 bytes of ASCII without blanks at its ends"
+#define REPLAY_OTHER_KEY "was used for another request: expected a key of its own for each request"
 #define REPLAY_NS 600000000000u /* for so long an answer is remembered, from the first one on */
 
 /* What is remembered of an answer: what it takes to give it again. */
@@ -59,6 +61,10 @@ enum replay_status replay_open(struct replay *replay, struct replays *replays, c
                                struct bytes key, uint64_t request, uint64_t now_ns, struct replay_answer *answer);
 /* `answer` is to be remembered; NULL: nothing is. True: another answer was forgotten for it before its time. */
 bool replay_close(struct replay *replay, const struct replay_answer *answer, uint64_t now_ns);
+/* Whether clients may send such a key: REPLAY_KEY_EXPECTED. */
+bool replay_is_key(struct bytes key);
+/* The request as a number, by what it asks and not by its words. `operation`: such as "check", in every protocol. */
+uint64_t replay_request(const struct hash_key *key, const char *operation, const struct command_query *query);
 /* Whether the key is in use for another request. Opens nothing. */
 bool replay_is_other(struct replays *replays, const struct user *user, struct bytes key, uint64_t request,
                      uint64_t now_ns);

@@ -125,7 +125,7 @@ static bool check_key(struct http_call *call, struct bytes key, size_t index, co
     if (key.data == NULL)
         return true;
     (void)snprintf(field, sizeof field, "[%zu].idempotency_key", index);
-    if (!http_once_is_key(key)) {
+    if (!replay_is_key(key)) {
         http_problem(call, 400, field, HTTP_ONCE_EXPECTED);
         return false;
     }

@@ -1,23 +1,9 @@
 #include "http/once.h"
 
-enum { NUMBERS = 4 };
-
-_Static_assert(REPLAY_KEY_MAX_BYTES == 128, "as HTTP_ONCE_EXPECTED says");
-
 static bool answer_key(struct http_call *call, const char *field)
 {
     http_problem(call, 400, field, HTTP_ONCE_EXPECTED);
     return false;
-}
-
-bool http_once_is_key(struct bytes key)
-{
-    if (key.size == 0 || key.size > REPLAY_KEY_MAX_BYTES)
-        return false;
-    for (size_t i = 0; i < key.size; i++)
-        if (key.data[i] < ' ' || key.data[i] > '~')
-            return false;
-    return key.data[0] != ' ' && key.data[key.size - 1] != ' ';
 }
 
 /* The field is a quoted string in the draft of the IETF, and mostly bare in use. */
@@ -32,11 +18,11 @@ bool http_once_key(struct http_call *call, const struct json_query *read, struct
 {
     const struct bytes field = http_header(call->message, "idempotency-key"), said = unquoted(field);
     *key = read->idempotency_key;
-    if (key->data != NULL && !http_once_is_key(*key))
+    if (key->data != NULL && !replay_is_key(*key))
         return answer_key(call, "idempotency_key");
     if (field.data == NULL)
         return true;
-    if (!http_once_is_key(said))
+    if (!replay_is_key(said))
         return answer_key(call, "Idempotency-Key");
     if (key->data != NULL && !bytes_equal(*key, said)) {
         http_problem(call, 400, "idempotency_key", "another key than in Idempotency-Key: expected one of the two");
@@ -52,43 +38,9 @@ const struct user *http_once_user(const struct http_call *call)
     return caller != NULL ? caller : &user_default;
 }
 
-/* Appends a text with its size, so that two texts cannot be taken for two others. */
-static void add(struct output *output, struct bytes text)
-{
-    const uint32_t size = (uint32_t)text.size;
-    output_append(output, &size, sizeof size);
-    output_append(output, text.data, text.size);
-}
-
 uint64_t http_once_request(const struct http_call *call, const char *operation, const struct command_query *query)
 {
-    const struct hash_key *key = &call->http->commands->hash_key;
-    const uint64_t numbers[NUMBERS] = {(uint64_t)query->priority, query->cost, query->ttl_ms, query->id_count};
-    char room[2 * KEY_VALUE_MAX_BYTES + 4 * COMMAND_SELECTOR_MAX_BYTES + 256];
-    struct output output = output_over(room, sizeof room);
-    uint64_t ids = 0, costs = 0;
-    for (uint32_t i = 0; i < query->id_count; i++) {
-        output.size = 0;
-        add(&output, query->id[i].dimension);
-        add(&output, query->id[i].value);
-        ids += hash_64(key, output.data, output.size); /* in any order */
-    }
-    for (uint32_t i = 0; i < query->cost_count; i++) {
-        output.size = 0;
-        add(&output, query->named_cost[i].name);
-        output_append(&output, &query->named_cost[i].tokens, sizeof query->named_cost[i].tokens);
-        costs += hash_64(key, output.data, output.size); /* likewise */
-    }
-    output.size = 0;
-    output_append(&output, &ids, sizeof ids);
-    output_append(&output, numbers, sizeof numbers);
-    output_append(&output, &costs, sizeof costs);
-    add(&output, bytes_of(operation));
-    add(&output, query->service);
-    add(&output, query->endpoint);
-    add(&output, query->tier);
-    add(&output, query->rule);
-    return hash_64(key, output.data, output.size);
+    return replay_request(&call->http->commands->hash_key, operation, query);
 }
 
 enum http_once_status http_once_begin(struct http_call *call, struct http_once *once, struct bytes key,

@@ -22,10 +22,9 @@ struct http_once {
     struct replay_answer answer;
 };
 
-#define HTTP_ONCE_EXPECTED "expected 1 to 128 bytes of ASCII without blanks at its ends"
-#define HTTP_ONCE_OTHER "this key was used for another request: expected a key of its own for each request"
+#define HTTP_ONCE_EXPECTED REPLAY_KEY_EXPECTED
+#define HTTP_ONCE_OTHER "this key " REPLAY_OTHER_KEY
 
-bool http_once_is_key(struct bytes key);
 /* The key of a body of one request, or .data NULL. False: the call is answered. */
 bool http_once_key(struct http_call *call, const struct json_query *read, struct bytes *key);
 /* Whose keys the call's are. */

@@ -53,7 +53,8 @@ enum {
       "Takes cost tokens (1) of the default limit for user=key: 1 if it was allowed, 0 if not.")                   \
     X(CHECK, "check", -2, 4, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED,       \
       ROLE_CHECK, "limits",                                                                                        \
-      "id [id ...] " COMMAND_SELECTORS " [COST n] [COST name=n ...] [PATIENCE ms] [DRAIN] [WAIT] [VERBOSE]",       \
+      "id [id ...] " COMMAND_SELECTORS " [COST n] [COST name=n ...] [PATIENCE ms] [DRAIN] [WAIT] [VERBOSE] "       \
+      "[IDEMPOTENCY_KEY key]",                                                                                     \
       "Takes tokens of every rule, or of none: allowed, limit, remaining, retry_after_ms, reset_after_ms, rule.")  \
     X(PEEK, "peek", -2, 4, COMMAND_READ | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED,          \
       ROLE_CHECK | ROLE_READ, "limits",                                                                            \

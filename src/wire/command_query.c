@@ -93,10 +93,12 @@ enum option {
     OPTION_WAIT,
     OPTION_VERBOSE,
     OPTION_DRAIN,
+    OPTION_KEY,
     OPTION_COUNT,
 };
 
-enum { OPTION_SIZE_MIN = 3, OPTION_SIZE_MAX = 8 };
+/* Sizes of words that are compared as numbers, and of the one that is not. */
+enum { OPTION_SIZE_MIN = 3, OPTION_SIZE_MAX = 8, OPTION_KEY_SIZE = sizeof "IDEMPOTENCY_KEY" - 1 };
 
 static const struct {
     const char *shown;
@@ -114,6 +116,7 @@ static const struct {
     [OPTION_WAIT] = {"WAIT", QUERY_WAIT, false},
     [OPTION_VERBOSE] = {"VERBOSE", QUERY_VERBOSE, false},
     [OPTION_DRAIN] = {"DRAIN", QUERY_DRAIN, false},
+    [OPTION_KEY] = {"IDEMPOTENCY_KEY", QUERY_KEY, true},
 };
 
 static bool is_taken(enum option option, unsigned takes)
@@ -141,7 +144,7 @@ static inline uint64_t letters_of(struct bytes word)
 static enum option option_of(struct bytes word)
 {
     if (word.size < OPTION_SIZE_MIN || word.size > OPTION_SIZE_MAX)
-        return OPTION_COUNT;
+        return word.size == OPTION_KEY_SIZE && word_is(word, "idempotency_key") ? OPTION_KEY : OPTION_COUNT;
     uint64_t letters = letters_of(word);
     switch (word.size) {
     case 3:
@@ -304,6 +307,9 @@ static bool parse_option(enum option option, struct bytes value, unsigned takes,
     case OPTION_DRAIN:
         query->drain = true;
         return true;
+    case OPTION_KEY:
+        query->idempotency_key = value;
+        return true;
     case OPTION_COUNT:
         break;
     }
@@ -314,7 +320,7 @@ static bool parse_option(enum option option, struct bytes value, unsigned takes,
 void command_query_clear(struct command_query *query)
 {
     query->id_count = query->cost_count = 0;
-    query->service = query->endpoint = query->tier = query->rule = (struct bytes){0};
+    query->service = query->endpoint = query->tier = query->rule = query->idempotency_key = (struct bytes){0};
     query->priority = PRIORITY_NORMAL;
     query->cost = 1;
     query->ttl_ms = 0;

@@ -20,8 +20,8 @@
 
 enum {
     COMMAND_IDS_MAX = 8,
-    COMMAND_COSTS_MAX = 4,            /* of names */
-    COMMAND_SELECTOR_MAX_BYTES = 256, /* of each: service, endpoint, tier, rule */
+    COMMAND_COSTS_MAX = 4,                                             /* of names */
+    COMMAND_SELECTOR_MAX_BYTES = 256,                                  /* of each: service, endpoint, tier, rule */
     COMMAND_HASHED_BYTES = sizeof "hash:" + 2 * sizeof(struct key_id), /* of a value that stands for a long one */
 };
 
@@ -38,6 +38,7 @@ enum {
     QUERY_DRAIN = 1 << 4,
     QUERY_PATIENCE = 1 << 5,
     QUERY_COSTS = 1 << 6, /* with QUERY_COST: also COST name=n, which may stand there for several names */
+    QUERY_KEY = 1 << 7,   /* IDEMPOTENCY_KEY */
 };
 
 struct command_id_words {
@@ -56,9 +57,10 @@ struct command_query {
     struct command_id_words id[COMMAND_IDS_MAX + 1];
     /* Empty: not given. Of a longer endpoint or tier the first COMMAND_SELECTOR_MAX_BYTES: rules have shorter ones. */
     struct bytes service, endpoint, tier, rule;
-    enum command_priority priority;             /* normal unless given */
-    uint32_t cost_count;                        /* of names, without a name twice; 0 unless given */
-    uint64_t cost;                              /* 1 unless given */
+    struct bytes idempotency_key;   /* as it is written; .data NULL: not given */
+    enum command_priority priority; /* normal unless given */
+    uint32_t cost_count;            /* of names, without a name twice; 0 unless given */
+    uint64_t cost;                  /* 1 unless given */
     struct command_cost named_cost[COMMAND_COSTS_MAX];
     uint64_t ttl_ms;
     int32_t patience_ms; /* COMMAND_PATIENCE_NONE unless given */

@@ -14,7 +14,7 @@ STEPS = [
     (b'can_access ', b'key [cost]'),  # the hint, from COMMAND DOCS
     (b'tty\r', b'(integer) 1'),
     (b'', b'> '),  # what is typed before the prompt stands goes through another discipline of the line
-    (b'help check\r', b'[COST n] [COST name=n ...] [PATIENCE ms] [DRAIN] [WAIT] [VERBOSE]'),
+    (b'help check\r', b'[COST n] [COST name=n ...] [PATIENCE ms] [DRAIN] [WAIT] [VERBOSE] [IDEMPOTENCY_KEY key]'),
     (b'', b'> '),
     (b'help @limits\r', b'EXPLAIN'),
 ]

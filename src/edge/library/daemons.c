@@ -5,13 +5,18 @@
 
 #include "edge/process/clock.h"
 
+#include <inttypes.h>
 #include <poll.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 enum {
+    WORDS_MAX = 64, /* of a request that is sent with a key; none that a daemon takes has as many */
+    KEY_BYTES = 64,
     TIMEOUT_MS = 1000,
     TIMEOUT_MAX_MS = 3600000,
     CONNECT_TIMEOUT_MS = 250,
@@ -63,6 +68,9 @@ static void set(struct headgate_daemons *daemons, const struct headgate_daemons_
     daemons->pause_max_ms = or_default(options->pause_max_ms, PAUSE_MAX_MS);
     if (daemons->pause_max_ms < daemons->pause_min_ms)
         daemons->pause_max_ms = daemons->pause_min_ms;
+    daemons->resend = options->resend;
+    if (options->resend)
+        randombytes_buf(daemons->key, sizeof daemons->key);
     daemons->absence = options->absence;
     random_seed(&daemons->random, clock_monotonic_ns() ^ (uintptr_t)daemons);
 }
@@ -185,6 +193,7 @@ enum outcome {
     ASKED_STRANGE, /* the answer has another form */
     ASKED_NOT_NOW, /* the daemon decides nothing now: another one may be asked */
     ASKED_LOST,    /* sent, and not answered */
+    ASKED_UNSENT,  /* the words cannot be sent */
 };
 
 /* An error by which a daemon says that it decides nothing now. */
@@ -240,52 +249,119 @@ static enum outcome ask_one(struct headgate_daemons *daemons, struct daemon_link
     return ASKED_ANSWERED;
 }
 
-/* A daemon that is silent leaves half of the time to others, where the request may be sent to them. */
-static uint64_t deadline_of_try(const struct headgate_daemons *daemons, bool take, uint64_t now_ns,
-                                uint64_t deadline_ns)
+/* A request as it is sent. */
+struct asking {
+    bool take;
+    bool keyed; /* it has an idempotency key: its daemon charges it once */
+    size_t count;
+    const char *const *words;
+    const char *with_key[WORDS_MAX];
+    char key[KEY_BYTES];
+    bool lost;                          /* a daemon may have charged what it has not answered */
+    enum headgate_client_status failed; /* why it was not sent */
+};
+
+/* A daemon that is silent leaves half of the time to another try, where there may be one. */
+static uint64_t deadline_of_try(const struct headgate_daemons *daemons, const struct asking *asking, bool is_last,
+                                uint64_t now_ns, uint64_t deadline_ns)
 {
-    return take || daemons->count == 1 ? deadline_ns : now_ns + (deadline_ns - now_ns) / 2;
+    return is_last || (!asking->take && daemons->count == 1) ? deadline_ns : now_ns + (deadline_ns - now_ns) / 2;
+}
+
+static bool has_word(size_t count, const char *const *words, const char *word)
+{
+    for (size_t i = 2; i < count; i++)
+        if (strcasecmp(words[i], word) == 0)
+            return true;
+    return false;
+}
+
+/* No other request of any program has the key; a program that forks has another number. */
+static void add_key(struct headgate_daemons *daemons, struct asking *asking)
+{
+    (void)snprintf(asking->key, sizeof asking->key, "%016" PRIx64 "%016" PRIx64 "%08x%016" PRIx64, daemons->key[0],
+                   daemons->key[1], (unsigned)getpid(), daemons->key_count++);
+    memcpy(asking->with_key, asking->words, asking->count * sizeof asking->words[0]);
+    asking->with_key[asking->count++] = "IDEMPOTENCY_KEY";
+    asking->with_key[asking->count++] = asking->key;
+    asking->words = asking->with_key;
+    asking->keyed = true;
+}
+
+static void prepare(struct headgate_daemons *daemons, struct asking *asking)
+{
+    const bool has_key = has_word(asking->count, asking->words, "IDEMPOTENCY_KEY");
+    asking->keyed = asking->take && daemons->resend && has_key;
+    if (asking->take && daemons->resend && !has_key && asking->count + 2 <= WORDS_MAX &&
+        !has_word(asking->count, asking->words, "DRAIN") && !has_word(asking->count, asking->words, "WAIT"))
+        add_key(daemons, asking);
+}
+
+/*
+ * Asks until a daemon has answered, or no daemon may be asked any more. A request with a key whose answer is lost is
+ * sent once more, to that daemon alone, if it takes a connection at once.
+ */
+static enum outcome ask_all(struct headgate_daemons *daemons, struct asking *asking, uint64_t deadline_ns,
+                            struct headgate_daemons_answer *answer)
+{
+    struct daemon_link *only = NULL;
+    for (uint64_t now_ns; (now_ns = clock_monotonic_ns()) < deadline_ns;) {
+        links_step(daemons, only, now_ns);
+        struct daemon_link *link = links_ready(daemons, only);
+        if (!link && !links_wait(daemons, only, deadline_ns))
+            break;
+        if (!link)
+            continue;
+        const bool is_last = asking->take && (!asking->keyed || only);
+        asking->failed = headgate_client_queue(link->client, asking->count, asking->words, NULL);
+        if (asking->failed != HEADGATE_CLIENT_OK) {
+            daemons_say(daemons, headgate_client_message(link->client));
+            return ASKED_UNSENT;
+        }
+        const enum outcome outcome =
+            ask_one(daemons, link, deadline_of_try(daemons, asking, is_last, now_ns, deadline_ns), answer);
+        if (outcome != ASKED_NOT_NOW && outcome != ASKED_LOST)
+            return outcome;
+        if (outcome == ASKED_NOT_NOW || !asking->take)
+            continue;
+        asking->lost = true;
+        if (is_last)
+            break;
+        only = link;
+        link_retry(link, clock_monotonic_ns());
+    }
+    return ASKED_NOT_NOW;
 }
 
 enum headgate_client_status headgate_daemons_ask(struct headgate_daemons *daemons, size_t count,
                                                  const char *const *words, struct headgate_daemons_answer *answer)
 {
-    const bool take = count >= 2 && strcasecmp(words[0], "CHECK") == 0;
-    uint64_t now_ns = clock_monotonic_ns();
-    const uint64_t deadline_ns = now_ns + (uint64_t)daemons->timeout_ms * 1000000;
-    bool lost = false;
+    struct asking asking = {.take = count >= 2 && strcasecmp(words[0], "CHECK") == 0,
+                            .count = count,
+                            .words = words};
+    const uint64_t deadline_ns = clock_monotonic_ns() + (uint64_t)daemons->timeout_ms * 1000000;
     *answer = (struct headgate_daemons_answer){0};
-    if (!take && (count < 2 || strcasecmp(words[0], "PEEK") != 0)) {
+    if (!asking.take && (count < 2 || strcasecmp(words[0], "PEEK") != 0)) {
         daemons_say(daemons, "the words are no request: expected CHECK or PEEK and an id");
         return HEADGATE_CLIENT_USAGE;
     }
-    for (; now_ns < deadline_ns && !(lost && take); now_ns = clock_monotonic_ns()) {
-        links_step(daemons, now_ns);
-        struct daemon_link *link = links_ready(daemons);
-        if (!link) {
-            if (!links_wait(daemons, deadline_ns))
-                break;
-            continue;
-        }
-        const enum headgate_client_status status = headgate_client_queue(link->client, count, words, NULL);
-        if (status != HEADGATE_CLIENT_OK) {
-            daemons_say(daemons, headgate_client_message(link->client));
-            return status;
-        }
-        switch (ask_one(daemons, link, deadline_of_try(daemons, take, now_ns, deadline_ns), answer)) {
-        case ASKED_ANSWERED:
-            return HEADGATE_CLIENT_OK;
-        case ASKED_ERROR:
-            return HEADGATE_CLIENT_REFUSED;
-        case ASKED_STRANGE:
-            return HEADGATE_CLIENT_PROTOCOL;
-        case ASKED_NOT_NOW:
-            break;
-        case ASKED_LOST:
-            lost = true;
-        }
+    prepare(daemons, &asking);
+    switch (ask_all(daemons, &asking, deadline_ns, answer)) {
+    case ASKED_ANSWERED:
+        return HEADGATE_CLIENT_OK;
+    case ASKED_ERROR:
+        answer->maybe_charged = asking.lost;
+        return HEADGATE_CLIENT_REFUSED;
+    case ASKED_STRANGE:
+        answer->maybe_charged = asking.lost;
+        return HEADGATE_CLIENT_PROTOCOL;
+    case ASKED_UNSENT:
+        return asking.failed;
+    case ASKED_NOT_NOW:
+    case ASKED_LOST:
+        break;
     }
-    answer_absent(daemons, count, words, take, answer);
-    answer->maybe_charged = lost && take;
+    answer_absent(daemons, count, words, asking.take, answer);
+    answer->maybe_charged = asking.lost;
     return HEADGATE_CLIENT_OK;
 }

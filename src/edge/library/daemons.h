@@ -34,6 +34,8 @@ struct headgate_daemons {
     size_t count;
     uint32_t timeout_ms, connect_timeout_ms, pause_min_ms, pause_max_ms;
     char *user, *password;
+    bool resend;
+    uint64_t key[2], key_count; /* of idempotency keys: what no other program has, and how many there were */
     enum headgate_absence absence;
     struct headgate_limiter *local; /* NULL unless the absence is LOCAL */
     struct random random;           /* pauses need chance, not secrets */
@@ -44,13 +46,18 @@ struct headgate_daemons {
 void daemons_say(struct headgate_daemons *daemons, const char *sentence);
 /* Closes the connection, and says when it is tried again. */
 void link_fail(struct headgate_daemons *daemons, struct daemon_link *link, const char *sentence, uint64_t now_ns);
-/* Does what needs no waiting for all connections: begins, goes on, gives up, notices what was closed. */
-void links_step(struct headgate_daemons *daemons, uint64_t now_ns);
-/* The nearest connection that is ready; NULL: none is. */
-struct daemon_link *links_ready(struct headgate_daemons *daemons);
+/* The connection is made anew at once. */
+void link_retry(struct daemon_link *link, uint64_t now_ns);
+/*
+ * Does what needs no waiting for all connections: begins, goes on, gives up, notices what was closed. `only`: for this
+ * one alone; NULL: for all.
+ */
+void links_step(struct headgate_daemons *daemons, struct daemon_link *only, uint64_t now_ns);
+/* The nearest connection that is ready, or `only` if that is; NULL: none is. */
+struct daemon_link *links_ready(struct headgate_daemons *daemons, struct daemon_link *only);
 /* What poll is to look for. */
 struct pollfd link_events(const struct daemon_link *link);
-/* Waits until a connection that is being made goes on, or `until_ns`. False: none is being made. */
-bool links_wait(struct headgate_daemons *daemons, uint64_t until_ns);
+/* Waits until a connection (`only`: this one) that is being made goes on, or `until_ns`. False: none is being made. */
+bool links_wait(struct headgate_daemons *daemons, const struct daemon_link *only, uint64_t until_ns);
 
 #endif

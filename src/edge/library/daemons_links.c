@@ -31,6 +31,11 @@ void link_fail(struct headgate_daemons *daemons, struct daemon_link *link, const
     link->pause_ms = link->pause_ms < daemons->pause_max_ms / 2 ? 2 * link->pause_ms : daemons->pause_max_ms;
 }
 
+void link_retry(struct daemon_link *link, uint64_t now_ns)
+{
+    link->next_ns = now_ns;
+}
+
 /* ---- steps ---- */
 
 static void become_ready(struct headgate_daemons *daemons, struct daemon_link *link)
@@ -156,8 +161,10 @@ static void step(struct headgate_daemons *daemons, struct daemon_link *link, uin
         link_fail(daemons, link, "no connection in time", now_ns);
 }
 
-struct daemon_link *links_ready(struct headgate_daemons *daemons)
+struct daemon_link *links_ready(struct headgate_daemons *daemons, struct daemon_link *only)
 {
+    if (only != NULL)
+        return only->state == LINK_READY ? only : NULL;
     for (size_t i = 0; i < daemons->count; i++)
         if (daemons->link[i].state == LINK_READY)
             return &daemons->link[i];
@@ -172,9 +179,13 @@ static uint64_t first_until_ns(const struct headgate_daemons *daemons, const str
 }
 
 /* Farther daemons than the one that answers are left alone, and dialled when a nearer one takes its time. */
-void links_step(struct headgate_daemons *daemons, uint64_t now_ns)
+void links_step(struct headgate_daemons *daemons, struct daemon_link *only, uint64_t now_ns)
 {
     bool waits = false;
+    if (only != NULL) {
+        step(daemons, only, now_ns);
+        return;
+    }
     for (size_t i = 0; i < daemons->count; i++) {
         struct daemon_link *link = &daemons->link[i];
         if (waits && link->state == LINK_AWAY)
@@ -194,14 +205,14 @@ struct pollfd link_events(const struct daemon_link *link)
                                              (wanted & HEADGATE_CLIENT_WRITE ? POLLOUT : 0))};
 }
 
-bool links_wait(struct headgate_daemons *daemons, uint64_t until_ns)
+bool links_wait(struct headgate_daemons *daemons, const struct daemon_link *only, uint64_t until_ns)
 {
     struct pollfd ready[HEADGATE_DAEMONS_MAX];
     nfds_t count = 0;
     const uint64_t now_ns = clock_monotonic_ns();
     for (size_t i = 0; i < daemons->count; i++) {
         const struct daemon_link *link = &daemons->link[i];
-        if (!is_being_made(link))
+        if (!is_being_made(link) || (only != NULL && link != only))
             continue;
         ready[count++] = link_events(link);
         const uint64_t first_ns = first_until_ns(daemons, link);

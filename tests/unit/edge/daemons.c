@@ -26,9 +26,11 @@ enum manner {
     GUARDED, /* wants AUTH first */
     SLOW,    /* never answers AUTH */
     JOINS,   /* has no share yet, and refuses */
+    FORGETS, /* hears, and closes; then answers */
+    PAUSES,  /* hears, and says nothing; then answers */
 };
 
-enum { CLIENTS_MAX = 8 };
+enum { CLIENTS_MAX = 8, KEY_BYTES = 64 };
 
 struct fake {
     pthread_t thread;
@@ -40,11 +42,23 @@ struct fake {
     int client[CLIENTS_MAX];
     bool greeted[CLIENTS_MAX];
     uint32_t count;
+    char key
+        [2]
+        [KEY_BYTES]; /* of the last two requests, the newer one first; the test reads them when all is answered */
 };
 
 static void say(int fd, const char *text)
 {
     (void)send(fd, text, strlen(text), MSG_NOSIGNAL);
+}
+
+static void note_key(struct fake *fake, const char *request)
+{
+    const char *key = strstr(request, "\r\nIDEMPOTENCY_KEY\r\n$");
+    memcpy(fake->key[1], fake->key[0], KEY_BYTES);
+    fake->key[0][0] = '\0';
+    if (key != NULL)
+        (void)sscanf(key + sizeof "\r\nIDEMPOTENCY_KEY\r\n$" - 1, "%*d\r\n%63[^\r]", fake->key[0]);
 }
 
 /* Answers one request. False: the connection ends. */
@@ -69,7 +83,14 @@ static bool serve(struct fake *fake, uint32_t at, const char *request)
         return true;
     }
     atomic_fetch_add(strstr(request, "\r\nPEEK\r\n") ? &fake->peeks : &fake->checks, 1);
+    note_key(fake, request);
     switch (atomic_load(&fake->manner)) {
+    case FORGETS:
+        atomic_store(&fake->manner, ANSWERS);
+        return false;
+    case PAUSES:
+        atomic_store(&fake->manner, ANSWERS);
+        return true;
     case SILENT:
         return true;
     case DROPS:
@@ -279,6 +300,49 @@ static void test_once(void)
     fake_close(&far);
 }
 
+/* With a key it is sent again, but only to the daemon that may have charged it. */
+static void test_resend(void)
+{
+    struct fake near, far;
+    char key[KEY_BYTES];
+    fake_open(&near, FORGETS, 0);
+    fake_open(&far, ANSWERS, 0);
+    begin(&near, &far);
+    options.resend = true;
+    options.client.timeout_ms = 2000;
+    open_daemons();
+    OK(ask("CHECK") == HEADGATE_CLIENT_OK && answer.decided && answer.daemon == 0 && !answer.maybe_charged,
+       "what was lost with a connection is sent again on another one");
+    OK(atomic_load(&near.checks) == 2 && atomic_load(&near.connections) == 2 && atomic_load(&far.checks) == 0,
+       "to the same daemon");
+    OK(near.key[0][0] != '\0' && strcmp(near.key[0], near.key[1]) == 0, "with the same key: %s", near.key[0]);
+    memcpy(key, near.key[0], sizeof key);
+    atomic_store(&near.manner, PAUSES);
+    OK(ask("CHECK") == HEADGATE_CLIENT_OK && answer.decided && strcmp(near.key[0], key) != 0,
+       "the next request has another key");
+    OK(strcmp(near.key[0], near.key[1]) == 0, "and is sent again after half of the time");
+    OK(ask("PEEK") == HEADGATE_CLIENT_OK && answer.decided && near.key[0][0] == '\0', "a PEEK has none");
+    const char *const drains[] = {"CHECK", "user=alice", "DRAIN"}, *const own[] = {"CHECK", "user=alice",
+                                                                                   "idempotency_key", "mine"};
+    OK(headgate_daemons_ask(daemons, 3, drains, &answer) == HEADGATE_CLIENT_OK && near.key[0][0] == '\0',
+       "nor has DRAIN");
+    atomic_store(&near.manner, FORGETS);
+    const unsigned before = atomic_load(&near.checks);
+    OK(headgate_daemons_ask(daemons, 4, own, &answer) == HEADGATE_CLIENT_OK && answer.decided &&
+           atomic_load(&near.checks) == before + 2,
+       "a request with a key of its own is sent again as it is");
+    atomic_store(&near.manner, DROPS);
+    OK(ask("CHECK") == HEADGATE_CLIENT_OK && !answer.decided && answer.maybe_charged, "once, and not for ever");
+    OK(atomic_load(&near.checks) == before + 4 && atomic_load(&far.checks) == 0, "and to nobody else");
+    headgate_daemons_destroy(&daemons);
+    open_daemons();
+    atomic_store(&near.manner, ANSWERS);
+    OK(ask("CHECK") == HEADGATE_CLIENT_OK && strncmp(near.key[0], key, 32) != 0, "others have other keys");
+    headgate_daemons_destroy(&daemons);
+    fake_close(&near);
+    fake_close(&far);
+}
+
 static void test_manners(void)
 {
     struct fake near, far;
@@ -415,6 +479,7 @@ int main(void)
 {
     test_nearest();
     test_once();
+    test_resend();
     test_manners();
     test_joining();
     test_absence();

@@ -123,6 +123,22 @@ static void test_other(void)
     end();
 }
 
+/* One table for all protocols: what was asked here is known there. */
+static void test_resp(void)
+{
+    begin();
+    (void)post("/v1/check", "k", ANN "}");
+    OK_STRING(served_ask("CHECK user=ann RULE slow COST 2 IDEMPOTENCY_KEY k"), "[1 5 3 0 120000 'slow']",
+              "a request comes again by RESP");
+    OK_STRING(served_ask("CHECK user=ann RULE slow COST 1 IDEMPOTENCY_KEY l"), "[1 5 2 0 180000 'slow']",
+              "and here");
+    OK(post("/v1/check", "l", "{\"identifiers\":{\"user\":\"ann\"},\"rule\":\"slow\",\"cost\":1}") == 200 &&
+           strstr(answer, "\"remaining\":2,") != NULL && strstr(answer, "\"window_ms\":300000") != NULL,
+       "comes another one of RESP, with all that HTTP says");
+    OK_U64(left(), 2, "both were charged once");
+    end();
+}
+
 static void test_over_limit(void)
 {
     begin();
@@ -330,6 +346,7 @@ int main(void)
 {
     test_check();
     test_other();
+    test_resp();
     test_over_limit();
     test_refused();
     test_reserve_and_refund();

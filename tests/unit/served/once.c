@@ -1,0 +1,206 @@
+/*
+ * CHECK with IDEMPOTENCY_KEY: a request that comes again is charged once and answered as before.
+ * tests/unit/http/once.c has requests that come again over HTTP.
+ */
+#include "commands/replay.h"
+#include "tests/lib/served.h"
+
+static struct replays *replays;
+static char first[sizeof served.reply > SERVED_TEXT_BYTES ? sizeof served.reply : SERVED_TEXT_BYTES];
+
+static struct output output;
+static size_t consumed;
+
+static enum serve_status serve(const char *text)
+{
+    const struct turn turn = {.now_ns = served.now_ns, .wall_ns = served.wall_ns};
+    output = output_over(served.reply, sizeof served.reply);
+    const enum serve_status status =
+        commands_serve(&served.commands, &served.session, bytes_of(text), &output, turn, &consumed);
+    served.reply[output.size] = '\0';
+    return status;
+}
+
+static void begin(void)
+{
+    served_open();
+    replays = replays_create(&served.commands.hash_key);
+    assert(replays != NULL);
+    served.commands.replays = replays;
+}
+
+static void end(void)
+{
+    served_close();
+    replays_destroy(&replays);
+}
+
+static bool says(const char *line, const char *expected)
+{
+    const bool good = strcmp(served_ask(line), expected) == 0;
+    if (!good)
+        printf("# %s: %s\n", line, served.told);
+    return good;
+}
+
+static uint64_t left(const char *key)
+{
+    char line[64];
+    (void)snprintf(line, sizeof line, "PEEK %s RULE slow", key);
+    return strtoull(served_ask(line) + sizeof "[1 5", NULL, 10);
+}
+
+#define ANN "CHECK user=ann RULE slow COST 2 IDEMPOTENCY_KEY "
+
+static void test_again(void)
+{
+    begin();
+    OK(says(ANN "k1", "[1 5 3 0 120000 'slow']"), "a check with a key is answered as any other");
+    served_wait_ms(1000);
+    for (int i = 0; i < 3; i++)
+        OK(says(ANN "k1", "[1 5 3 0 120000 'slow']"), "comes again, and has the answer that it had");
+    OK(says("check ann IDEMPOTENCY_KEY k1 cost 2 rule slow", "[1 5 3 0 120000 'slow']"),
+       "the same request may be written otherwise");
+    OK_U64(left("ann"), 3, "all of that was charged once");
+    OK(strncmp(served_ask(ANN "k2"), "[1 5 1 0 ", 9) == 0, "another key is another request");
+    (void)snprintf(first, sizeof first, "%s", served.told);
+    OK(strncmp(served_ask(ANN "k3"), "[0 5 1 ", 7) == 0, "which may be refused");
+    served_wait_ms(60000);
+    OK(strncmp(served_ask(ANN "k3"), "[1 5 0 0 ", 9) == 0, "and is decided anew, since it was charged nothing");
+    OK(says(ANN "k2", first), "what was allowed is remembered");
+    served_wait_ms(600000);
+    OK(strncmp(served_ask(ANN "k2"), "[1 5 3 0 ", 9) == 0, "for ten minutes");
+    OK_U64(served.commands.stats.replayed_answers, 5, "INFO counts what was answered again");
+    OK(says("CHECK nobody=1 IDEMPOTENCY_KEY none", "[1 100 99 0 10 'default']"), "of another limit");
+    end();
+}
+
+/* Serves the same line twice. True: both answers are the same, and have that name. */
+static bool repeats(const char *line, const char *name)
+{
+    (void)serve(line);
+    (void)snprintf(first, sizeof first, "%s", served.reply);
+    (void)serve(line);
+    return strstr(first, name) != NULL && strcmp(served.reply, first) == 0;
+}
+
+static void test_map(void)
+{
+    begin();
+    OK(set_rules("{id: lenient, service: s, by: user, rate: 1/m, burst: 1, mode: soft}"), "a soft rule");
+    served.session.protocol = 3;
+    OK(repeats(ANN "k\r\n", "available_now"), "a map has all its names again");
+    OK(repeats("CHECK bob SERVICE s IDEMPOTENCY_KEY k4\r\n", "lenient"), "within a soft limit");
+    OK(repeats("CHECK bob SERVICE s IDEMPOTENCY_KEY k5\r\n", "over_limit"), "and over it");
+    end();
+}
+
+static void test_other(void)
+{
+    static const char other[] =
+        "!ERR IDEMPOTENCY_KEY was used for another request: expected a key of its own for each request";
+    begin();
+    (void)served_ask(ANN "k");
+    OK(says("CHECK user=ann RULE slow COST 1 IDEMPOTENCY_KEY k", other), "a key with another cost is refused");
+    OK(says("CHECK user=bob RULE slow COST 2 IDEMPOTENCY_KEY k", other), "with another client");
+    OK(says("CHECK user=ann COST 2 IDEMPOTENCY_KEY k", other), "with another limit");
+    OK(says("CHECK user=ann RULE slow COST 2 PRIORITY high IDEMPOTENCY_KEY k", other), "with another priority");
+    OK(says(ANN "k VERBOSE", "!ERR VERBOSE with IDEMPOTENCY_KEY: expected one of the two"),
+       "a key does not stand for what each rule said");
+    OK(says(ANN "k WAIT", "!ERR WAIT with IDEMPOTENCY_KEY: expected one of the two"), "for how long to wait");
+    OK(says(ANN "k DRAIN", "!ERR DRAIN with IDEMPOTENCY_KEY: expected one of the two"), "or how much was taken");
+    OK(says(ANN "\"\"",
+            "!ERR IDEMPOTENCY_KEY of 0 bytes: expected 1 to 128 bytes of ASCII without blanks at its ends"),
+       "an empty key");
+    OK(says(ANN "\" k\"",
+            "!ERR IDEMPOTENCY_KEY of 2 bytes: expected 1 to 128 bytes of ASCII without blanks at its ends"),
+       "a blank at its end");
+    OK(says(ANN "k IDEMPOTENCY_KEY l", "!ERR IDEMPOTENCY_KEY twice: expected it once"), "two keys");
+    OK(strstr(served_ask("PEEK ann IDEMPOTENCY_KEY k"), "!ERR unknown option 'IDEMPOTENCY_KEY'") == served.told,
+       "a PEEK needs none");
+    OK(strstr(served_ask("CHECK ann SERVICE none IDEMPOTENCY_KEY k"), "!ERR unknown service") == served.told,
+       "an unknown service");
+    OK_U64(left("ann"), 3, "nothing of that is charged");
+    end();
+}
+
+/* The same pipeline as without keys: in order, each behind what came before it, and in a transaction. */
+static void test_order(void)
+{
+    begin();
+    OK_STRING(
+        served_send(bytes_of("CHECK a RULE slow\r\n" ANN "k\r\n" ANN "k\r\nCHECK ann RULE slow\r\nPING\r\n")),
+        "[1 5 4 0 60000 'slow'] [1 5 3 0 120000 'slow'] [1 5 3 0 120000 'slow'] [1 5 2 0 180000 'slow'] +PONG",
+        "a pipeline");
+    OK_STRING(served_send(bytes_of("MULTI\r\n" ANN "k\r\n" ANN "m\r\nEXEC\r\n")),
+              "+OK +QUEUED +QUEUED [[1 5 3 0 120000 'slow'] [1 5 0 0 300000 'slow']]", "a transaction");
+    OK_U64(left("ann"), 0, "is charged once for each key");
+    end();
+}
+
+static void test_users(void)
+{
+    struct user ann = {.name = "ann", .roles = ROLE_CHECK}, bob = {.name = "bob", .roles = ROLE_CHECK};
+    begin();
+    served.session.user = &ann;
+    (void)served_ask(ANN "k");
+    served.session.user = &bob;
+    OK(strncmp(served_ask(ANN "k"), "[1 5 1 0 ", 9) == 0, "each user has keys of its own");
+    served.session.user = &ann;
+    OK(says(ANN "k", "[1 5 3 0 120000 'slow']"), "and keeps them");
+    OK(strncmp(served_ask("CHECK user=ann RULE slow COST 1 IDEMPOTENCY_KEY l"), "[1 5 0 0 ", 9) == 0, "as many");
+    end();
+}
+
+/* ---- requests that wait ---- */
+
+static uint64_t admitted(void)
+{
+    struct node_stats stats;
+    node_stats(served.node, &stats);
+    return stats.admitted_tokens;
+}
+
+static void test_waits(void)
+{
+    static const char request[] = "CHECK a PATIENCE 100 IDEMPOTENCY_KEY k\r\n", behind[] = "PING\r\n";
+    char both[128];
+    served_plan(1024, 1);
+    served_begin();
+    replays = replays_create(&served.commands.hash_key);
+    assert(replays != NULL);
+    served.commands.replays = replays;
+    (void)snprintf(both, sizeof both, "%s%s", request, behind);
+    while (strcmp(served_ask("CAN_ACCESS a"), "1") == 0)
+        ;
+    const uint64_t used = admitted(), processed = served.commands.stats.total_commands_processed;
+    OK(serve(both) == SERVE_WAIT && consumed == 0 && output.size == 0 && commands_holds(&served.session),
+       "a request with a key waits for its share as others do");
+    OK_U64(admitted(), used, "uncharged");
+    enum serve_status status = SERVE_WAIT;
+    for (int i = 0; i < 1000 && status == SERVE_WAIT; i++) {
+        served_wait_ms(1);
+        waiting_begin_round(&served.commands.waiting);
+        if (commands_is_due(&served.commands, &served.session,
+                            (struct turn){.now_ns = served.now_ns, .wall_ns = served.wall_ns}))
+            status = serve(both);
+    }
+    OK(consumed == strlen(both) && strstr(served.reply, "*6\r\n:1\r\n") == served.reply &&
+           strstr(served.reply, "+PONG\r\n") != NULL,
+       "until it is admitted, and what is behind it is answered then");
+    OK(serve(request) == SERVE_MORE && strstr(served.reply, "*6\r\n:1\r\n") == served.reply, "it comes again");
+    OK_U64(admitted(), used + 1, "and was charged once");
+    OK_U64(served.commands.stats.total_commands_processed, processed + 3, "three commands");
+    end();
+}
+
+int main(void)
+{
+    test_again();
+    test_map();
+    test_other();
+    test_order();
+    test_users();
+    test_waits();
+    return tap_done();
+}
