@@ -47,6 +47,7 @@
 
 enum {
     PUSH_GAP_NS = 1000000, /* at most one early push in this time */
+    STRANGERS_PART = 4,    /* of an interval: bursts that begin within so long have come together */
     FAREWELL_WAKE_NS = 20000000,
     MERGE_PART = 4,
     /*
@@ -160,18 +161,28 @@ static uint64_t answer_ns(const struct node *node)
 
 /*
  * Spends of a burst are told together with the ask for what it lacks: who is asked before the spends are charged grants
- * more.
+ * more. Where nothing is known of clients, peers may have bursts in the same moments; what these want must be spent
+ * before the ask is there.
  */
 static uint64_t hurry_ns(const struct node *node)
 {
-    const uint64_t gathered_ns = node->publishing.hurried_ns + node->publishing.gap_least_ns, at_ns = answer_ns(node);
+    const uint64_t gather_ns =
+        voucher_want_strangers(node) ? node->options.interval_ns / STRANGERS_PART : node->publishing.gap_least_ns;
+    const uint64_t gathered_ns = node->publishing.hurried_ns + gather_ns, at_ns = answer_ns(node);
     return at_ns > gathered_ns ? at_ns : gathered_ns;
+}
+
+/* A tick within the time that a hurry gathers for strangers leaves its message to that. */
+static bool tick_is_due(const struct node *node)
+{
+    if (todo_has(&node->todo, DO_HURRY) && voucher_want_strangers(node))
+        return false;
+    return node->now_ns >= node->publishing.tick_ns && !tick_is_spared(node, node->publishing.published_ns);
 }
 
 static bool publishing_is_due(const struct node *node)
 {
-    return (node->now_ns >= node->publishing.tick_ns && !tick_is_spared(node, node->publishing.published_ns)) ||
-           todo_has(&node->todo, DO_PUBLISH) ||
+    return tick_is_due(node) || todo_has(&node->todo, DO_PUBLISH) ||
            (todo_has(&node->todo, DO_ANSWER) && node->now_ns >= answer_ns(node)) ||
            (todo_has(&node->todo, DO_HURRY) && node->now_ns >= hurry_ns(node)) ||
            (todo_has(&node->todo, DO_PUSH) && node->now_ns >= node->publishing.published_ns + PUSH_GAP_NS) ||

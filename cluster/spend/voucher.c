@@ -72,6 +72,15 @@ static int64_t decaying_units(const struct node *node, const struct limit *limit
     return refills > lacks ? refills - lacks : 0;
 }
 
+/* True: no share ever suffices. */
+static bool is_beyond_share(const struct node *node, const struct charge *charge)
+{
+    const struct limit *limit = &node->limits.limit[charge->limit];
+    const struct bucket full = {.settled = limit->capacity_units};
+    return bucket_allowance(&full, &node->by_limit.budget[charge->limit]) <
+           (int64_t)charge->cost * limit->units_per_token;
+}
+
 /*
  * What is granted may decay until it can be used. So asking is worth it where that is
  * little beside what is asked for, and where this node's share is spent faster than it can come back while all
@@ -89,8 +98,7 @@ static bool is_worth_asking(const struct node *node, const struct charge *charge
     int64_t cost = (int64_t)charge->cost * limit->units_per_token;
     int64_t left = bucket->settled - bucket->unsettled,
             decays = decaying_units(node, limit, bucket, voucher, now_ns);
-    const struct bucket full = {.settled = limit->capacity_units};
-    bool is_beyond = bucket_allowance(&full, budget) < cost;
+    const bool is_beyond = is_beyond_share(node, charge);
     bool is_burst = bucket_allowance(bucket, budget) / BURST_RATE >= decays / 2 &&
                     (waits || is_enough(limit, left) || is_rest(node, limit, voucher, left, now_ns));
     if (!(is_burst || is_beyond) || (node->awake.somebody_silent && !limit_home_is_one(limit->home) &&
@@ -103,7 +111,7 @@ static bool is_worth_asking(const struct node *node, const struct charge *charge
                                cost + decays;
 }
 
-static void note_wanted(struct node *node, const struct charge *charge, uint64_t now_ns)
+static void note_wanted(struct node *node, const struct charge *charge, bool waits, uint64_t now_ns)
 {
     if (contest_others_short(node, charge->id, charge->limit, now_ns))
         return;
@@ -121,6 +129,8 @@ static void note_wanted(struct node *node, const struct charge *charge, uint64_t
         voucher->went_on = number_sum(voucher->went_on, charge->cost);
     voucher->wanted_at_once = charge->cost > voucher->wanted_at_once ? charge->cost : voucher->wanted_at_once;
     own_thread(node)->hurry_wanted = true;
+    if (waits || is_beyond_share(node, charge) || !voucher_habit_is_unknown(node, charge->limit))
+        atomic_store_explicit(&node->rights.wants_surely, true, memory_order_relaxed);
     /* the last step may have put off what was urgent for longer than an ask waits */
     if (voucher_wants(node, voucher))
         own_thread(node)->step_wanted = true;
@@ -144,7 +154,7 @@ uint64_t voucher_pays(struct node *node, const struct charge *charge, const stru
     if (voucher && take)
         voucher_habit_came(node, voucher, (int64_t)missing * limit->units_per_token, now_ns);
     if (!pays && take && is_worth_asking(node, charge, bucket, voucher, false, now_ns))
-        note_wanted(node, charge, now_ns);
+        note_wanted(node, charge, false, now_ns);
     vouchers_unlock(node);
     return pays ? missing : 0;
 }
@@ -172,7 +182,7 @@ void voucher_note_waiting(struct node *node, const struct charge *charge, uint64
     const bool is_asked = voucher && voucher_since_ns(asked_ns, now_ns) < voucher_answer_ns(node);
     if (!is_asked && held < tokens && is_worth_asking(node, charge, &level, voucher, true, now_ns)) {
         if (!voucher || voucher->wanted < tokens)
-            note_wanted(node, charge, now_ns);
+            note_wanted(node, charge, true, now_ns);
         else /* a step found that nobody had any for now, and may have forgotten it */
             (void)voucher_wants(node, voucher);
         voucher = voucher_find(node, charge->id, charge->limit);

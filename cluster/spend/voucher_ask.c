@@ -293,6 +293,12 @@ static bool ask_of(struct node *node, struct voucher *voucher, struct ask_record
     return true;
 }
 
+bool voucher_want_strangers(const struct node *node)
+{
+    return atomic_load_explicit(&node->rights.wants, memory_order_relaxed) &&
+           !atomic_load_explicit(&node->rights.wants_surely, memory_order_relaxed);
+}
+
 uint32_t voucher_ask_due(struct node *node, struct ask_record *asks, uint32_t room)
 {
     const struct wanting *wanting = &node->rights.wanting;
@@ -308,6 +314,7 @@ uint32_t voucher_ask_due(struct node *node, struct ask_record *asks, uint32_t ro
             (void)voucher_wants(node, voucher);
     }
     atomic_store_explicit(&node->rights.wants, wanting->count > 0, memory_order_relaxed);
+    atomic_store_explicit(&node->rights.wants_surely, wanting->count > 0, memory_order_relaxed);
     return count;
 }
 

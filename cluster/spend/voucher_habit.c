@@ -10,27 +10,50 @@
 #include "limit/kind.h"
 
 enum {
-    NEWEST_QUARTERS = 3,
-    LATE_PART = 4,   /* of what others could grant: when so much has been refilled since the answer, it is late */
-    OF_ALL_PART = 4, /* the newest ask of any limit is so much of the habit that limits begin with */
+    PARTS = 4,
+    NEWEST_PARTS = 3,        /* of a limit's habit */
+    NEWEST_PARTS_OF_ALL = 1, /* of the habit that limits begin with */
+    LATE_PART = 4, /* of what others could grant: when so much has been refilled since the answer, it is late */
     MOST_PART = 4, /* when all but such a part has come, all come back, and the ask need not be over to be noted */
 };
 
 __extension__ typedef __int128 wide;
 
-static uint32_t present_part(const struct rights *rights, uint16_t limit)
+/*
+ * With nothing known, clients are taken to come back. Of a limit that fills while a voucher lives, what waits for them
+ * decays: there they are taken to stay away.
+ */
+static uint32_t unknown_part(const struct node *node, uint16_t limit)
 {
-    const struct habit *habit = &rights->habit[limit % RIGHTS_HABITS];
-    return habit->known ? habit->present : rights->present_of_all;
+    const struct limit *of = &node->limits.limit[limit];
+    const bool is_fast = kind_refills(of->kind) && limit_refill_ns(of, of->capacity_units) <= VOUCHER_LIFE_NS;
+    return is_fast ? 0 : HABIT_ONE;
 }
 
-static void note(struct rights *rights, uint16_t limit, struct voucher_ask *ask)
+static uint32_t present_part(const struct node *node, uint16_t limit)
 {
+    const struct habit *habit = &node->rights.habit[limit % RIGHTS_HABITS], *of_all = &node->rights.of_all;
+    if (habit->known)
+        return habit->present;
+    return of_all->known ? of_all->present : unknown_part(node, limit);
+}
+
+/* The newest sample counts for so many parts, and the first one of all for the whole: nothing else is known. */
+static struct habit averaged(uint32_t former, uint32_t sample, uint32_t newest_parts)
+{
+    const uint32_t present = (former * (PARTS - newest_parts) + sample * newest_parts) / PARTS;
+    return (struct habit){.known = true, .present = (uint16_t)present};
+}
+
+static void note(struct node *node, uint16_t limit, struct voucher_ask *ask)
+{
+    struct rights *rights = &node->rights;
     if (ask->expected > 0) {
         const uint32_t sample = (uint32_t)((wide)ask->came * HABIT_ONE / ask->expected);
-        const uint32_t present = present_part(rights, limit) * (4 - NEWEST_QUARTERS) + sample * NEWEST_QUARTERS;
-        rights->habit[limit % RIGHTS_HABITS] = (struct habit){.known = true, .present = (uint16_t)(present / 4)};
-        rights->present_of_all = (uint16_t)((rights->present_of_all * (OF_ALL_PART - 1) + sample) / OF_ALL_PART);
+        const uint32_t of_all = rights->of_all.known ? rights->of_all.present : sample,
+                       of_limit = rights->of_all.known ? present_part(node, limit) : sample;
+        rights->habit[limit % RIGHTS_HABITS] = averaged(of_limit, sample, NEWEST_PARTS);
+        rights->of_all = averaged(of_all, sample, NEWEST_PARTS_OF_ALL);
     }
     ask->expected = ask->came = 0;
 }
@@ -65,14 +88,14 @@ void voucher_habit_came(struct node *node, struct voucher *voucher, int64_t unit
         if (ask->came < ask->expected - ask->expected / MOST_PART)
             return;
         ask->came = ask->expected;
-        note(&node->rights, voucher->limit, ask);
+        note(node, voucher->limit, ask);
         return;
     }
 }
 
 void voucher_habit_note(struct node *node, uint16_t limit, struct voucher_ask *ask)
 {
-    note(&node->rights, limit, ask);
+    note(node, limit, ask);
 }
 
 void voucher_habit_note_over(struct node *node, struct voucher *voucher)
@@ -82,13 +105,20 @@ void voucher_habit_note_over(struct node *node, struct voucher *voucher)
         struct voucher_ask *ask = &voucher->ask[a];
         const uint64_t age_ns = voucher_since_ns(ask->asked_ns, node->now_ns);
         if (age_ns > least_ns && node->now_ns > ask->late_ns)
-            note(&node->rights, voucher->limit, ask);
+            note(node, voucher->limit, ask);
     }
+}
+
+bool voucher_habit_is_unknown(const struct node *node, uint16_t limit)
+{
+    const struct rights *rights = &node->rights;
+    const bool is_known = rights->of_all.known || rights->habit[limit % RIGHTS_HABITS].known;
+    return !is_known && unknown_part(node, limit) > 0 && !node->options.grants_eager;
 }
 
 int64_t voucher_habit_expected(const struct node *node, uint16_t limit, int64_t units)
 {
     if (node->options.grants_eager)
         return units;
-    return (int64_t)((wide)units * present_part(&node->rights, limit) / HABIT_ONE);
+    return (int64_t)((wide)units * present_part(node, limit) / HABIT_ONE);
 }

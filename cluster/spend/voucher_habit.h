@@ -4,7 +4,8 @@
  *
  * The one idea: each ask notes how many tokens clients are expected to come back for. Whether it asks for them or not,
  * it counts who comes, and the limit remembers the part, of the last asks above all. A limit begins with the habits of
- * this node's other limits, and the first one with clients that do not come back. Limits may share a place: what is
+ * this node's other limits, and the first one of all with clients who all come back: the ask for these waits until
+ * bursts elsewhere, which may have come at the same time, have spent their shares. Limits may share a place: what is
  * remembered decides how much is asked for, never what is admitted.
  */
 #ifndef HEADGATE_CLUSTER_SPEND_VOUCHER_HABIT_H
@@ -12,6 +13,7 @@
 
 #include "cluster/state/node_state.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -26,6 +28,8 @@ void voucher_habit_came(struct node *node, struct voucher *voucher, int64_t unit
 void voucher_habit_note(struct node *node, uint16_t limit, struct voucher_ask *ask);
 /* The same of all asks of the voucher that came to an end: what they brought has decayed, or is given back soon. */
 void voucher_habit_note_over(struct node *node, struct voucher *voucher);
+/* True until a first count: neither clients of the limit nor those of others are known. */
+bool voucher_habit_is_unknown(const struct node *node, uint16_t limit);
 /* The part of `units` that clients of the limit are expected to come back for. */
 int64_t voucher_habit_expected(const struct node *node, uint16_t limit, int64_t units);
 

@@ -448,6 +448,7 @@ void voucher_forget(struct node *node)
     memset(rights->voucher, 0, rights->voucher_places.end * sizeof *rights->voucher);
     places_clear(&rights->voucher_places);
     memset(&rights->wanting, 0, sizeof rights->wanting);
+    atomic_store_explicit(&rights->wants_surely, false, memory_order_relaxed);
     for (uint32_t i = 0; i < HELD_MARKS; i++)
         atomic_store_explicit(&rights->held[i], 0, memory_order_relaxed);
     atomic_store_explicit(&rights->wants, false, memory_order_relaxed);

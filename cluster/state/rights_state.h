@@ -121,6 +121,8 @@ struct rights {
     bool shared;       /* all peers answer asks, and so does this node */
     uint64_t heard;    /* the part of all others' shares whose members are heard, in 1/SHARE_ONE */
     atomic_bool wants; /* some voucher has wanted tokens */
+    /* since the last asks: not only for clients of whom nothing is known */
+    atomic_bool wants_surely;
     atomic_bool locked;
     uint64_t asks_count; /* the number of the last ask */
     uint64_t asked_ns;   /* when peers were last asked; 0: never */
@@ -137,7 +139,7 @@ struct rights {
     struct grant grant[GRANTS_MAX];
     struct granted_group granted[GRANTED_GROUPS];
     struct habit habit[RIGHTS_HABITS];
-    uint16_t present_of_all; /* of HABIT_ONE: the part with which limits begin */
+    struct habit of_all; /* with which limits begin */
 };
 
 #endif

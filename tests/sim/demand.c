@@ -4,8 +4,8 @@
  * weights of a rule, as well, on the same arrivals.
  *
  * Whoever is refused does not come again, but where a row says so: rights that were granted to a region whose clients
- * are gone are of no use there. Held to: what is declared is never exceeded, with grants never less is admitted, and of
- * some rows as much as they say.
+ * are gone are of no use there. Held to: what is declared is never exceeded, with grants no less is admitted but for
+ * first asks, and of some rows as much as they say.
  */
 #include "tests/sim/one_key.h"
 #include "tests/sim/rows.h"
@@ -171,23 +171,24 @@ static const struct {
     void (*draw)(const struct drawing *to);
     bool fills;           /* waits until the bucket is full again */
     double least[LIMITS]; /* with grants, by limit: where asking brings much, or would lose much */
+    double first_costs;   /* at most, with grants: nodes that know no clients take the first ones to come back */
 } loads[] = {
-    {"burst in one region", one_burst, false, {0}},
-    {"the same, clients come again", one_burst_again, false, {0.77, 0.84, 0.88, 0.87}},
-    {"the same, ten times", one_burst_again_ten_times, true, {0.75, 0.86, 0.94, 0.94}},
-    {"burst that goes on, 500/s", burst_goes_on, false, {0.75, 0.84, 0.88, 0.88}},
-    {"bursts everywhere, at once", bursts_at_once, false, {0}},
-    {"bursts everywhere, in turn", bursts_in_turn, false, {0}},
-    {"the same, clients come again", bursts_in_turn_again, false, {0}},
-    {"bursts in turn, ten times", bursts_in_turn_ten_times, true, {0}},
-    {"bursts of C/2, in turn", small_bursts_in_turn, false, {0}},
-    {"burst, then others steadily", burst_then_others, false, {0}},
-    {"bursts in turn each second", burst_each_second, false, {0.63, 0.93, 0.95, 0.95}},
-    {"even, 200/s", even_twice, false, {0}},
-    {"80/10/10, 1000/s", skewed_ten_times, false, {0}},
-    {"one region, 200/s", one_region_twice, false, {0}},
-    {"each second elsewhere, 150/s", wandering, false, {0}},
-    {"one a second everywhere", scattered, false, {0}},
+    {"burst in one region", one_burst, false, {0}, 0},
+    {"the same, clients come again", one_burst_again, false, {0.77, 0.84, 0.93, 0.93}, 0},
+    {"the same, ten times", one_burst_again_ten_times, true, {0.75, 0.86, 0.94, 0.94}, 0},
+    {"burst that goes on, 500/s", burst_goes_on, false, {0.75, 0.84, 0.92, 0.92}, 0},
+    {"bursts everywhere, at once", bursts_at_once, false, {0}, 0},
+    {"bursts everywhere, in turn", bursts_in_turn, false, {0}, 0.13},
+    {"the same, clients come again", bursts_in_turn_again, false, {0}, 0},
+    {"bursts in turn, ten times", bursts_in_turn_ten_times, true, {0}, 0.05},
+    {"bursts of C/2, in turn", small_bursts_in_turn, false, {0}, 0.1},
+    {"burst, then others steadily", burst_then_others, false, {0}, 0.05},
+    {"bursts in turn each second", burst_each_second, false, {0.63, 0.93, 0.95, 0.95}, 0},
+    {"even, 200/s", even_twice, false, {0}, 0},
+    {"80/10/10, 1000/s", skewed_ten_times, false, {0}, 0},
+    {"one region, 200/s", one_region_twice, false, {0}, 0},
+    {"each second elsewhere, 150/s", wandering, false, {0}, 0},
+    {"one a second everywhere", scattered, false, {0}, 0},
 };
 
 enum { LOADS = sizeof loads / sizeof loads[0] };
@@ -245,7 +246,8 @@ static unsigned run_limit(struct sim *sim, struct load_list *list, unsigned limi
         const struct rights_figures *rights = &outcomes[GRANTS].rights;
         const bool exceeded = fmax(fmax(outcomes[WITHOUT].overshoot, outcomes[GRANTS].overshoot),
                                    fmax(outcomes[HOME].overshoot, outcomes[WEIGHTS].overshoot)) > 0;
-        const bool worse = outcomes[GRANTS].admitted < outcomes[WITHOUT].admitted - tolerance * ideal;
+        const double cost = tolerance + loads[load].first_costs;
+        const bool worse = outcomes[GRANTS].admitted < outcomes[WITHOUT].admitted - cost * ideal;
         const bool less = outcomes[GRANTS].admitted < loads[load].least[limit] * ideal;
         broken += exceeded || worse || less;
         printf("# %-10s %-29s %8.1f of one bucket: %.3f without, %.3f with grants (%" PRIu64 " asks, %" PRIu64
@@ -267,7 +269,8 @@ int demand_run(struct sim *sim, unsigned seeds, bool tap)
         return EXIT_FAILURE;
     for (unsigned limit = 0; limit < LIMITS; limit++) {
         const bool holds = run_limit(sim, list, limit, seeds, tap) == 0;
-        rows_add(&rows, holds, "%s: within the limit, never less with grants than without, and as much as held",
+        rows_add(&rows, holds,
+                 "%s: within the limit, but for first asks not less with grants than without, as much as held",
                  limits[limit].name);
     }
     free(list);

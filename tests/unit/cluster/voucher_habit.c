@@ -7,6 +7,8 @@
 
 #include <stdio.h>
 
+enum { TOGETHER_MS = 25 }; /* bursts that begin within so long have come together */
+
 static const struct limit_terms slow = {.kind = LIMIT_BUCKET,
                                         .capacity = 100,
                                         .rate = 100,
@@ -31,11 +33,61 @@ static unsigned burst(const char *what, unsigned number, unsigned times)
     return sum;
 }
 
+/* Three even regions that know no client, each so far from the others. */
+static void start(uint64_t way_ms)
+{
+    rights_world_init(3);
+    for (unsigned i = 0; i < 3; i++) {
+        world.host[i].options.grants_eager = false;
+        for (unsigned j = 0; j < 3; j++)
+            world.link[i][j].delay_ns = way_ms * MS;
+    }
+    rights_world_start();
+}
+
+/* Clients of whom nothing is known are taken to come back. */
+static void the_first_burst_of_all(void)
+{
+    start(WAY_MS);
+    unsigned sum = rights_take(ANN, "first", &slow, 100);
+    world_run(TOGETHER_MS + TURN_MS);
+    sum += rights_take(ANN, "first", &slow, 100 - sum);
+    OK(sum >= 92, "the first burst of all: %u of 100 after a quarter of an interval and a round trip", sum);
+    world_close();
+}
+
+/* Before others are asked, their own clients have what they come for in the same moments. */
+static void first_bursts_beside_each_other(void)
+{
+    start(1);
+    unsigned sum = rights_take(ANN, "beside", &slow, 100);
+    world_run(10);
+    sum += rights_take(BOB, "beside", &slow, 100);
+    world_run(10);
+    sum += rights_take(CAT, "beside", &slow, 100);
+    OK(sum >= 90, "the first bursts of three daemons beside each other, within 20 ms: %u of 100", sum);
+    world_close();
+}
+
+/* What waits for the first clients of a limit that fills within a second decays. */
+static void the_first_burst_of_a_fast_limit(void)
+{
+    const struct limit_terms fast = {.kind = LIMIT_BUCKET, .capacity = 100, .rate = 100, .period_ns = 1000 * MS};
+    start(WAY_MS);
+    (void)rights_take(ANN, "first", &fast, 100);
+    world_run(1000);
+    OK_U64(asked(), 0, "the first burst of a limit that fills in a second asks for nothing");
+    world_close();
+}
+
 static void nobody_comes_back(void)
 {
-    for (unsigned i = 0; i < 3; i++)
+    (void)burst("once", 0, 0);
+    const uint64_t first = asked();
+    OK(first > 0, "the first burst of all asks");
+    for (unsigned i = 1; i < 4; i++)
         (void)burst("once", i, 0);
-    OK_U64(asked(), 0, "nobody has come back: nothing is asked for");
+    OK_U64(asked(), first, "nobody has come back: nothing more is asked for");
 }
 
 static void all_come_back(void)
@@ -132,10 +184,10 @@ static void one_request_needs_it(void)
 
 int main(void)
 {
-    rights_world_init(3);
-    for (unsigned i = 0; i < 3; i++)
-        world.host[i].options.grants_eager = false;
-    rights_world_start();
+    the_first_burst_of_all();
+    first_bursts_beside_each_other();
+    the_first_burst_of_a_fast_limit();
+    start(WAY_MS);
     nobody_comes_back();
     they_come_back_late();
     they_go_on();
