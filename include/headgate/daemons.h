@@ -40,6 +40,7 @@ struct headgate_daemons_options {
     uint32_t connect_timeout_ms;
     uint32_t pause_min_ms, pause_max_ms; /* until a failed connection is tried again; 0: 100 and 5,000 */
     const char *user, *password;         /* sent by AUTH when a connection is made; NULL: no user; no AUTH */
+    enum headgate_absence absence;
     /*
      * A CHECK has an idempotency key of its own, and is sent once more on another connection to the same daemon where
      * its answer was lost and time is left: that daemon charges it once. Keys are per daemon, and not kept over its
@@ -47,7 +48,6 @@ struct headgate_daemons_options {
      * DRAIN and WAIT.
      */
     bool resend;
-    enum headgate_absence absence;
     /*
      * With HEADGATE_ABSENCE_LOCAL: what this program may admit by itself of each key, which should be a part of the
      * limit: all programs that are cut off count alone. Its name is not used. A key is the first id of a request.

@@ -301,6 +301,13 @@ static void test_once(void)
 }
 
 /* With a key it is sent again, but only to the daemon that may have charged it. */
+/* Programs that were built for 0.4.0 find their options where they were: the library has the same name. */
+_Static_assert(offsetof(struct headgate_daemons_options, resend) ==
+                       offsetof(struct headgate_daemons_options, absence) + sizeof(enum headgate_absence) &&
+                   offsetof(struct headgate_daemons_options, local) ==
+                       offsetof(struct headgate_daemons_options, absence) + sizeof(void *),
+               "resend stands in a gap of the options");
+
 static void test_resend(void)
 {
     struct fake near, far;
