@@ -110,13 +110,19 @@ static uint64_t granted_part(const struct node *node, const struct entry *entry,
     return unknown || spend->granted > spend->tokens ? spend->tokens : spend->granted;
 }
 
-/* What the batch gave back of a cell, and has no room in this bucket: what it returns has not settled here. */
-static uint64_t without_room(const struct limit *limit, const struct bucket *bucket, const struct spend *spend)
+/*
+ * What the batch gave back of a cell, or of a bucket with a home, and has no room in this bucket, as of when it is
+ * credited: what it returns has not settled here.
+ */
+static uint64_t without_room(const struct limit *limit, const struct budget *budget, struct bucket bucket,
+                             const struct spend *spend, uint64_t credit, uint64_t at_ns)
 {
-    if (!kind_expires(limit->kind) || spend->returned <= spend->tokens)
+    if (kind_lists(limit->kind) || (kind_refills(limit->kind) && !limit_home_is_one(limit->home)) ||
+        credit <= spend->tokens)
         return 0;
-    const int64_t room = limit->capacity_units - bucket->settled,
-                  units = units_of_tokens(limit, spend->returned - spend->tokens) - room;
+    bucket_refill(&bucket, limit, budget, at_ns);
+    const int64_t room = limit->capacity_units - bucket.settled,
+                  units = units_of_tokens(limit, credit - spend->tokens) - room;
     return units > 0 ? (uint64_t)(units / limit->units_per_token) : 0;
 }
 
@@ -147,7 +153,8 @@ void charge_spend(struct node *node, struct entry *entry, uint32_t member, const
         bucket_apply_granted(&entry->bucket, limit, budget, granted, batch->at_ns);
     take_excess_off(&entry->bucket, limit, &credit);
     give_spare_back(entry, limit, budget, spend, before, batch->at_ns);
-    settle_credit_granted(node, entry, without_room(limit, &before, spend));
+    settle_credit_granted(node, entry,
+                          without_room(limit, budget, before, spend, credit.tokens, batch->at_ns));
     if (spend->tokens > least_credit)
         aside_spare(node, entry, &before, member, spend->tokens - least_credit, batch->at_ns);
     int64_t left = entry->bucket.settled - entry->bucket.unsettled;

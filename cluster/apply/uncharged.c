@@ -145,9 +145,15 @@ static bool maker_heeds(const struct node *node, uint32_t member, const struct b
     return maker->heeds_uncharged && !maker->silent && slot >= 0 && !origin_is_ghost(node, &node->origin[slot]);
 }
 
+/*
+ * Away from a limit's home refill pays off nothing, whoever is heard, and what is given back needs a view of all
+ * spends.
+ */
 static bool is_short(const struct node *node, const struct entry *entry)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
+    if (limit_home_is_one(limit->home) && node->by_limit.budget[entry->limit].share == 0)
+        return false;
     int64_t most = budget_allowance(&node->by_limit.budget[entry->limit], limit->capacity_units);
     return entry->bucket.unsettled >= most / USED_PART;
 }

@@ -118,7 +118,7 @@ static inline void decide(struct node *node, const struct charge *charge, bool t
                           struct verdict *verdict)
 {
     struct key_view *view = &decision->view;
-    const bool by_vouchers = !only_own || kind_returns_granted(node->limits.limit[charge->limit].kind);
+    const bool by_vouchers = !only_own || voucher_pays_own(node, charge->limit);
     enum verdict_reason reason;
     if (is_refused(node, charge, take, &reason)) {
         *verdict = refusal(node, charge->limit, reason);
@@ -235,8 +235,8 @@ static bool charge_all(struct node *node, const struct charge *charges, size_t c
 }
 
 /*
- * All charges are made. What was granted for tokens of a log, which are own spends now, ends; those of a cell may be
- * given back here from now on.
+ * All charges are made. What was granted for tokens of a log, which are own spends now, ends; others may be given back
+ * here from now on.
  */
 static void own_used(struct node *node, const struct charge *charges, size_t count, struct decision *decisions,
                      uint64_t now_ns, struct verdict *verdicts)
@@ -245,7 +245,7 @@ static void own_used(struct node *node, const struct charge *charges, size_t cou
         struct decision *decision = &decisions[i];
         if (decision->outcome != OUTCOME_TAKEN || !verdicts[i].allowed || decision->paid == 0)
             continue;
-        if (kind_expires(decision->view.limit->kind))
+        if (!kind_lists(decision->view.limit->kind) && voucher_pays_own(node, charges[i].limit))
             voucher_own_used(node, &charges[i], decision->paid, now_ns);
         if (!kind_lists(decision->view.limit->kind))
             continue;

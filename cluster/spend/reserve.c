@@ -46,13 +46,15 @@ static uint64_t end_ns(const struct node *node, struct charge *held, size_t coun
 }
 
 /* From here on only the reservation gives these tokens back. */
-static void hold(struct node *node, struct charge *held, size_t count, uint64_t ends_ns)
+static void hold(struct node *node, struct charge *held, size_t count, uint64_t ends_ns, uint64_t now_ns)
 {
     for (size_t i = 0; i < count; i++) {
         struct entry *entry = table_find(node->table, held[i].id);
         const struct limit *limit = &node->limits.limit[held[i].limit];
         if (entry && entry->limit == held[i].limit && held[i].cost > 0)
-            held[i].spent_ns = bucket_hold(&entry->bucket, limit, held[i].cost, ends_ns);
+            held[i].spent_ns = kind_refills(limit->kind)
+                                   ? now_ns
+                                   : bucket_hold(&entry->bucket, limit, held[i].cost, ends_ns);
     }
 }
 
@@ -102,7 +104,7 @@ static bool reserve_held(struct node *node, const struct charge *charges, size_t
         if (taken[i])
             held[held_count++] = charges[i];
     uint64_t expires_ns = end_ns(node, held, held_count, asked->ttl_ns, now_ns);
-    hold(node, held, held_count, expires_ns);
+    hold(node, held, held_count, expires_ns, now_ns);
     if (open_reservation(node, held, held_count, expires_ns, asked)) {
         renewal_opened(node, asked->id, held, held_count);
         wake_by(node, expires_ns);

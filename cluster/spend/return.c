@@ -155,19 +155,36 @@ static void note_returned(struct node *node, struct key_id id, const struct limi
         refundable_return_untold(&node->refundable, id, tokens, now_ns);
 }
 
-/* What is credited to a bucket later depends on what this return raises it by. */
+/*
+ * At home: of tokens that were spent at `since_ns`, if that is known, only as many count as refill has made good. The
+ * others give back the room that they took, and take it from nobody who gives something back elsewhere.
+ */
+static int64_t raised_units(const struct limit *limit, uint64_t tokens, uint64_t since_ns, uint64_t now_ns)
+{
+    const int64_t units = units_of_tokens(limit, tokens);
+    if (!limit_home_is_one(limit->home) || since_ns == 0 || since_ns > now_ns)
+        return units;
+    const int64_t refilled = peaks_refilled(limit, now_ns - since_ns);
+    return refilled < units ? refilled : units;
+}
+
+/* What is credited to a bucket later depends on what this return raises it by. `spent_ns`: 0, or of all of it. */
 static void note_raised(struct node *node, const struct entry *entry, uint64_t given, uint64_t credit,
-                        uint64_t now_ns)
+                        uint64_t spent_ns, uint64_t now_ns)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
     if (!kind_refills(limit->kind))
         return;
     if (given > credit) {
-        note_returned_since(own_thread(node), refundable_take_newest(&node->refundable, entry->id, given - credit));
-        peaks_raise(&node->peaks, entry->id, limit, units_of_tokens(limit, given - credit), RAISE_OTHER, now_ns);
+        const uint64_t newest_ns = refundable_take_newest(&node->refundable, entry->id, given - credit);
+        const uint64_t since_ns = spent_ns > 0 ? spent_ns : newest_ns;
+        note_returned_since(own_thread(node), newest_ns);
+        peaks_raise(&node->peaks, entry->id, limit, raised_units(limit, given - credit, since_ns, now_ns),
+                    RAISE_OTHER, now_ns);
     }
     if (credit > 0)
-        peaks_raise(&node->peaks, entry->id, limit, units_of_tokens(limit, credit), RAISE_OWN_UNSETTLED, now_ns);
+        peaks_raise(&node->peaks, entry->id, limit, raised_units(limit, credit, spent_ns, now_ns),
+                    RAISE_OWN_UNSETTLED, now_ns);
 }
 
 /*
@@ -179,6 +196,61 @@ static uint64_t known_since_ns(const struct node *node, const struct charge *cha
     const uint64_t period_ns = node->limits.limit[charge->limit].period_ns;
     return charge->expires_ns > period_ns ? number_least(charge->spent_ns, charge->expires_ns - period_ns)
                                           : charge->spent_ns;
+}
+
+/* True: others granted all that clients here take of the bucket, so all that they give back is of that. */
+static bool was_granted(const struct node *node, const struct entry *entry)
+{
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    return kind_refills(limit->kind) && is_told_under(node, limit) && voucher_pays_own(node, entry->limit);
+}
+
+/* When tokens were used that are given back now: those of a reservation are known, of others the newest count. */
+static uint64_t used_ns(struct node *node, const struct charge *charge, uint64_t tokens, enum giver giver)
+{
+    const uint64_t newest_ns = refundable_take_newest(&node->refundable, charge->id, tokens);
+    return giver == GIVER_RESERVATION ? charge->spent_ns : newest_ns;
+}
+
+/* So long ago that nobody goes by how full a bucket looked since, which says nothing of what is in vouchers. */
+static uint64_t told_since_ns(uint64_t since_ns, uint64_t now_ns)
+{
+    return number_least(since_ns, now_ns - number_least(now_ns, PEAKS_SPAN_NS + 1));
+}
+
+/*
+ * Tokens of a bucket that others granted, and clients here used, become tokens of everybody, but for those that refill
+ * may have made good since then: see "Buckets: what was used is given back" in docs/accounting.md. Others are told when
+ * that was, and reckon by their own clocks. What has no room here for another reason they are not told.
+ */
+static uint64_t return_granted(struct node *node, struct entry *entry, const struct charge *charge, uint64_t tokens,
+                               enum giver giver, uint64_t now_ns)
+{
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    const uint64_t own = refundable_tokens(&node->refundable, entry->id),
+                   held = giver == GIVER_ASKED ? reserved_tokens(node, entry->id) : 0;
+    if (giver == GIVER_ASKED)
+        tokens = number_least(tokens, own - number_least(held, own));
+    if (tokens == 0)
+        return 0;
+    const uint64_t since_ns = told_since_ns(used_ns(node, charge, tokens, giver), now_ns);
+    const int64_t units = units_of_tokens(limit, tokens), room = limit->capacity_units - entry->bucket.settled;
+    int64_t sure = peaks_return(&node->peaks, entry->id, limit, units, now_ns - since_ns, now_ns);
+    sure = sure < room ? sure : room;
+    refundable_return(&node->refundable, entry->id, tokens, now_ns);
+    if (sure <= 0)
+        return 0;
+    const int64_t less = units - peaks_refilled(limit, now_ns - since_ns) - sure;
+    const uint64_t told = tokens - (uint64_t)(less / limit->units_per_token);
+    entry->bucket.settled += sure;
+    note_open(own_thread(node), now_ns);
+    note_returned_since(own_thread(node), since_ns);
+    record_return(node, entry, told, 0, UINT64_MAX);
+    if (voucher_may_be_held(node, entry->id))
+        voucher_lack_forget(node, entry->id, now_ns);
+    hurry(node, entry); /* others may wait for it */
+    own_thread(node)->returned_tokens += whole_tokens(limit, sure);
+    return whole_tokens(limit, sure);
 }
 
 static uint64_t return_to(struct node *node, const struct charge *charge, uint64_t tokens, enum giver giver,
@@ -201,12 +273,18 @@ static uint64_t return_to(struct node *node, const struct charge *charge, uint64
         return 0;
     uint64_t credit = 0;
     bucket_refill(&entry->bucket, limit, &node->by_limit.budget[entry->limit], now_ns);
+    if (was_granted(node, entry)) {
+        if (entry->bucket.unsettled == 0)
+            return return_granted(node, entry, charge, tokens, giver, now_ns);
+        /* spends from before the limit had this home: nothing else until they have settled */
+        tokens = number_least(tokens, whole_tokens(limit, entry->bucket.unsettled));
+    }
     uint64_t spent_ns = !kind_lists(limit->kind)     ? 0
                         : giver == GIVER_RESERVATION ? known_since_ns(node, charge)
                                                      : events_oldest_own_ns(limit->events, &entry->bucket.events);
     uint64_t until_ns = record_heeded_until_ns(node, limit, spent_ns);
     uint64_t given = return_to_bucket(node, entry, charge, tokens, giver, now_ns, &credit);
-    note_raised(node, entry, given, credit, now_ns);
+    note_raised(node, entry, given, credit, giver == GIVER_RESERVATION ? charge->spent_ns : 0, now_ns);
     /* Refill may have made good some tokens of a reservation: they are not given back once more. */
     note_returned(node, entry->id, limit, giver == GIVER_RESERVATION ? tokens : given, now_ns);
     note_open(own_thread(node), now_ns);

@@ -13,6 +13,7 @@
 #define HEADGATE_CLUSTER_SPEND_VOUCHER_H
 
 #include "cluster/state/node_state.h"
+#include "limit/kind.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,6 +40,17 @@ static inline int64_t grant_units(const struct limit *limit, uint64_t tokens, ui
 static inline bool voucher_may_be_held(const struct node *node, struct key_id id)
 {
     return atomic_load_explicit(&node->rights.held[id.low % HELD_MARKS], memory_order_relaxed) != 0;
+}
+
+/*
+ * What vouchers pay of the limit is this node's to hold, and to give back. Of what refills that is so where all that
+ * clients here take was granted: they have no tokens of another kind.
+ */
+static inline bool voucher_pays_own(const struct node *node, uint16_t index)
+{
+    const struct limit *limit = &node->limits.limit[index];
+    return kind_returns_granted(limit->kind) ||
+           (limit_home_is_one(limit->home) && node->by_limit.budget[index].share == 0);
 }
 
 /*
@@ -87,7 +99,7 @@ void voucher_note_used(struct node *node, uint64_t tokens, bool charged);
  * has locked the key.
  */
 void voucher_tell_used(struct node *node, const struct charge *charge, uint64_t tokens, uint64_t asked_ns);
-/* Of a cell: tokens that a charge of this moment used may be given back by this node, and by no other. */
+/* Of no log: tokens that a charge of this moment used may be given back by this node, and by no other. */
 void voucher_own_used(struct node *node, const struct charge *charge, uint64_t tokens, uint64_t now_ns);
 /* Whole tokens of the key that may be used now. */
 uint64_t voucher_tokens(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns);

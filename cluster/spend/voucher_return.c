@@ -81,11 +81,11 @@ void voucher_tell_used(struct node *node, const struct charge *charge, uint64_t 
 
 /*
  * All peers have charged them, or do so before they hear of their return. So they are like settled tokens of this node:
- * nobody else gives them back, and a cell loses nothing meanwhile.
+ * nobody else gives them back. The truth lacks them from now on.
  */
 void voucher_own_used(struct node *node, const struct charge *charge, uint64_t tokens, uint64_t now_ns)
 {
-    refundable_settle(&node->refundable, charge->id, tokens, 0, now_ns, now_ns);
+    refundable_settle(&node->refundable, charge->id, tokens, tokens, now_ns, now_ns);
 }
 
 /* Of listed grants: when the oldest of those that are not used was asked for. */

@@ -176,11 +176,28 @@ static int64_t room_since(const struct peaks *peaks, struct key_id id, const str
     return limit->capacity_units - ((int64_t)highest << step_bits(limit));
 }
 
+static uint64_t since_of(uint64_t age_ns)
+{
+    return age_ns < UINT64_MAX - PEAKS_SPAN_NS ? age_ns + PEAKS_SPAN_NS : UINT64_MAX;
+}
+
+int64_t peaks_refilled(const struct limit *limit, uint64_t age_ns)
+{
+    return refilled_units(limit, since_of(age_ns));
+}
+
+int64_t peaks_return(const struct peaks *peaks, struct key_id id, const struct limit *limit, int64_t units,
+                     uint64_t age_ns, uint64_t now_ns)
+{
+    const int64_t lost = lost_units(slot_of(peaks, id), limit, since_of(age_ns), RAISE_OTHER, now_ns);
+    return lost < units ? units - lost : 0;
+}
+
 int64_t peaks_credit(struct peaks *peaks, struct key_id id, const struct bucket *bucket, const struct limit *limit,
                      int64_t units, uint64_t age_ns, enum raise raise, uint64_t now_ns)
 {
     assert(kind_refills(limit->kind));
-    uint64_t since_ns = age_ns < UINT64_MAX - PEAKS_SPAN_NS ? age_ns + PEAKS_SPAN_NS : UINT64_MAX;
+    const uint64_t since_ns = since_of(age_ns);
     int64_t lost = lost_units(slot_of(peaks, id), limit, since_ns, raise, now_ns);
     int64_t credit = lost < units ? units - lost : 0;
     int64_t room = room_since(peaks, id, bucket, limit, age_ns, now_ns);

@@ -58,4 +58,13 @@ void peaks_raise(struct peaks *peaks, struct key_id id, const struct limit *limi
 int64_t peaks_credit(struct peaks *peaks, struct key_id id, const struct bucket *bucket, const struct limit *limit,
                      int64_t units, uint64_t age_ns, enum raise raise, uint64_t now_ns);
 
+/* What may have refilled since a spend of `age_ns` ago, by any clock. */
+int64_t peaks_refilled(const struct limit *limit, uint64_t age_ns);
+/*
+ * How many of `units`, which others granted, which were used at most `age_ns` ago and are given back here, have room
+ * for certain, however full the bucket was meanwhile: at most those that have not refilled since.
+ */
+int64_t peaks_return(const struct peaks *peaks, struct key_id id, const struct limit *limit, int64_t units,
+                     uint64_t age_ns, uint64_t now_ns);
+
 #endif

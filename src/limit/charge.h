@@ -44,7 +44,8 @@ struct charge {
     /* cells: forgotten then; sliding windows: the end of the next one; where it begins with a spend: its end; else 0 */
     uint64_t expires_ns;
     uint64_t window_end_ns; /* cells: of this window; 0 where it begins with the first spend; else 0 */
-    uint64_t spent_ns;      /* LOG: when the tokens of a reservation were spent, see bucket_hold; else 0 */
+    /* when the tokens of a reservation were spent: of a LOG see bucket_hold; of a bucket; else 0 */
+    uint64_t spent_ns;
     uint64_t window_ns;     /* cells: how long this window is; else 0 */
     uint16_t limit;         /* an index into the limit set */
     uint16_t tenant;        /* the owner of the key, for caps on keys: a service, or 0, the config */

@@ -73,8 +73,8 @@ static inline bool kind_grants_at_home_alone(enum limit_kind kind)
 }
 
 /*
- * What a voucher has paid can be given back by its holder: nothing of it came back meanwhile, or it is an own spend.
- * Where tokens refill, others may have lost some of it at the capacity since it was granted.
+ * What a voucher has paid can be given back by its holder, whole: nothing of it came back meanwhile, or it is an own
+ * spend. Where tokens refill, a part of it may have come back to all since it was used.
  */
 static inline bool kind_returns_granted(enum limit_kind kind)
 {

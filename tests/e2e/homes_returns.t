@@ -1,7 +1,7 @@
 #!/usr/bin/perl
-# A quota with a home: three real daemons in three regions. Any region reserves of it a round trip after it asks, and
-# gives back what it admitted: refunds, cancelled reservations, commits of less. Never is more than the quota out, and
-# nothing that is given back is lost.
+# A quota and a bucket with a home: three real daemons in three regions. Any region reserves of them a round trip after
+# it asks, and gives back what it admitted: refunds, cancelled reservations, commits of less. Never is more than the
+# limit out, and nothing that is given back is lost.
 use strict;
 use warnings;
 use FindBin;
@@ -21,8 +21,11 @@ my %http = map { $_->{name} => Http::connect($_) } $west, $south;
 my $rest = "algorithm: quota, window: year, limit: $capacity, overshoot: 0, home: us-east, patience: 5s";
 is($client{ $west->{name} }->command(qw(RULE SET), "{id: exports, service: shop, by: user, $rest}"), 'OK',
    'a quota with a home is set');
-sub knows { return ($client{ $_[0]{name} }->command(qw(RULE GET shop exports)) // '') =~ m{^home:}m }
-ok(Headgate::wait_until(10, sub { knows($east) && knows($south) }), 'all daemons have it');
+sub knows { return ($client{ $_[0]{name} }->command(qw(RULE GET shop sends)) // '') =~ m{^home:}m }
+my $bucket = "algorithm: token_bucket, rate: $capacity/h, overshoot: 0, home: us-east, patience: 5s";
+is($client{ $west->{name} }->command(qw(RULE SET), "{id: sends, service: shop, by: org, $bucket}"), 'OK',
+   'and a bucket');
+ok(Headgate::wait_until(10, sub { knows($east) && knows($south) }), 'all daemons have them');
 
 sub command { my ($daemon, @words) = @_; return $client{ $daemon->{name} }->command(@words, 'SERVICE', 'shop') }
 sub check { my ($daemon, @words) = @_; return command($daemon, 'CHECK', @words)->[0] }
@@ -86,6 +89,22 @@ ok(takes($south, 'user=c', 'COST', $capacity), 'another region has it then');
 delete $asked->{ttl_ms};
 is($http{ $south->{name} }->post('/v1/refund', $asked)->{json}{refunded}, $capacity, 'and gives it back over HTTP');
 ok(takes($east, 'user=c', 'COST', $capacity), 'to the home');
+
+# ---- a bucket, which refills by a token in three minutes ----
+
+ok($held = reserve($south, 'org=a', 12), 'a bucket is reserved elsewhere');
+is(check($_, 'org=a', 'COST', 12, 'PATIENCE', 300), 0, "which $_->{name} has not beside that") for $east, $west;
+is(command($south, 'REFUND', 'org=a', 'COST', $capacity), 0, 'what it holds is nobody else\'s to give back');
+is($client{ $south->{name} }->command('COMMIT', $held, 2), 2, 'less was used');
+ok(takes($east, 'org=a', 'COST', 12), 'the home has the rest');
+is(check($_, 'org=a', 'COST', 7, 'PATIENCE', 300), 0, "and $_->{name} no more than is left") for $west, $south;
+ok($held = reserve($west, 'org=b', 12), 'a third region reserves another key,');
+is($client{ $west->{name} }->command('CANCEL', $held), 1, 'and gives it back');
+ok(takes($south, 'org=b', 'COST', 12), 'it is admitted elsewhere');
+is(command($west, 'REFUND', 'org=b', 'COST', 5), 0, "which is not $west->{name}'s to give back");
+is(command($south, 'REFUND', 'org=b', 'COST', 5), 5, 'but that daemon\'s');
+ok(takes($east, 'org=b', 'COST', 9), 'and the home has that, and what was left');
+is(check($_, 'org=b', 'COST', 5, 'PATIENCE', 300), 0, "and no more in $_->{name}") for $east, $west, $south;
 
 # ---- a crash ----
 

@@ -50,6 +50,7 @@ struct plan_asks {
     bool greedy;
     bool tides;     /* the world has tides: see ask_tide.c */
     bool renews;    /* clients of leases renew them again and again */
+    bool cuts_renewals; /* and some of those are cut off as they do: see ask_renewed.c */
     bool strangers; /* clients also ask for refunds at nodes that did not spend: see ask_rights.c */
     int64_t skew_ns[ASK_NODES_MAX];
 };
@@ -185,6 +186,9 @@ uint64_t ask_hold_ns(const struct sim *sim, const struct ask_held *held);
 /* The node has spent `tokens`, and may give them back once. ask_right_used: the node gives `tokens` back. */
 void ask_right_gained(struct sim *sim, unsigned i, const struct ask_part *part, uint64_t tokens);
 void ask_right_used(struct sim *sim, unsigned i, const struct ask_part *part, uint64_t tokens);
+/* 0, or how many of so many tokens of a bucket away from its home, given back there, are the node's to give. */
+uint64_t ask_right_given(struct sim *sim, unsigned i, const struct charge *charge, const struct ask_part *part,
+                         uint64_t tokens);
 void ask_rights_end(struct sim *sim, unsigned i); /* the life of the node ends */
 /* Clients ask other nodes to give back the tokens of the request, or reset its keys there. */
 void ask_elsewhere(struct sim *sim, const struct ask_held *held);

@@ -266,10 +266,11 @@ static bool decide(struct sim *sim, unsigned i, struct ask_held *request, uint64
     struct bucket before[ASK_CHARGES_MAX];
     uint64_t now_ns = world_local_ns(sim, i), evicted = evictions(node);
     bool compare = sim->asks.asked++ % 4 == 0, would = true;
-    bool by_voucher = false; /* which cannot pay for a reservation of a bucket */
+    bool by_voucher = false; /* which cannot pay for a reservation of a bucket where the node has a share */
     world_change_thread(sim);
     for (unsigned c = 0; c < request->count && compare; c++)
         by_voucher |= ttl_ns > 0 && kind_refills(ask_rule(sim, request->part[c].rule)->limit.kind) &&
+                      homes_begin_anew(sim, i, &request->charge[c], &request->part[c]) &&
                       rights_units(sim, i, request->charge[c].id, request->charge[c].limit,
                                    &ask_rule(sim, request->part[c].rule)->limit) > 0;
     for (unsigned c = 0; c < request->count && compare; c++)

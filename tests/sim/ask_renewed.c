@@ -63,6 +63,17 @@ static void count(struct sim *sim, struct ask_held *held, unsigned c)
     held->slow_ns = renewal->known.slow_ns;
 }
 
+/*
+ * In some worlds nobody hears of some of the new spends before the old ones have ended and others have had the place:
+ * chance seldom cuts a link within the one round trip in which that matters.
+ */
+static void lose_word(struct sim *sim, const struct ask_held *held, unsigned c)
+{
+    const uint64_t period_ns = ask_rule(sim, held->part[c].rule)->terms.period_ns;
+    if (sim->plan.asks.cuts_renewals && sim->phase == PHASE_SAFETY && draw_one_in(&sim->asks.random, 2))
+        faults_cut_off(sim, held->node, draw_between(&sim->asks.random, period_ns / 2, 2 * period_ns));
+}
+
 void ask_renewals_after(struct sim *sim, struct ask_held *held, bool done)
 {
     const uint64_t now_ns = world_local_ns(sim, held->node);
@@ -72,9 +83,11 @@ void ask_renewals_after(struct sim *sim, struct ask_held *held, bool done)
             continue;
         if (done && held->ends_ns > renewal->known.made_ns + ask_rule(sim, held->part[c].rule)->terms.period_ns)
             count(sim, held, c);
-        if (held_from(sim, held, c, now_ns) > renewal->held_before)
-            renewal->begun = (struct ask_moment){now_ns, clock_read(&sim->fast, sim->now_ns),
-                                                 clock_read(&sim->slow, sim->now_ns)};
+        if (held_from(sim, held, c, now_ns) <= renewal->held_before)
+            continue;
+        renewal->begun =
+            (struct ask_moment){now_ns, clock_read(&sim->fast, sim->now_ns), clock_read(&sim->slow, sim->now_ns)};
+        lose_word(sim, held, c);
     }
 }
 

@@ -67,13 +67,15 @@ bool ask_views_may_jump(const struct sim *sim)
 
 /* Counts a gain of the node's view as given back, and a loss as spent, where the call may spend. */
 static void note_change(struct sim *sim, unsigned i, struct ask_held *held, unsigned c, int64_t before,
-                        bool may_spend)
+                        bool may_spend, uint64_t asked)
 {
     struct ask_part *part = &held->part[c];
     const struct limit *limit = &sim->plan.asks.rule[part->rule].limit;
     int64_t gained = left_of(sim, i, &held->charge[c]) - before, per_token = limit->units_per_token;
     if (gained > 0) {
         int64_t tokens = (gained + per_token - 1) / per_token;
+        const int64_t given = (int64_t)ask_right_given(sim, i, &held->charge[c], part, asked);
+        tokens = given > tokens ? given : tokens;
         ask_right_used(sim, i, part, (uint64_t)(gained / per_token));
         if (ask_views_may_jump(sim) && (uint64_t)tokens < part->taken)
             tokens = (int64_t)part->taken;
@@ -133,7 +135,7 @@ static void refund(struct sim *sim, struct ask_held *held)
                        " a token, cost %" PRIu64,
                        tokens, held->part[c].rule, held->part[c].subject, gained, limit->units_per_token,
                        held->charge[c].cost);
-        note_change(sim, i, held, c, before[c], !ask_views_may_jump(sim));
+        note_change(sim, i, held, c, before[c], !ask_views_may_jump(sim), tokens);
     }
     if (count > 0 && given != most && !ask_views_may_jump(sim))
         sim_fail(sim, "refund: %s says that %" PRIu64 " tokens came back, it was %" PRIu64, sim->node[i].name,
@@ -212,7 +214,8 @@ static void check_cancelled(struct sim *sim, const struct ask_held *held, unsign
 static void renew(struct sim *sim, struct ask_held *held)
 {
     unsigned i = held->node;
-    uint64_t ttl_ns = 1 + random_below(&sim->asks.random, 2 * ask_hold_ns(sim, held));
+    const uint64_t hold_ns = ask_hold_ns(sim, held), least_ns = sim->plan.asks.renews ? hold_ns : 0;
+    const uint64_t ttl_ns = least_ns + 1 + random_below(&sim->asks.random, 2 * hold_ns - least_ns);
     ask_renewals_before(sim, held);
     enum reserve_status status = node_renew(sim->node[i].node, held->id, ttl_ns, world_local_ns(sim, i));
     if (status == RESERVE_UNKNOWN)
@@ -286,7 +289,7 @@ static void note_paid(struct sim *sim, struct ask_held *held, unsigned c, int64_
     struct ask_part *part = &held->part[c];
     const struct limit *limit = &ask_rule(sim, part->rule)->limit;
     const int64_t paid = held_before - voucher_units_of(sim, held, c);
-    if (limit->kind != LIMIT_CELL || paid < limit->units_per_token)
+    if (limit->kind == LIMIT_LOG || paid < limit->units_per_token)
         return;
     part->taken += (uint64_t)(paid / limit->units_per_token);
     ask_spent(sim, held->node, &held->charge[c], part, (uint64_t)(paid / limit->units_per_token));
@@ -321,7 +324,7 @@ static void end_reservation(struct sim *sim, struct ask_held *held)
             check_cancelled(sim, held, c, before[c], listed[c]);
         struct ask_part left = held->part[c];
         keep_what_is_left(sim, &left, commits ? actual : 0);
-        note_change(sim, i, held, c, before[c], spends);
+        note_change(sim, i, held, c, before[c], spends, left.taken);
         note_paid(sim, held, c, vouchers[c]);
         if (held->ending) /* tokens that the commit took in addition are not held */
             held->part[c].taken = left.taken;

@@ -26,6 +26,19 @@ void ask_right_gained(struct sim *sim, unsigned i, const struct ask_part *part, 
     right_of(sim, i, part)->tokens += tokens;
 }
 
+/*
+ * Of so many tokens that are given back, so many are the node's to give. Of a bucket away from its home its view gains
+ * less: what may have refilled is taken off. Of all that one batch tells, its home takes that off once.
+ */
+uint64_t ask_right_given(struct sim *sim, unsigned i, const struct charge *charge, const struct ask_part *part,
+                         uint64_t tokens)
+{
+    const struct ask_right *right = right_of(sim, i, part);
+    if (ask_rule(sim, part->rule)->terms.kind != LIMIT_BUCKET || homes_begin_anew(sim, i, charge, part))
+        return 0;
+    return tokens < right->tokens ? tokens : right->tokens;
+}
+
 /* True: the node knows no other member. Then the node may give back all that is taken of a key. */
 static bool is_alone(const struct sim *sim, unsigned i)
 {
@@ -67,7 +80,8 @@ static int64_t left_of(struct sim *sim, unsigned i, const struct ask_part *part)
 }
 
 /* Counts what the node's view gained as given back. For a log the time of the returned spend is unknown. */
-static void note_gain(struct sim *sim, unsigned i, const struct ask_part *part, int64_t before)
+static void note_gain(struct sim *sim, unsigned i, const struct charge *charge, const struct ask_part *part,
+                      int64_t before, uint64_t asked)
 {
     static const struct ask_held unknown = {.made_ns = 0};
     const struct limit *limit = &ask_rule(sim, part->rule)->limit;
@@ -78,6 +92,8 @@ static void note_gain(struct sim *sim, unsigned i, const struct ask_part *part, 
                  -gained, part->rule);
     if (gained <= 0)
         return;
+    const int64_t given = (int64_t)ask_right_given(sim, i, charge, part, asked);
+    tokens = given > tokens ? given : tokens;
     ask_right_used(sim, i, part, (uint64_t)(gained / per_token));
     ask_given_back(sim, i, part, &unknown, sure, tokens * per_token, batches_closed(sim->node[i].node));
     sim->asks.given_elsewhere += (uint64_t)tokens;
@@ -105,9 +121,9 @@ static void ask_for_one(struct sim *sim, unsigned i, const struct ask_part *of, 
         node_reset_key(sim->node[i].node, &charge, 1, world_local_ns(sim, i));
     else
         (void)node_return(sim->node[i].node, &charge, 1, tokens, world_local_ns(sim, i));
-    note_gain(sim, i, &part, before);
+    note_gain(sim, i, &charge, &part, before, resets ? UINT64_MAX : tokens);
     if (charge.sliding && resets)
-        note_gain(sim, i, &previous, before_that);
+        note_gain(sim, i, &charge, &previous, before_that, 0);
 }
 
 void ask_elsewhere(struct sim *sim, const struct ask_held *held)

@@ -49,6 +49,16 @@ static void cut_link(struct sim *sim, unsigned i, bool both_ways)
                sim->node[j].name, seconds(ns));
 }
 
+void faults_cut_off(struct sim *sim, unsigned i, uint64_t ns)
+{
+    const uint64_t left_ns = sim->plan.safety_ns > sim->now_ns ? sim->plan.safety_ns - sim->now_ns : 0;
+    ns = ns < left_ns ? ns : left_ns;
+    for (unsigned j = 0; j < sim->plan.nodes; j++)
+        if (j != i)
+            cut(sim, i, j, sim->now_ns + ns);
+    story_tell(sim, "network", "cuts %s off, outwards only, for %.3f s", sim->node[i].name, seconds(ns));
+}
+
 static void partition(struct sim *sim)
 {
     unsigned all = (1u << sim->plan.nodes) - 1;

@@ -115,6 +115,47 @@ void homes_draw_windows(struct plan *plan)
     plan->asks.strangers = draw_one_in(&random, 2);
 }
 
+static void draw_bucket(const struct plan *plan, struct random *random, struct plan_rule *rule)
+{
+    const uint64_t round_trip_ns = 2 * plan->latency_max_ns + plan->interval_ns, hour_ns = UINT64_C(3600000000000);
+    const uint64_t capacity = draw_between(random, 2, draw_one_in(random, 2) ? 12 : 100);
+    struct error error;
+    *rule = (struct plan_rule){
+        .algorithm = ASK_BUCKET,
+        .terms = {.kind = LIMIT_BUCKET, .capacity = capacity, .rate = capacity},
+        .on_isolation = ISOLATION_BUDGET,
+        .cost_max = draw_one_in(random, 3) ? 1 : 1 + capacity / draw_between(random, 1, 4),
+        .subjects = 1,
+    };
+    rule->terms.period_ns = draw_one_in(random, 4) ? hour_ns : draw_between(random, 20, 400) * round_trip_ns;
+    rule->terms.overshoot = draw_one_in(random, 4) ? draw_between(random, 1, capacity) : 0;
+    const bool made = limit_init(&rule->limit, &rule->terms, &error);
+    assert(made);
+    give_home(rule, draw_home(plan, random));
+    rule->by_key = draw_one_in(random, 4);
+}
+
+/*
+ * Few buckets, for which all regions ask. Clients give much of them back, soon or late, or hold it; elsewhere, others
+ * ask for the same refunds.
+ */
+void homes_draw_buckets(struct plan *plan)
+{
+    struct random random;
+    struct plan_asks *asks = &plan->asks;
+    const uint64_t round_trip_ns = 2 * plan->latency_max_ns + plan->interval_ns;
+    random_seed(&random, plan->seed * 17 + 11);
+    asks->tides = false;
+    asks->rules = (unsigned)draw_between(&random, 1, 2);
+    for (unsigned r = 0; r < asks->rules; r++)
+        draw_bucket(plan, &random, &asks->rule[r]);
+    asks->gap_ns = round_trip_ns * draw_scale(&random, 1, 24) / 6;
+    asks->hold_max_ns = round_trip_ns * draw_scale(&random, 1, 200);
+    asks->holds_in_8 = (unsigned)draw_between(&random, 4, 8);
+    asks->greedy = draw_one_in(&random, 3);
+    asks->strangers = draw_one_in(&random, 2);
+}
+
 static void draw_lease(const struct plan *plan, struct random *random, struct plan_rule *rule)
 {
     const uint64_t round_trip_ns = 2 * plan->latency_max_ns + plan->interval_ns;
@@ -151,6 +192,7 @@ void homes_draw_leases(struct plan *plan)
     asks->hold_max_ns = period_ns;
     asks->holds_in_8 = 8;
     asks->renews = true;
+    asks->cuts_renewals = draw_one_in(&random, 2);
 }
 
 bool homes_have(const struct sim *sim, unsigned i, uint64_t home)

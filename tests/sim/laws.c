@@ -262,6 +262,8 @@ static void watch_joining(struct sim *sim, unsigned i)
     node_stats(n->node, &stats);
     story_tell(sim, n->name, "is active, share %.4f%s", (double)status.share / (double)SHARE_ONE,
                stats.snapshots_taken > 0 ? "" : ", without a snapshot");
+    if (stats.snapshots_taken > 0)
+        rights_home_starts(sim, i);
     if (n->cold || stats.snapshots_taken > 0)
         return;
     sim->alone = true;

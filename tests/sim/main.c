@@ -56,8 +56,8 @@ static int usage(const char *program)
         "usage: %s --seed N [--verbose] [--trace] [--hash]\n"
         "       %s (--seeds COUNT | --seconds S) [--from N] [--jobs J] [--known FILE] [--keep-going] [--tap]\n"
         "          [--only LETTERS of bfslc, or -] [--early] [--grants [--mild]] [--edits | --disks | --odd | "
-        "--newer | --fast | --takeover | --lonely | --weights | --homes [--daemons] [--leases] | --rule-weights | "
-        "--liars | --windows | --limits]\n"
+        "--newer | --fast | --takeover | --lonely | --weights | --homes [--daemons] [--buckets | --leases] | "
+        "--rule-weights | --liars | --windows | --limits]\n"
         "       %s (--scenarios | --demand | --by-demand | --follow | --contention | --healing | --gone | "
         "--clocks) SEEDS "
         "[--tap] [--grants]\n"
@@ -91,6 +91,7 @@ static bool flag(struct arguments *arguments, const char *word)
         {"--weights", &arguments->seeds.weights},
         {"--homes", &arguments->seeds.homes},
         {"--daemons", &arguments->seeds.daemons},
+        {"--buckets", &arguments->seeds.buckets},
         {"--leases", &arguments->seeds.leases},
         {"--rule-weights", &arguments->seeds.rule_weights},
         {"--liars", &arguments->seeds.liars},

@@ -215,15 +215,33 @@ static void forget_rule(struct sim *sim, unsigned i, struct ask_part part)
     }
 }
 
+/* A node without a share begins full. A home that starts may have its figures from there. */
+static void forget_elsewhere(struct truth *truth, const struct limit *limit, int64_t units)
+{
+    if (limit_home_is_one(limit->home))
+        truth->elsewhere = least(truth->elsewhere + units, limit->capacity_units);
+}
+
 void rights_home_forgets(struct sim *sim, unsigned i)
 {
-    for (unsigned k = 0; k < sim->plan.keys; k++)
-        if (homes_have(sim, i, sim_limit(sim, k)->home))
-            doubt(&sim->truth[k], sim_limit(sim, k), units_out(sim, sim_limit(sim, k), held_by_all(sim, k)));
+    for (unsigned k = 0; k < sim->plan.keys; k++) {
+        const struct limit *limit = sim_limit(sim, k);
+        const int64_t units = units_out(sim, limit, held_by_all(sim, k));
+        if (homes_have(sim, i, limit->home))
+            doubt(&sim->truth[k], limit, units);
+        else
+            forget_elsewhere(&sim->truth[k], limit, units);
+    }
     for (unsigned r = 0; r < sim->plan.asks.rules; r++)
-        for (unsigned s = 0; s < ASK_SUBJECTS_MAX; s++)
+        for (unsigned s = 0; s < ASK_SUBJECTS_MAX; s++) {
+            const struct limit *limit = &ask_rule(sim, r)->limit;
+            const struct ask_part part = {.rule = r, .subject = s};
             if (homes_have(sim, i, homes_home_of(sim, r, s)))
-                forget_rule(sim, i, (struct ask_part){.rule = r, .subject = s});
+                forget_rule(sim, i, part);
+            else if (limit->kind == LIMIT_BUCKET)
+                forget_elsewhere(&sim->asks.truth[r][s].bucket.now, limit,
+                                 units_out(sim, limit, held_of_rule(sim, &part)));
+        }
 }
 
 int64_t rights_slack_units(const struct sim *sim, struct truth *truth, const struct limit *limit)
@@ -244,8 +262,7 @@ int64_t rights_view_slack_units(const struct sim *sim, unsigned i, struct truth 
     return homes_have(sim, i, home) ? units : units + truth->elsewhere;
 }
 
-/* A home that starts may have its figures from a node whose view is too high. */
-static void home_starts(struct sim *sim, unsigned i)
+void rights_home_starts(struct sim *sim, unsigned i)
 {
     for (unsigned k = 0; k < sim->plan.keys; k++)
         if (homes_have(sim, i, sim_limit(sim, k)->home))
@@ -262,7 +279,7 @@ void rights_node_starts(struct sim *sim, unsigned i)
 {
     sim->rights.was[i] = (struct rights_figures){0};
     sleepless = sim;
-    home_starts(sim, i);
+    rights_home_starts(sim, i);
 }
 
 void rights_after_step(struct sim *sim, unsigned i)

@@ -79,6 +79,8 @@ static bool run_seed(const struct seeds_options *options, uint64_t seed)
         windows_draw(&sim->plan);
     if (options->windows && options->homes)
         homes_draw_windows(&sim->plan);
+    if (options->homes && options->buckets)
+        homes_draw_buckets(&sim->plan);
     if (options->homes && options->leases)
         homes_draw_leases(&sim->plan);
     if (options->limits)
@@ -105,6 +107,7 @@ static void print_failure(const struct seeds_options *options, uint64_t seed, co
         {"--liars", options->liars},       {"--windows", options->windows},
         {"--limits", options->limits},     {"--rule-weights", options->rule_weights},
         {"--daemons", options->daemons},   {"--leases", options->leases},
+        {"--buckets", options->buckets},
     };
     printf("%sseed %" PRIu64 ": %s    (%s", options->tap ? "# " : "", seed, what, options->program);
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)

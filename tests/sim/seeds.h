@@ -20,8 +20,8 @@ struct seeds_options {
     double seconds;
     unsigned jobs;
     bool verbose, trace, hash, tap, keep_going;
-    bool edits, disks, odd, newer, fast, early, grants, mild, takeover, lonely, weights, homes, daemons, leases,
-        rule_weights, liars, windows, limits;
+    bool edits, disks, odd, newer, fast, early, grants, mild, takeover, lonely, weights, homes, daemons, buckets,
+        leases, rule_weights, liars, windows, limits;
 };
 
 /* Both use `sim` as their memory, print what broke, and return an exit status. */

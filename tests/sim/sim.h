@@ -233,6 +233,8 @@ bool network_is_cut(const struct sim *sim, unsigned from, unsigned to);
 
 /* ---- faults.c ---- */
 void faults_begin(struct sim *sim);
+/* From now on nobody hears the node, which hears all: for so long, or as long as faults last. */
+void faults_cut_off(struct sim *sim, unsigned i, uint64_t ns);
 void faults_strike(struct sim *sim);
 void faults_clock_goes(struct sim *sim, const struct happening *happening);
 void faults_forget(struct sim *sim, const struct happening *happening);
@@ -306,6 +308,8 @@ void rights_of_rule_lost_with(struct sim *sim, unsigned i, const struct ask_part
 void rights_clock_leaps(struct sim *sim, unsigned i, uint64_t ns);
 /* Node i has forgotten what it granted as a home: others may still use as much. */
 void rights_home_forgets(struct sim *sim, unsigned i);
+/* Node i, perhaps a home, may have its figures from a node whose view is too high. */
+void rights_home_starts(struct sim *sim, unsigned i);
 /* True time: a machine that sleeps, whose clock stands still, knows afterwards for how long. */
 uint64_t rights_sleepless_ns(void);
 void rights_node_starts(struct sim *sim, unsigned i);
@@ -412,6 +416,7 @@ void homes_draw(struct plan *plan);
 void homes_draw_windows(struct plan *plan);
 /* One daemon has the whole of half of the limits that have a home. */
 void homes_draw_daemons(struct plan *plan);
+void homes_draw_buckets(struct plan *plan);
 void homes_draw_leases(struct plan *plan);
 void homes_options(const struct sim *sim, unsigned i, struct node_options *options);
 void homes_after_step(struct sim *sim);

@@ -42,7 +42,7 @@ static void cost_beyond_a_share(const struct limit_terms *terms)
        "others have no more than the rest");
 }
 
-/* Tokens of vouchers cannot be reserved: what the share never admits is refused for good. */
+/* Beside a share, tokens of vouchers cannot be reserved: what the share never admits is refused for good. */
 static void reserved_beyond_a_share(const struct limit_terms *terms, const char *why)
 {
     struct verdict verdict;
@@ -52,6 +52,16 @@ static void reserved_beyond_a_share(const struct limit_terms *terms, const char 
            verdict.reason == VERDICT_TOO_LARGE && verdict.retry_after_ns == UINT64_MAX,
        "a reservation of 90, %s, is refused for good", why);
     OK(rights_take_at_once(ANN, why, terms, 90).retry_after_ns <= TURN_MS * MS, "though 90 are admitted soon");
+}
+
+static void reserved_elsewhere(const struct limit_terms *terms)
+{
+    struct verdict verdict;
+    struct reservation_id id;
+    const struct charge charge = charge_at(ANN, "elsewhere", terms, 90);
+    OK(!node_reserve(world.host[ANN].node, &charge, 1, 1000 * MS, world.now_ns, &verdict, &id) &&
+           verdict.reason == VERDICT_SHARE && verdict.retry_after_ns <= TURN_MS * MS,
+       "a reservation of 90 with a home elsewhere may come again after a round trip");
 }
 
 static void small_limit(const struct limit_terms *terms)
@@ -179,7 +189,7 @@ int main(void)
     burst_of_two_ms("slowly", &slow, 93);
     cost_beyond_a_share(&slow);
     reserved_beyond_a_share(&slow, "of a share");
-    reserved_beyond_a_share(&bucket_elsewhere, "with a home elsewhere");
+    reserved_elsewhere(&bucket_elsewhere);
     small_limit(&small);
     returns(&slow);
     unused_comes_back("unused", &slow);

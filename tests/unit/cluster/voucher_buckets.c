@@ -1,0 +1,193 @@
+/*
+ * Buckets with a home: what a region was granted and has used, it gives back, and holds for a reservation, less what
+ * refill may have made good since. Ann's region decides alone; never more than the limit is out. Three nodes 40 ms
+ * apart.
+ */
+#include "tests/lib/rights_world.h"
+
+#define MINUTE_NS (UINT64_C(60) * 1000 * MS)
+
+enum { FAR_MS = 400, SILENT_MS = 20000, USED = 6, TTL_MS = 30000 };
+
+static struct limit_terms slow, fast;
+static struct verdict refused;
+
+static void begin(void)
+{
+    slow = (struct limit_terms){.kind = LIMIT_BUCKET,
+                                .capacity = 10,
+                                .rate = 10,
+                                .period_ns = 60 * MINUTE_NS,
+                                .home = limit_home_of(bytes_of("ann's"))};
+    fast = slow;
+    fast.capacity = fast.rate = 100;
+    fast.period_ns = MINUTE_NS;
+    rights_world_init(3);
+    for (unsigned i = 0; i < 3; i++)
+        world.host[i].options.reservations_max = 8;
+    rights_world_start();
+}
+
+static bool reserve(unsigned host, const struct limit_terms *terms, uint64_t cost, struct reservation_id *id)
+{
+    struct charge charge = charge_at(host, "key", terms, cost);
+    const bool given = node_reserve(world.host[host].node, &charge, 1, TTL_MS * MS, world.now_ns, &refused, id);
+    world_push(host);
+    return given;
+}
+
+static bool reserve_later(unsigned host, const struct limit_terms *terms, uint64_t cost, struct reservation_id *id)
+{
+    bool given = reserve(host, terms, cost, id);
+    for (unsigned i = 0; i < 8 && !given; i++) {
+        world_run(TURN_MS);
+        given = reserve(host, terms, cost, id);
+    }
+    return given;
+}
+
+static void cancel(unsigned host, struct reservation_id id)
+{
+    OK_U64(node_cancel(world.host[host].node, id, world.now_ns), RESERVE_DONE, "it is cancelled");
+    world_push(host);
+}
+
+static uint64_t refund(unsigned host, const struct limit_terms *terms, uint64_t tokens)
+{
+    struct charge charge = charge_at(host, "key", terms, tokens);
+    const uint64_t given = node_return(world.host[host].node, &charge, 1, tokens, world.now_ns);
+    world_push(host);
+    return given;
+}
+
+/* Bob's clients take six of ten, and ann's the rest: a token in ten seconds is back at most. */
+static void bob_uses_six(void)
+{
+    struct verdict taken = rights_take_at_once(BOB, "key", &slow, USED);
+    for (unsigned i = 0; i < 8 && !taken.allowed; i++) {
+        world_run(TURN_MS);
+        taken = rights_take_at_once(BOB, "key", &slow, USED);
+    }
+    OK(taken.allowed, "elsewhere clients have what they ask for");
+    world_run(6000);
+    (void)rights_take_all("key", &slow, 30);
+    OK_U64(rights_take(ANN, "key", &slow, 1), 0, "and the others the rest");
+}
+
+static void refunded(void)
+{
+    begin();
+    bob_uses_six();
+    OK_U64(refund(CAT, &slow, USED), 0, "it is not a third region's to give back");
+    OK_U64(refund(BOB, &slow, 4), 4, "but his who used it");
+    world_run(WAY_MS + 10);
+    const unsigned home_has = rights_take(ANN, "key", &slow, 10);
+    OK(home_has == 3 || home_has == 4, "the home has it a way later, less what may have refilled: %u", home_has);
+    OK_U64(refund(BOB, &slow, 10), USED - 4, "no more is given back than is left of it");
+    OK_U64(refund(BOB, &slow, 10), 0, "and once");
+    world_close();
+}
+
+static void reserved(void)
+{
+    struct reservation_id held, other;
+    begin();
+    OK(!reserve(BOB, &slow, 8, &held), "elsewhere a reservation is not there at once");
+    OK(refused.reason == VERDICT_SHARE && refused.retry_after_ns > WAY_MS * MS && refused.retry_after_ns < 200 * MS,
+       "but a round trip later, as its client is told: %" PRIu64 " ns", refused.retry_after_ns);
+    world_run(TURN_MS);
+    OK(reserve(BOB, &slow, 8, &held), "then it is");
+    OK(!reserve_later(ANN, &slow, 3, &other) && !reserve_later(CAT, &slow, 3, &other),
+       "and not what it holds anywhere else");
+    OK_U64(refund(BOB, &slow, 10), 0, "no client gives back what it holds");
+    struct used_cost used = {.tokens = 3};
+    OK_U64(node_commit(world.host[BOB].node, held, &used, 1, world.now_ns), RESERVE_DONE, "less was used of it");
+    world_push(BOB);
+    world_run(5000); /* until what nobody has used of the voucher is back, and nobody takes tokens to be in one */
+    OK(reserve(ANN, &slow, 6, &held), "the rest is there at home");
+    cancel(ANN, held);
+    OK(reserve_later(CAT, &slow, 6, &held), "and in a third region, which gives it back when its time is over");
+    world_run(TTL_MS + 1000);
+    OK(reserve_later(BOB, &slow, 6, &held), "so that it is there again");
+    world_close();
+}
+
+/* The third one is far away, or silent: what ann grants settles long after it is given back, or does not. */
+static void before_it_settles(bool is_silent)
+{
+    struct reservation_id held;
+    begin();
+    for (unsigned other = ANN; other <= BOB; other++) {
+        world.link[CAT][other].delay_ns = world.link[other][CAT].delay_ns = FAR_MS * MS;
+        if (is_silent)
+            world.link[CAT][other].mood = world.link[other][CAT].mood = LINK_CUT;
+    }
+    world_run(is_silent ? SILENT_MS : 3000);
+    OK(reserve_later(BOB, &slow, 8, &held), "bob reserves");
+    cancel(BOB, held);
+    world_run(WAY_MS + 10);
+    OK_U64(rights_take(ANN, "key", &slow, 10), 8, "the home has it, though it has not settled what it granted");
+    for (unsigned other = ANN; other <= BOB; other++)
+        world.link[CAT][other].mood = world.link[other][CAT].mood = LINK_FINE;
+    world_run(5000);
+    const unsigned more = rights_take_all("key", &slow, 30);
+    OK(more <= 2, "nothing of it is there twice: %u", more);
+    world_close();
+}
+
+/* What refills meanwhile is taken off once, and held for too long all of it is. */
+static void refill(void)
+{
+    struct reservation_id held;
+    begin();
+    OK(reserve_later(BOB, &fast, 60, &held), "bob reserves 60 of 100 a minute");
+    world_run(10000);
+    const unsigned home_has = rights_take(ANN, "key", &fast, 100);
+    OK(home_has >= 45 && home_has <= 57, "the home has what is left, and what refills in ten seconds: %u", home_has);
+    cancel(BOB, held);
+    world_run(WAY_MS + 10);
+    const unsigned more = rights_take(ANN, "key", &fast, 100);
+    OK(more >= 36 && more <= 44, "and then what was held, less as much: %u", more);
+    world_close();
+}
+
+/* What was held has been refilled, and a third region was granted it: it is not there once more. */
+static void beside_a_voucher(void)
+{
+    struct reservation_id held;
+    begin();
+    OK(reserve_later(BOB, &fast, 60, &held), "bob reserves 60 of 100 a minute");
+    world_run(20000);
+    unsigned taken = 0;
+    OK(!rights_take_at_once(CAT, "key", &fast, 66).allowed, "cat asks for what the home has again");
+    world_run(TURN_MS);
+    cancel(BOB, held);
+    world_run(WAY_MS + 10);
+    taken += rights_take(ANN, "key", &fast, 100);
+    taken += rights_take_at_once(CAT, "key", &fast, 66).allowed ? 66 : 0;
+    OK(taken >= 66 && taken <= 100, "cat has it, and all together no more than the limit: %u", taken);
+    world_close();
+}
+
+static void elsewhere_alone(void)
+{
+    struct reservation_id held;
+    struct limit_terms even = slow;
+    begin();
+    even.home = 0;
+    OK(!reserve_later(BOB, &even, 8, &held), "without a home a reservation takes of a share alone");
+    OK(refused.reason == VERDICT_TOO_LARGE, "so it is refused for good");
+    world_close();
+}
+
+int main(void)
+{
+    refunded();
+    reserved();
+    before_it_settles(false);
+    before_it_settles(true);
+    refill();
+    beside_a_voucher();
+    elsewhere_alone();
+    return tap_done();
+}
