@@ -149,7 +149,7 @@ void homes_draw_buckets(struct plan *plan)
     asks->rules = (unsigned)draw_between(&random, 1, 2);
     for (unsigned r = 0; r < asks->rules; r++)
         draw_bucket(plan, &random, &asks->rule[r]);
-    asks->gap_ns = round_trip_ns * draw_scale(&random, 1, 24) / 6;
+    asks->gap_ns = round_trip_ns / draw_between(&random, 1, 6);
     asks->hold_max_ns = round_trip_ns * draw_scale(&random, 1, 200);
     asks->holds_in_8 = (unsigned)draw_between(&random, 4, 8);
     asks->greedy = draw_one_in(&random, 3);
