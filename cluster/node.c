@@ -47,7 +47,7 @@
 
 enum {
     PUSH_GAP_NS = 1000000, /* at most one early push in this time */
-    STRANGERS_PART = 4,    /* of an interval: bursts that begin within so long have come together */
+    TOGETHER_PART = 4,     /* of an interval: bursts that begin within so long have come together */
     FAREWELL_WAKE_NS = 20000000,
     MERGE_PART = 4,
     /*
@@ -167,15 +167,15 @@ static uint64_t answer_ns(const struct node *node)
 static uint64_t hurry_ns(const struct node *node)
 {
     const uint64_t gather_ns =
-        voucher_want_strangers(node) ? node->options.interval_ns / STRANGERS_PART : node->publishing.gap_least_ns;
+        voucher_wants_of_unknown(node) ? node->options.interval_ns / TOGETHER_PART : node->publishing.gap_least_ns;
     const uint64_t gathered_ns = node->publishing.hurried_ns + gather_ns, at_ns = answer_ns(node);
     return at_ns > gathered_ns ? at_ns : gathered_ns;
 }
 
-/* A tick within the time that a hurry gathers for strangers leaves its message to that. */
+/* A tick within the time that a hurry gathers for unknown clients leaves its message to that. */
 static bool tick_is_due(const struct node *node)
 {
-    if (todo_has(&node->todo, DO_HURRY) && voucher_want_strangers(node))
+    if (todo_has(&node->todo, DO_HURRY) && voucher_wants_of_unknown(node))
         return false;
     return node->now_ns >= node->publishing.tick_ns && !tick_is_spared(node, node->publishing.published_ns);
 }

@@ -117,7 +117,7 @@ void voucher_look_around(struct node *node);
 /* Writes the asks that are due, at most `room`, and counts them as made. The rest waits in rights.wanting. */
 uint32_t voucher_ask_due(struct node *node, struct ask_record *asks, uint32_t room);
 /* True: only clients of whom nothing is known want tokens. Who is refused for its cost, or waits, is no such client. */
-bool voucher_want_strangers(const struct node *node);
+bool voucher_wants_of_unknown(const struct node *node);
 /* True: vouchers are to be looked at in the next message. */
 bool voucher_wants_more(const struct node *node);
 /* All of the batch is applied: takes its grants to this node. `member`: its maker. */

@@ -293,7 +293,7 @@ static bool ask_of(struct node *node, struct voucher *voucher, struct ask_record
     return true;
 }
 
-bool voucher_want_strangers(const struct node *node)
+bool voucher_wants_of_unknown(const struct node *node)
 {
     return atomic_load_explicit(&node->rights.wants, memory_order_relaxed) &&
            !atomic_load_explicit(&node->rights.wants_surely, memory_order_relaxed);
