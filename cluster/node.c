@@ -1,14 +1,16 @@
 /*
  * node is the step: an event goes where it belongs, then six stages do what is due. Each stage says
- * why it stands where it does. This file decides when a message is due and when the next step must
- * come. It does not apply, tell or settle batches: it calls the files that do.
+ * why it stands where it does. This file decides when the next step must come. It does not apply, tell or settle
+ * batches: it calls the files that do.
  */
 #include "cluster/node.h"
 
+#include "base/number.h"
 #include "cluster/apply/apply.h"
 #include "cluster/apply/retire.h"
 #include "cluster/apply/settle.h"
 #include "cluster/codec/effects.h"
+#include "cluster/due.h"
 #include "cluster/hear.h"
 #include "cluster/join.h"
 #include "cluster/log/aside.h"
@@ -46,8 +48,6 @@
 #include "cluster/view.h"
 
 enum {
-    PUSH_GAP_NS = 1000000, /* at most one early push in this time */
-    TOGETHER_PART = 4,     /* of an interval: bursts that begin within so long have come together */
     FAREWELL_WAKE_NS = 20000000,
     MERGE_PART = 4,
     /*
@@ -147,48 +147,6 @@ static void ensure_reply(struct effects *effects)
     effects_emit(effects, EFFECT_REPLY, effects->arena_size);
 }
 
-/* Somebody waits for rights: an ask is to be made, or a grant to be told. */
-static bool rights_are_awaited(const struct node *node)
-{
-    return node->rights.grants_untold > 0 || atomic_load_explicit(&node->rights.wants, memory_order_relaxed);
-}
-
-static uint64_t answer_ns(const struct node *node)
-{
-    return node->publishing.published_ns +
-           (rights_are_awaited(node) ? node->publishing.gap_least_ns : node->publishing.gap_ns);
-}
-
-/*
- * Spends of a burst are told together with the ask for what it lacks: who is asked before the spends are charged grants
- * more. Where nothing is known of clients, peers may have bursts in the same moments; what these want must be spent
- * before the ask is there.
- */
-static uint64_t hurry_ns(const struct node *node)
-{
-    const uint64_t gather_ns =
-        voucher_wants_of_unknown(node) ? node->options.interval_ns / TOGETHER_PART : node->publishing.gap_least_ns;
-    const uint64_t gathered_ns = node->publishing.hurried_ns + gather_ns, at_ns = answer_ns(node);
-    return at_ns > gathered_ns ? at_ns : gathered_ns;
-}
-
-/* A tick within the time that a hurry gathers for unknown clients leaves its message to that. */
-static bool tick_is_due(const struct node *node)
-{
-    if (todo_has(&node->todo, DO_HURRY) && voucher_wants_of_unknown(node))
-        return false;
-    return node->now_ns >= node->publishing.tick_ns && !tick_is_spared(node, node->publishing.published_ns);
-}
-
-static bool publishing_is_due(const struct node *node)
-{
-    return tick_is_due(node) || todo_has(&node->todo, DO_PUBLISH) ||
-           (todo_has(&node->todo, DO_ANSWER) && node->now_ns >= answer_ns(node)) ||
-           (todo_has(&node->todo, DO_HURRY) && node->now_ns >= hurry_ns(node)) ||
-           (todo_has(&node->todo, DO_PUSH) && node->now_ns >= node->publishing.published_ns + PUSH_GAP_NS) ||
-           node->now_ns >= node->telling.next_ns;
-}
-
 static void tick(struct node *node, struct effects *effects)
 {
     demand_gather(node);
@@ -208,7 +166,7 @@ static void publish_if_due(struct node *node, struct effects *effects)
     thread_states_gather(node);
     if (todo_has(&node->todo, DO_HURRY) && node->publishing.hurried_ns == 0)
         node->publishing.hurried_ns = node->now_ns;
-    bool due = publishing_is_due(node);
+    bool due = due_is_message(node);
     if (node->now_ns >= node->publishing.tick_ns)
         tick(node, effects);
     if (due) {
@@ -222,31 +180,18 @@ static void publish_if_due(struct node *node, struct effects *effects)
     todo_put(&node->todo, DO_HURRY_LATER, todo_has(&node->todo, DO_HURRY));
 }
 
-static void set_if_earlier(uint64_t *wake_ns, uint64_t at_ns)
-{
-    if (at_ns < *wake_ns)
-        *wake_ns = at_ns;
-}
-
 static uint64_t next_wake_ns(const struct node *node)
 {
-    uint64_t wake_ns = node->publishing.tick_ns;
-    if (todo_has(&node->todo, DO_ANSWER))
-        set_if_earlier(&wake_ns, answer_ns(node));
-    if (todo_has(&node->todo, DO_HURRY))
-        set_if_earlier(&wake_ns, hurry_ns(node));
-    if (todo_has(&node->todo, DO_PUSH))
-        set_if_earlier(&wake_ns, node->publishing.published_ns + PUSH_GAP_NS);
-    set_if_earlier(&wake_ns, node->telling.next_ns);
-    set_if_earlier(&wake_ns, node->waits.look_ns);
+    uint64_t wake_ns = due_ns(node);
+    wake_ns = number_least(wake_ns, node->waits.look_ns);
     if (node->forgetting.watches)
-        set_if_earlier(&wake_ns, node->forgetting.again_ns);
+        wake_ns = number_least(wake_ns, node->forgetting.again_ns);
     if (node->life.state == PEER_JOINING && !node->life.stopping)
-        set_if_earlier(&wake_ns, node->life.hello_ns);
-    set_if_earlier(&wake_ns, reserve_next_ns(node));
-    set_if_earlier(&wake_ns, node->takeover.right_ends_ns);
+        wake_ns = number_least(wake_ns, node->life.hello_ns);
+    wake_ns = number_least(wake_ns, reserve_next_ns(node));
+    wake_ns = number_least(wake_ns, node->takeover.right_ends_ns);
     if (node->life.stopping)
-        set_if_earlier(&wake_ns, node->now_ns + FAREWELL_WAKE_NS);
+        wake_ns = number_least(wake_ns, node->now_ns + FAREWELL_WAKE_NS);
     if (todo_has(&node->todo, DO_STEP))
         return node->now_ns;
     return wake_ns > node->now_ns ? wake_ns : node->now_ns + 1;
