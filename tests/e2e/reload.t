@@ -7,7 +7,7 @@ use FindBin;
 use lib $FindBin::Bin;
 use Headgate;
 use Http;
-use POSIX ();
+use Rotation;
 use Test::More;
 
 my $dir = Headgate::scratch() . '/certs';
@@ -214,51 +214,20 @@ is_deeply([grep { index($daemon->log, $_) >= 0 } qw(of-grafana of-admin of-new o
           'the log has no secret');
 
 subtest 'the secret is rotated under load' => sub {
-    my $cluster = Headgate::cluster(interval => '50ms', secret => 'old',
-                                    limits => [{name => 'default', capacity => 100, rate => '100/s', overshoot => 0,
-                                                default => 'true'}])->start;
+    my $cluster = Headgate::cluster(%Rotation::options, secret => 'old')->start;
     ok($cluster->wait_met(20), 'three daemons of one secret');
     my @daemons = $cluster->daemons;
-    my $figure = sub { my ($name) = @_; map { $_->client->fields('INFO', 'stats')->{$name} } @daemons };
-    my $to = join ',', map { "127.0.0.1:$_->{ports}{clients}" } @daemons;
-    my $out = Headgate::scratch() . '/rotated';
-    my $load = Headgate::spawn($out, $out, Headgate::headgate(), 'load', '--to', $to, '--rate', '900', '--seconds', '6',
-                               '--expect-bound');
-    my $give = sub {
-        my @secrets = @_;
-        for my $one (@daemons) {
-            delete $one->{settings}{secret};
-            $one->{settings}{secrets} = '[' . join(', ', @secrets) . ']';
-            $one->{settings}{hash_seed} = 'old';
-            my $before = length $one->log;
-            $one->write_config->signal('HUP');
-            Headgate::wait_until(10, sub { substr($one->log, $before) =~ /is read again, changed: .*secrets/ })
-                or diag($one->log), return 0;
-        }
-        return 1;
-    };
-    ok($give->('old', 'new'), 'all take the new one');
-    is_deeply([$figure->('messages_former_secret')], [0, 0, 0], 'which nobody uses yet');
-    ok($give->('new', 'old'), 'all use it');
-    ok(Headgate::wait_until(10, sub {
-        my @before = $figure->('messages_former_secret');
-        my @sent = $figure->('messages_received');
-        Headgate::wait_until(10, sub {
-            my @now = $figure->('messages_received');
-            return !grep { $now[$_] < $sent[$_] + 10 } 0 .. 2;
-        });
-        return "@before" eq join ' ', $figure->('messages_former_secret');
-    }), 'after a while nobody uses the old one');
-    ok($give->('new'), 'all forget the old one');
-    ok(Headgate::wait_until(20, sub { waitpid($load, POSIX::WNOHANG()) == $load }), 'the load ends');
-    is($?, 0, 'the bound held all the time') or diag(Headgate::read_file($out));
-    delete $Headgate::running{$load};
-    is_deeply([$figure->('messages_unsealed')], [0, 0, 0], 'no message was lost');
-    is(scalar(grep { $_->log =~ / is silent/ } @daemons), 0, 'nobody called another silent');
-    ok($cluster->wait_met(20), 'all are active');
+    Rotation::under_load($cluster, 'old', 'new', sub {
+        my ($one, @secrets) = @_;
+        delete $one->{settings}{secret};
+        $one->{settings}{secrets} = '[' . join(', ', @secrets) . ']';
+        $one->{settings}{hash_seed} = 'old';
+        $one->write_config;
+    });
     $daemons[0]{settings}{secrets} = '[old]';
     $daemons[0]->write_config->signal('HUP');
-    ok(Headgate::wait_until(20, sub { ($figure->('messages_unsealed'))[1] > 0 }), 'the old one is worth nothing now');
+    ok(Headgate::wait_until(20, sub { (Rotation::figures('messages_unsealed', @daemons))[1] > 0 }),
+       'the old one is worth nothing now');
     ok($cluster->stop, 'they end');
 };
 

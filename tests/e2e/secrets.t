@@ -6,6 +6,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use Headgate;
+use Rotation;
 use Test::More;
 
 my $scratch = Headgate::scratch();
@@ -37,49 +38,16 @@ subtest 'a rotation by files' => sub {
         ($name => {secrets => [{secret_file => $file{present}}, {secret_file => $file{former}}],
                    hash_seed_file => $file{seed}});
     } @regions;
-    my $cluster = Headgate::cluster(interval => '50ms', nodes => \%own, log_level => 'debug',
-                                    limits => [{name => 'default', capacity => 100, rate => '100/s', overshoot => 0,
-                                                default => 'true'}]);
+    my $cluster = Headgate::cluster(%Rotation::options, nodes => \%own, log_level => 'debug');
     delete $_->{settings}{secret}, $_->write_config for $cluster->daemons;
     $cluster->start;
     ok($cluster->wait_met(20), 'three daemons whose secrets stand in files');
     my @daemons = $cluster->daemons;
-    my $figure = sub { my ($name) = @_; map { $_->client->fields('INFO', 'stats')->{$name} } @daemons };
-    my $to = join ',', map { "127.0.0.1:$_->{ports}{clients}" } @daemons;
-    my $load = Headgate::spawn("$scratch/load", "$scratch/load", Headgate::headgate(), 'load', '--to', $to, '--rate',
-                               '900', '--seconds', '6', '--expect-bound');
-    # Rewrites both files at one daemon after the other.
-    my $give = sub {
-        my ($present, $former) = @_;
-        for my $one (@daemons) {
-            put("$scratch/$one->{name}.present", $present);
-            put("$scratch/$one->{name}.former", $former);
-            my $before = length $one->log;
-            $one->signal('HUP');
-            Headgate::wait_until(10, sub { substr($one->log, $before) =~ /is read again, changed: secrets$/m })
-                or diag($one->log), return 0;
-        }
-        return 1;
-    };
-    ok($give->($secrets[0], $secrets[1]), 'all take the new one');
-    is_deeply([$figure->('messages_former_secret')], [0, 0, 0], 'which nobody uses yet');
-    ok($give->($secrets[1], $secrets[0]), 'all use it');
-    ok(Headgate::wait_until(10, sub {
-        my @before = $figure->('messages_former_secret');
-        my @sent = $figure->('messages_received');
-        Headgate::wait_until(10, sub {
-            my @now = $figure->('messages_received');
-            return !grep { $now[$_] < $sent[$_] + 10 } 0 .. 2;
-        });
-        return "@before" eq join ' ', $figure->('messages_former_secret');
-    }), 'after a while nobody uses the old one');
-    ok($give->($secrets[1], $secrets[1]), 'all forget the old one');
-    ok(Headgate::wait_until(20, sub { waitpid($load, POSIX::WNOHANG()) == $load }), 'the load ends');
-    is($?, 0, 'the bound held all the time') or diag(Headgate::read_file("$scratch/load"));
-    delete $Headgate::running{$load};
-    is_deeply([$figure->('messages_unsealed')], [0, 0, 0], 'no message was lost');
-    is(scalar(grep { $_->log =~ / is silent/ } @daemons), 0, 'nobody called another silent');
-    ok($cluster->wait_met(20), 'all are active');
+    Rotation::under_load($cluster, @secrets[0, 1], sub {
+        my ($one, $present, $former) = @_;
+        put("$scratch/$one->{name}.present", $present);
+        put("$scratch/$one->{name}.former", $former // $present);
+    });
 
     # A mistake leaves all as it was, and is said.
     my $before = length $daemons[0]->log;
@@ -90,7 +58,8 @@ subtest 'a rotation by files' => sub {
     ok(Headgate::wait_until(10, sub { substr($daemons[0]->log, $before) =~ $open }), 'an open file is refused');
     put("$scratch/$daemons[0]{name}.present", $secrets[0]);
     $daemons[0]->signal('HUP');
-    ok(Headgate::wait_until(20, sub { ($figure->('messages_unsealed'))[1] > 0 }), 'the old one is worth nothing now');
+    ok(Headgate::wait_until(20, sub { (Rotation::figures('messages_unsealed', @daemons))[1] > 0 }),
+       'the old one is worth nothing now');
     is_deeply(shown(join '', map { $_->client->command('INFO', 'everything') } @daemons), [], 'INFO has no secret');
     ok($cluster->stop, 'they end');
     is_deeply(shown(join '', map { $_->log } @daemons), [], 'the log has no secret, not even with debug');
