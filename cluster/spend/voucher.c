@@ -111,7 +111,13 @@ static bool is_worth_asking(const struct node *node, const struct charge *charge
                                cost + decays;
 }
 
-static void note_wanted(struct node *node, const struct charge *charge, bool waits, uint64_t now_ns)
+/* The next ask is not only for clients of whom nothing is known. */
+static void want_surely(struct node *node)
+{
+    atomic_store_explicit(&node->rights.wants_surely, true, memory_order_relaxed);
+}
+
+static void note_wanted(struct node *node, const struct charge *charge, uint64_t now_ns)
 {
     if (contest_others_short(node, charge->id, charge->limit, now_ns))
         return;
@@ -129,8 +135,8 @@ static void note_wanted(struct node *node, const struct charge *charge, bool wai
         voucher->went_on = number_sum(voucher->went_on, charge->cost);
     voucher->wanted_at_once = charge->cost > voucher->wanted_at_once ? charge->cost : voucher->wanted_at_once;
     own_thread(node)->hurry_wanted = true;
-    if (waits || is_beyond_share(node, charge) || !voucher_habit_is_unknown(node, charge->limit))
-        atomic_store_explicit(&node->rights.wants_surely, true, memory_order_relaxed);
+    if (is_beyond_share(node, charge) || !voucher_habit_is_unknown(node, charge->limit))
+        want_surely(node);
     /* the last step may have put off what was urgent for longer than an ask waits */
     if (voucher_wants(node, voucher))
         own_thread(node)->step_wanted = true;
@@ -154,14 +160,15 @@ uint64_t voucher_pays(struct node *node, const struct charge *charge, const stru
     if (voucher && take)
         voucher_habit_came(node, voucher, (int64_t)missing * limit->units_per_token, now_ns);
     if (!pays && take && is_worth_asking(node, charge, bucket, voucher, false, now_ns))
-        note_wanted(node, charge, false, now_ns);
+        note_wanted(node, charge, now_ns);
     vouchers_unlock(node);
     return pays ? missing : 0;
 }
 
 /* All that is wanted are the tokens for which requests wait. */
-static void want_waiting(struct voucher *voucher, uint64_t tokens)
+static void want_waiting(struct node *node, struct voucher *voucher, uint64_t tokens)
 {
+    want_surely(node);
     voucher->wanted = voucher->waiting = tokens;
     voucher->unwatched = 0;
 }
@@ -182,12 +189,12 @@ void voucher_note_waiting(struct node *node, const struct charge *charge, uint64
     const bool is_asked = voucher && voucher_since_ns(asked_ns, now_ns) < voucher_answer_ns(node);
     if (!is_asked && held < tokens && is_worth_asking(node, charge, &level, voucher, true, now_ns)) {
         if (!voucher || voucher->wanted < tokens)
-            note_wanted(node, charge, true, now_ns);
+            note_wanted(node, charge, now_ns);
         else /* a step found that nobody had any for now, and may have forgotten it */
             (void)voucher_wants(node, voucher);
         voucher = voucher_find(node, charge->id, charge->limit);
         if (voucher && voucher->wanted > 0)
-            want_waiting(voucher, tokens);
+            want_waiting(node, voucher, tokens);
     }
     vouchers_unlock(node);
 }
@@ -200,6 +207,7 @@ void voucher_note_waits(struct node *node, const struct charge *charge, uint64_t
         voucher->wanted = number_sum(voucher->wanted, more);
         voucher->waiting = number_sum(voucher->waiting, charge->cost + more);
         voucher->unwatched -= number_least(voucher->unwatched, charge->cost);
+        want_surely(node);
     }
     vouchers_unlock(node);
 }

@@ -69,6 +69,29 @@ static void first_bursts_beside_each_other(void)
     world_close();
 }
 
+/* Who waits is there when the answer is: nothing is to be known of these clients. */
+static void the_first_requests_wait(void)
+{
+    start(WAY_MS);
+    (void)rights_take(ANN, "waits", &slow, 31);
+    struct charge charge = charge_at(ANN, "waits", &slow, 1);
+    struct verdict verdict;
+    struct await await = {.waiting_tokens = 0};
+    struct run run = {.charge = &charge,
+                      .charge_count = 1,
+                      .request_count = 1,
+                      .take = true,
+                      .verdicts = &verdict,
+                      .await = &await};
+    charge.patience_ms = 1000;
+    node_decide(world.host[ANN].node, &run, 1, &charge.id, world.now_ns);
+    world_push(ANN);
+    OK(await.held, "a first request waits");
+    world_run(2 * WAY_MS + 2 * GATHERED_MS);
+    OK(node_takes(world.host[ANN].node, &charge, world.now_ns), "it is asked for at once");
+    world_close();
+}
+
 /* What waits for the first clients of a limit that fills within a second decays. */
 static void the_first_burst_of_a_fast_limit(void)
 {
@@ -186,6 +209,7 @@ int main(void)
 {
     the_first_burst_of_all();
     first_bursts_beside_each_other();
+    the_first_requests_wait();
     the_first_burst_of_a_fast_limit();
     start(WAY_MS);
     nobody_comes_back();
