@@ -134,9 +134,8 @@ static bool is_inhabited_now(const struct node *node, struct bytes place)
     const uint64_t number = limit_home_named(place);
     for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
-        const bool runs = member->self || (!member->silent && member->state != PEER_LEFT);
-        if (member->used && !member->share_freed && runs &&
-            (bytes_equal(bytes_of(member->region), place) || member->home == number))
+        const bool runs = member->self || (member_needed(member) && !member->silent);
+        if (runs && (bytes_equal(bytes_of(member->region), place) || member->home == number))
             return true;
     }
     return false;

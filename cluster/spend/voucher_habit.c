@@ -45,7 +45,7 @@ static struct habit averaged(uint32_t former, uint32_t sample, uint32_t newest_p
     return (struct habit){.known = true, .present = (uint16_t)present};
 }
 
-static void note(struct node *node, uint16_t limit, struct voucher_ask *ask)
+void voucher_habit_note(struct node *node, uint16_t limit, struct voucher_ask *ask)
 {
     struct rights *rights = &node->rights;
     if (ask->expected > 0) {
@@ -88,14 +88,9 @@ void voucher_habit_came(struct node *node, struct voucher *voucher, int64_t unit
         if (ask->came < ask->expected - ask->expected / MOST_PART)
             return;
         ask->came = ask->expected;
-        note(node, voucher->limit, ask);
+        voucher_habit_note(node, voucher->limit, ask);
         return;
     }
-}
-
-void voucher_habit_note(struct node *node, uint16_t limit, struct voucher_ask *ask)
-{
-    note(node, limit, ask);
 }
 
 void voucher_habit_note_over(struct node *node, struct voucher *voucher)
@@ -105,15 +100,13 @@ void voucher_habit_note_over(struct node *node, struct voucher *voucher)
         struct voucher_ask *ask = &voucher->ask[a];
         const uint64_t age_ns = voucher_since_ns(ask->asked_ns, node->now_ns);
         if (age_ns > least_ns && node->now_ns > ask->late_ns)
-            note(node, voucher->limit, ask);
+            voucher_habit_note(node, voucher->limit, ask);
     }
 }
 
 bool voucher_habit_is_unknown(const struct node *node, uint16_t limit)
 {
-    const struct rights *rights = &node->rights;
-    const bool is_known = rights->of_all.known || rights->habit[limit % RIGHTS_HABITS].known;
-    return !is_known && unknown_part(node, limit) > 0 && !node->options.grants_eager;
+    return !node->rights.of_all.known && unknown_part(node, limit) > 0 && !node->options.grants_eager;
 }
 
 int64_t voucher_habit_expected(const struct node *node, uint16_t limit, int64_t units)
