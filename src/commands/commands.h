@@ -39,6 +39,7 @@ enum {
     /* delay of the answer to the first wrong password; each further delay is twice as long */
     SESSION_DELAY_MS = 250,
     SESSION_CHECK_MS = 50, /* until a client whose secret is being compared is served again */
+    LIVE_READERS_MAX = 32, /* connections of a daemon that read /v1/live */
 };
 
 struct central;
@@ -233,6 +234,7 @@ struct commands {
     struct late late;
     struct waiting_room waiting;
     struct guessers guessers; /* addresses that send wrong passwords */
+    uint64_t live_readers[LIVE_READERS_MAX]; /* hashes of addresses, the first `stats.http_live` of them */
 };
 
 /* The caller must have filled the fields of `commands` that the composition sets. */

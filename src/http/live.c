@@ -1,8 +1,11 @@
 #include "http/live.h"
 
 #include "commands/figures.h"
+#include "commands/guessers.h"
 #include "http/call.h"
 #include "wire/command.h"
+
+#include <inttypes.h>
 
 enum {
     LIVE_ROWS_MAX = 200,  /* rules in an event, and as many bounds; further ones are counted */
@@ -258,16 +261,53 @@ void http_feed(const struct http *http, struct output *output)
 
 /* ---- the first answer ---- */
 
-/* One more reader, unless there are as many as there may be, in all threads. */
-static bool admit_reader(struct http_call *call, struct figures *figures)
+static uint64_t address_of(const struct commands *commands, const struct http_session *session)
+{
+    return guessers_address(&commands->hash_key, bytes_of(session->address));
+}
+
+/* How many readers of all threads have that address. Call it alone. */
+static uint64_t readers_at(const struct commands *commands, uint64_t address)
+{
+    const struct commands_worker_threads *worker_threads = commands->worker_threads;
+    const struct commands *const *members = worker_threads != NULL ? worker_threads->member : &commands;
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < (worker_threads != NULL ? worker_threads->count : 1); i++)
+        for (uint64_t r = 0; r < members[i]->stats.http_live; r++)
+            count += members[i]->live_readers[r] == address;
+    return count;
+}
+
+/* One more reader, while its address has fewer places than all threads have free. */
+static bool admit_reader(struct http_call *call, uint64_t *all, uint64_t *own)
 {
     struct commands *commands = call->http->commands;
+    const uint64_t address = address_of(commands, call->session);
+    struct figures figures;
     http_alone(commands, true);
-    figures_gather(commands, figures);
-    const bool admitted = figures->commands.http_live < HTTP_LIVE_MAX;
-    commands->stats.http_live += admitted;
+    figures_gather(commands, &figures);
+    *all = figures.commands.http_live;
+    *own = readers_at(commands, address);
+    assert(*all <= HTTP_LIVE_MAX);
+    const bool admitted = *own < HTTP_LIVE_MAX - *all;
+    if (admitted)
+        commands->live_readers[commands->stats.http_live++] = address;
     http_alone(commands, false);
     return admitted;
+}
+
+static void refuse_reader(struct http_call *call, uint64_t all, uint64_t own)
+{
+    if (own == 0)
+        http_problem(call, 503, NULL, "%" PRIu64 " connections read /v1/live already: expected fewer", all);
+    else
+        http_problem(call, 503, NULL,
+                     "%" PRIu64 " of %" PRIu64 " connections that read /v1/live have this address: expected fewer "
+                     "than the %" PRIu64 " that are free",
+                     own, all, HTTP_LIVE_MAX - all);
+    put_text(&call->fields, "Retry-After: ");
+    put_number(&call->fields, RETRY_LATER_S);
+    put_text(&call->fields, "\r\n");
 }
 
 void http_live(struct http_call *call)
@@ -275,17 +315,16 @@ void http_live(struct http_call *call)
     struct commands *commands = call->http->commands;
     struct figures figures;
     struct ruleset_stats stats;
+    uint64_t all, own;
     if (call->message->method == HTTP_METHOD_HEAD) {
         call->type = "text/event-stream";
         return;
     }
-    if (!admit_reader(call, &figures)) {
-        http_problem(call, 503, NULL, "%d connections read /v1/live already: expected fewer", HTTP_LIVE_MAX);
-        put_text(&call->fields, "Retry-After: ");
-        put_number(&call->fields, RETRY_LATER_S);
-        put_text(&call->fields, "\r\n");
+    if (!admit_reader(call, &all, &own)) {
+        refuse_reader(call, all, own);
         return;
     }
+    figures_gather(commands, &figures);
     call->feeds = call->session->live = true;
     call->type = "text/event-stream";
     put_text(&call->fields, "X-Accel-Buffering: no\r\n"); /* nginx would keep events back */
@@ -296,6 +335,13 @@ void http_live(struct http_call *call)
 
 void http_end_live(struct http_session *session, struct commands *commands)
 {
-    commands->stats.http_live -= session->live;
+    if (!session->live)
+        return;
+    const uint64_t address = address_of(commands, session);
+    uint64_t *readers = commands->live_readers, at = 0;
+    while (at < commands->stats.http_live && readers[at] != address)
+        at++;
+    assert(at < commands->stats.http_live);
+    readers[at] = readers[--commands->stats.http_live];
     session->live = false;
 }

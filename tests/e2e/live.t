@@ -10,19 +10,36 @@ use IO::Socket::INET;
 use JSON::PP qw(decode_json);
 use Test::More;
 
-use constant READERS_MAX => 32;
+use constant {READERS_MAX => 32, ADDRESS_READERS => 16};
 
 my @limits = ({name => 'default', capacity => 5, rate => '1/h', overshoot => 3, default => 'true'});
 
+# A client at another address of this machine.
+sub http_from {
+    my ($daemon, $address) = @_;
+    my $socket = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $daemon->{ports}{http}, Timeout => 30,
+                                       LocalAddr => $address) or die "no connection: $@";
+    binmode $socket;
+    return bless {socket => $socket, buffer => '', seconds => 10 * $Headgate::patience}, 'Http';
+}
+
 # A reader of events: the head is read, and says that they come.
-sub reader {
-    my ($daemon, @lines) = @_;
-    my $client = Http::connect($daemon);
+sub reader { my ($daemon, @lines) = @_; return reads(Http::connect($daemon), @lines) }
+
+sub reads {
+    my ($client, @lines) = @_;
     $client->send_raw(join("\r\n", 'GET /v1/live HTTP/1.1', 'Host: here', @lines) . "\r\n\r\n");
     $client->need while $client->{buffer} !~ /\r\n\r\n/;
     $client->{buffer} =~ s/^(.*?\r\n)\r\n//s;
     $client->{head} = $1;
     return $client;
+}
+
+# With as many of 127.0.0.1 as that address may have: readers of other addresses, until there is no place.
+sub others {
+    my ($daemon, @lines) = @_;
+    return map { my $end = $_->[0]; map { reads(http_from($daemon, "127.0.0.$end"), @lines) } 1 .. $_->[1] }
+        [2, 8], [3, 4], [4, 2], [5, 1], [6, 1];
 }
 
 sub next_event {
@@ -110,18 +127,22 @@ subtest 'a peer that stands still' => sub {
 
 subtest 'readers' => sub {
     ok(Headgate::wait_until(60, sub { readers_now($daemon) == 0 }), 'readers that went away are forgotten');
-    my @readers = map { reader($daemon) } 1 .. READERS_MAX;
-    is(readers_now($daemon), READERS_MAX, 'as many as there may be');
+    my @readers = map { reader($daemon) } 1 .. ADDRESS_READERS;
     my $answer = Http::connect($daemon)->get('/v1/live');
+    is($answer->{status}, 503, 'one more of that address is refused');
+    like($answer->{json}{detail}, qr{^16 of 16 connections that read /v1/live have this address}, 'with the reason');
+    is($answer->{head}{'retry-after'}, 5, 'and when to come again');
+    push @readers, others($daemon);
+    is(readers_now($daemon), READERS_MAX, 'as many as there may be');
+    $answer = http_from($daemon, '127.0.0.9')->get('/v1/live');
     is($answer->{status}, 503, 'one more is refused');
     like($answer->{json}{detail}, qr/^32 connections read/, 'with the reason');
-    is($answer->{head}{'retry-after'}, 5, 'and when to come again');
     is(Http::connect($daemon)->get('/healthz')->{status}, 200, 'other paths answer');
     next_event($_), next_event($_) for @readers;
     pass('each gets events');
     $readers[0]->close;
     ok(Headgate::wait_until(60, sub { readers_now($daemon) == READERS_MAX - 1 }), 'one goes');
-    next_event(reader($daemon));
+    next_event(reads(http_from($daemon, '127.0.0.9')));
     pass('another one comes');
 };
 
@@ -154,8 +175,9 @@ subtest 'the password' => sub {
     $last = next_event($reader) for 1 .. 4;
     cmp_ok($last->{uptime_ms} - $first->{uptime_ms}, '>', 2000,
            'a reader is no silent client: deadlines of those do not end its events');
-    my @readers = map { reader($guarded, 'Authorization: Bearer swordfish') } 2 .. READERS_MAX;
-    is(Http::connect($guarded)->get('/v1/live', 'Authorization: Bearer swordfish')->{status}, 503,
+    my @readers = map { reader($guarded, 'Authorization: Bearer swordfish') } 2 .. ADDRESS_READERS;
+    push @readers, others($guarded, 'Authorization: Bearer swordfish');
+    is(http_from($guarded, '127.0.0.9')->get('/v1/live', 'Authorization: Bearer swordfish')->{status}, 503,
        'all threads have one bound');
     ok($alone->stop(60), 'the daemon ends in peace');
 };

@@ -34,16 +34,21 @@ static struct turn now(void)
     return (struct turn){.now_ns = served.now_ns, .wall_ns = served.wall_ns};
 }
 
-static const char *ask(struct http_session *session, const char *method)
+static const char *ask_from(struct http_session *session, const char *method, const char *address)
 {
     struct output output = output_over(answer, 128 * 1024);
     char request[64];
     size_t consumed;
-    http_open(session, "10.0.0.1:1234");
+    http_open(session, address);
     (void)snprintf(request, sizeof request, "%s /v1/live HTTP/1.1\r\nHost: a\r\n\r\n", method);
     status = http_serve(http, session, bytes_of(request), &output, now(), &consumed);
     answer[output.size] = '\0';
     return answer;
+}
+
+static const char *ask(struct http_session *session, const char *method)
+{
+    return ask_from(session, method, "10.0.0.1:1234");
 }
 
 static const char *body(void)
@@ -113,22 +118,54 @@ static void test_event(void)
     end();
 }
 
+/* How many more readers the address gets. */
+static uint32_t read_from(const char *address, uint32_t *used)
+{
+    const uint32_t before = *used;
+    while (*used < HTTP_LIVE_MAX) {
+        (void)ask_from(&sessions[*used], "GET", address);
+        if (status != SERVE_FEED)
+            break;
+        ++*used;
+    }
+    return *used - before;
+}
+
 static void test_readers(void)
 {
-    uint32_t fed = 0;
+    uint32_t used = 0;
     begin();
-    for (int i = 0; i < HTTP_LIVE_MAX; i++) {
-        (void)ask(&sessions[i], "GET");
-        fed += status == SERVE_FEED;
-    }
-    OK_U64(fed, HTTP_LIVE_MAX, "so many may read");
-    OK(strncmp(ask(&sessions[HTTP_LIVE_MAX], "GET"), "HTTP/1.1 503 ", 13) == 0 && status == SERVE_MORE,
+    OK_U64(read_from("10.0.0.1:1", &used), HTTP_LIVE_MAX / 2, "one address has half of the places");
+    OK(strncmp(answer, "HTTP/1.1 503 ", 13) == 0 && status == SERVE_MORE,
        "one more may not, and may ask for something else");
     OK(strstr(answer, "\r\nRetry-After: 5\r\n") != NULL, "it is told when to come again");
-    http_close(http, &sessions[HTTP_LIVE_MAX]);
-    OK_U64(served.commands.stats.http_live, HTTP_LIVE_MAX, "and is none that goes");
+    OK(strstr(body(), "16 of 16 connections that read /v1/live have this address: expected fewer than the 16 that "
+                      "are free") != NULL,
+       "and why: %s", body());
+    http_close(http, &sessions[used]);
+    OK_U64(served.commands.stats.http_live, HTTP_LIVE_MAX / 2, "and is none that goes");
+    OK_U64(read_from("[2001:db8::1]:1", &used), HTTP_LIVE_MAX / 4, "another one half of the rest");
+    OK_U64(read_from("[2001:db8::2]:1", &used), 0, "which is a /64");
+    OK_U64(read_from("10.0.0.1:2", &used), 0, "and a port is no address");
     http_close(http, &sessions[3]);
-    OK(ask(&sessions[HTTP_LIVE_MAX], "GET") && status == SERVE_FEED, "until one goes");
+    sessions[3] = (struct http_session){0};
+    (void)ask_from(&sessions[3], "GET", "10.0.0.1:3");
+    OK(status == SERVE_MORE, "one that goes leaves its place to others, while few are free");
+    OK_U64(read_from("10.0.0.2:1", &used) + read_from("10.0.0.3:1", &used) + read_from("10.0.0.4:1", &used) +
+               read_from("10.0.0.5:1", &used),
+           HTTP_LIVE_MAX / 4, "many addresses have the rest");
+    (void)ask_from(&sessions[3], "GET", "10.0.0.6:1");
+    OK(status == SERVE_FEED, "the last place is for an address that has none");
+    OK_U64(served.commands.stats.http_live, HTTP_LIVE_MAX, "so many may read");
+    (void)ask_from(&sessions[HTTP_LIVE_MAX], "GET", "10.0.0.7:1");
+    OK(strstr(body(), "32 connections read /v1/live already: expected fewer") != NULL, "then nobody more: %s",
+       body());
+    for (uint32_t i = 0; i < used; i++)
+        http_close(http, &sessions[i]);
+    OK_U64(served.commands.stats.http_live, 0, "all go");
+    memset(sessions, 0, sizeof sessions);
+    used = 0;
+    OK_U64(read_from("10.0.0.1:1", &used), HTTP_LIVE_MAX / 2, "and come again");
     end();
 }
 
