@@ -250,7 +250,7 @@ struct run {
     bool take;                   /* false: decides and charges nothing */
     struct verdict *verdicts;    /* charge_count for each request, in order; NULL: not wanted */
     struct hold *hold;           /* `take` and `verdicts` must be set; NULL: the tokens are spent for good */
-    struct await *await;         /* of one request; likewise, and without a hold; NULL: no request waits */
+    struct await *await;         /* of one request; likewise; NULL: no request waits */
     uint64_t allowed;            /* out: bit i: request i is allowed */
 };
 

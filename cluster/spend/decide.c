@@ -275,14 +275,14 @@ __attribute__((noinline)) static uint64_t decide_hold(struct node *node, const s
     come_near(node, deciding, run->charge_count);
     fill_charges(run, deciding->ahead.ids + deciding->key, charges);
     deciding->key += run->charge_count;
-    return reserve_decide(node, charges, run->charge_count, deciding->now_ns, run->verdicts, run->hold);
+    return reserve_decide(node, charges, run->charge_count, deciding->now_ns, run->verdicts, run->hold, run->await);
 }
 
 static void decide_run(struct node *node, struct run *run, struct deciding *deciding)
 {
     struct terms terms;
     assert(run->charge_count <= CHARGES_MAX && run->request_count <= NODE_EACH_MAX);
-    assert(!run->await || (run->request_count == 1 && run->take && run->verdicts && !run->hold));
+    assert(!run->await || (run->request_count == 1 && run->take && run->verdicts));
     if (run->charge_count == 1 && !run->verdicts && run->take && terms_of(node, run->charge, 1, &terms))
         run->allowed = decide_singles(node, run, &terms, deciding);
     else if (run->hold)

@@ -310,7 +310,7 @@ __attribute__((noinline)) bool decide_full(struct node *node, const struct charg
         own_used(node, charges, count, decisions, now_ns, verdicts);
     else
         describe_untaken(node, charges, count, decisions, now_ns, verdicts);
-    if (!allowed && await && await_hold(node, charges, count, now_ns, verdicts, await))
+    if (!allowed && await && await_hold(node, charges, count, taken != NULL, now_ns, verdicts, await))
         return false;
     for (size_t i = 0; i < count && taken; i++)
         taken[i] = allowed && decisions[i].outcome == OUTCOME_TAKEN && verdicts[i].allowed;

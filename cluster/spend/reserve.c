@@ -93,12 +93,12 @@ static enum reservations_room room_for(struct node *node, const struct charge *c
 }
 
 static bool reserve_held(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
-                         struct verdict *verdicts, struct hold *asked)
+                         struct verdict *verdicts, struct hold *asked, struct await *await)
 {
     struct charge held[CHARGES_MAX];
     bool taken[CHARGES_MAX];
     size_t held_count = 0;
-    if (!decide_full(node, charges, count, true, now_ns, verdicts, taken, NULL))
+    if (!decide_full(node, charges, count, true, now_ns, verdicts, taken, await))
         return false;
     for (size_t i = 0; i < count; i++)
         if (taken[i])
@@ -119,12 +119,13 @@ static bool reserve_held(struct node *node, const struct charge *charges, size_t
 }
 
 bool reserve_decide(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
-                    struct verdict *verdicts, struct hold *asked)
+                    struct verdict *verdicts, struct hold *asked, struct await *await)
 {
     struct table_held keys;
     hold_keys(node, charges, count, &keys);
     asked->room = room_for(node, charges, count, asked);
-    bool reserved = asked->room == RESERVATIONS_ROOM && reserve_held(node, charges, count, now_ns, verdicts, asked);
+    bool reserved =
+        asked->room == RESERVATIONS_ROOM && reserve_held(node, charges, count, now_ns, verdicts, asked, await);
     table_unlock(node->table, &keys);
     for (size_t i = 0; i < count && asked->room != RESERVATIONS_ROOM; i++)
         verdicts[i] = (struct verdict){.reason = VERDICT_LOG_FULL, .retry_after_ns = node->options.interval_ns};

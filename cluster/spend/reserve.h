@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct await;
 struct charge;
 struct hold;
 struct node;
@@ -20,10 +21,11 @@ struct verdict;
 
 /*
  * Decides one request and opens its reservation; now_ns must come from request_time. Without room
- * all verdicts say VERDICT_LOG_FULL, and nothing is charged.
+ * all verdicts say VERDICT_LOG_FULL, and nothing is charged. `await`: see struct run; a reservation that
+ * waits takes no room.
  */
 bool reserve_decide(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
-                    struct verdict *verdicts, struct hold *asked);
+                    struct verdict *verdicts, struct hold *asked, struct await *await);
 
 /* The tokens of that key that reservations hold. */
 uint64_t reserved_tokens(struct node *node, struct key_id id);

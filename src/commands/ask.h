@@ -120,12 +120,23 @@ uint32_t ask_reset(struct commands *commands, const struct question *question, u
 
 /* True if a reservation may last `ttl_ms`. False: `error` says why it may not. */
 bool ask_ttl_fits(const struct commands *commands, uint64_t ttl_ms, char *error);
-/*
- * RESERVE for query.ttl_ms, which must fit, by the client at `address` ("ip:port"). Fills
- * `decision`, and, if the request is allowed, `text` with the name of the reservation.
- */
-bool ask_reserve(struct commands *commands, struct question *question, const char *address, uint64_t now_ns,
-                 struct decision *decision, char text[RESERVATION_TEXT_BYTES], char *error);
+
+/* Who reserves. */
+struct reserving_client {
+    const char *address; /* "ip:port" */
+    uint32_t *ticket;    /* see call_decide_patiently */
+};
+
+enum ask_reserved {
+    ASK_RESERVE_DECIDED, /* `decision` is filled, and, if the request is allowed, `text` with the reservation's name */
+    ASK_RESERVE_WAITS,   /* nothing is decided: as call_decide_patiently */
+    ASK_RESERVE_FULL,    /* there is no room for a reservation: `error` is filled */
+};
+
+/* RESERVE for query.ttl_ms, which must fit. Of no rule the central store decides. */
+enum ask_reserved ask_reserve(struct commands *commands, struct question *question, struct reserving_client client,
+                              uint64_t now_ns, struct decision *decision, char text[RESERVATION_TEXT_BYTES],
+                              char *error);
 /*
  * COMMIT of the plain and the named costs of the query: used[0].charged becomes the tokens that were charged of the
  * plain one in the end, used[1 + i].charged those of named_cost[i].

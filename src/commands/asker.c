@@ -78,7 +78,7 @@ static void put_frame(struct output *name, const struct resp_command *words, con
         put_id(name, bytes_of(RULE_DEFAULT_DIMENSION), words->args[1]);
     else if (command_parse_query(words, QUERY_COST | QUERY_COSTS | QUERY_WAIT | QUERY_VERBOSE | QUERY_PATIENCE,
                                  &query, error) ||
-             command_parse_query(words, QUERY_COST | QUERY_COSTS | QUERY_TTL, &query, error))
+             command_parse_query(words, QUERY_COST | QUERY_COSTS | QUERY_TTL | QUERY_PATIENCE, &query, error))
         put_query(name, &query, matched);
 }
 

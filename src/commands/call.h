@@ -98,10 +98,16 @@ void call_answer_wait(struct answer *answer, const struct node *node, const stru
 /* VERBOSE: writes an array of maps, one map for each rule. */
 void call_answer_rules(struct answer *answer, const struct match *match, const struct verdict *verdicts);
 
-/* limit.c */
-/* As call_decide. With a reservation (`hold`, or NULL) that finds no room, nothing is counted or noted. */
-bool ask_decide(struct commands *commands, const struct match *match, const struct asker *asker, struct hold *hold,
-                uint64_t now_ns, struct verdict *verdicts);
+/* single.c */
+/* As call_decide. */
+bool ask_decide(struct commands *commands, const struct match *match, const struct asker *asker, uint64_t now_ns,
+                struct verdict *verdicts);
+/*
+ * As call_decide_patiently, for a request that the central store has no say in. With a reservation (`hold`, or NULL)
+ * that finds no room, nothing is counted or noted.
+ */
+bool call_hold_patiently(struct commands *commands, const struct match *match, const struct asker *asker,
+                         struct hold *hold, uint32_t *ticket, uint64_t now_ns, struct decision *decision);
 void call_refund(struct call *call);
 void call_reset_keys(struct call *call);
 

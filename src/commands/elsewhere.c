@@ -43,7 +43,7 @@ static bool look_at(struct commands *commands, const struct question *question, 
     *concerned = out->denied || (match.status == MATCH_CHARGES && match.count > 0);
     if (out->denied || !*concerned)
         return out->denied;
-    (void)ask_decide(commands, &match, NULL, NULL, turn.now_ns, verdict);
+    (void)ask_decide(commands, &match, NULL, turn.now_ns, verdict);
     node_explain(node, match.charge[0].id, match.charge[0].limit, turn.now_ns, &seen);
     out->verdict = verdict[0];
     return !verdict[0].allowed || seen.tracked;

@@ -230,7 +230,7 @@ static bool join_query(struct commands *commands, enum command_id command, const
                        struct bytes frame, struct turn turn, struct answer *refusal)
 {
     const bool reserves = command == COMMAND_RESERVE, checks = command == COMMAND_CHECK;
-    const unsigned takes = reserves ? QUERY_COSTS | QUERY_TTL
+    const unsigned takes = reserves ? QUERY_COSTS | QUERY_TTL | QUERY_PATIENCE
                            : checks
                                ? QUERY_COSTS | QUERY_WAIT | QUERY_VERBOSE | QUERY_DRAIN | QUERY_PATIENCE | QUERY_KEY
                                : QUERY_COSTS | QUERY_WAIT | QUERY_VERBOSE;
@@ -246,8 +246,9 @@ static bool join_query(struct commands *commands, enum command_id command, const
          (!ask_ttl_fits(commands, query.ttl_ms, error) || !centrally_spares(&single->match, "RESERVE", error))))
         return refuse(refusal, "", error);
     patient_say(&single->match, query.patience_ms);
-    struct pending_run *run = add_single(commands, command, single->match.charge, single->match.count,
-                                         checks ? patient_is(&single->match) : centrally_is(&single->match), frame);
+    struct pending_run *run =
+        add_single(commands, command, single->match.charge, single->match.count,
+                   checks || reserves ? patient_is(&single->match) : centrally_is(&single->match), frame);
     run->wait = query.wait;
     run->verbose = query.verbose;
     if (reserves) {

@@ -4,6 +4,7 @@
  */
 #include "commands/call.h"
 #include "commands/guessers.h"
+#include "commands/patient.h"
 
 #include <sodium.h>
 #include <stdarg.h>
@@ -47,29 +48,31 @@ bool ask_ttl_fits(const struct commands *commands, uint64_t ttl_ms, char *error)
                 (unsigned long long)ttl_ms, most);
 }
 
-static bool refuse_full(struct commands *commands, const struct match *match, enum reservations_room room,
+static void refuse_full(struct commands *commands, const struct match *match, enum reservations_room room,
                         char *error)
 {
     const struct bytes service = match->count > 0 ? match->rule[0].rule->service : bytes_of(RULE_DEFAULT_SERVICE);
     commands->stats.reservations_refused++;
     if (room == RESERVATIONS_FULL)
-        return fail(error, "ERR too many reservations are open on this node: expected fewer than the config's "
-                           "reservations");
-    if (room == RESERVATIONS_HOLDER_FULL)
-        return fail(error,
-                    "ERR clients of your address have too many reservations open on this node: expected fewer "
-                    "than the config's address_reservations");
-    return fail(error,
-                "ERR service '%.*s' has too many reservations open on this node: expected fewer than the config's "
-                "rules.service_reservations",
-                call_shown(service), service.data);
+        (void)fail(error, "ERR too many reservations are open on this node: expected fewer than the config's "
+                          "reservations");
+    else if (room == RESERVATIONS_HOLDER_FULL)
+        (void)fail(error,
+                   "ERR clients of your address have too many reservations open on this node: expected fewer "
+                   "than the config's address_reservations");
+    else
+        (void)
+            fail(error,
+                 "ERR service '%.*s' has too many reservations open on this node: expected fewer than the config's "
+                 "rules.service_reservations",
+                 call_shown(service), service.data);
 }
 
 void reserve_answer_full(struct commands *commands, const struct match *match, enum reservations_room room,
                          struct answer *answer)
 {
     char error[COMMAND_ERROR_BYTES];
-    (void)refuse_full(commands, match, room, error);
+    refuse_full(commands, match, room, error);
     answer_error(answer, "%s", error);
     commands->stats.total_error_replies++;
 }
@@ -98,19 +101,24 @@ void reserve_note_costs(const struct commands *commands, struct match *match)
         match->charge[i].counts = counts_of(commands, match->rule[i].version->counts);
 }
 
-bool ask_reserve(struct commands *commands, struct question *question, const char *address, uint64_t now_ns,
-                 struct decision *decision, char text[RESERVATION_TEXT_BYTES], char *error)
+enum ask_reserved ask_reserve(struct commands *commands, struct question *question, struct reserving_client client,
+                              uint64_t now_ns, struct decision *decision, char text[RESERVATION_TEXT_BYTES],
+                              char *error)
 {
     const struct asker asker = {.query = &question->query};
     struct hold hold = {.ttl_ns = question->query.ttl_ms * 1000000,
-                        .holder = guessers_address(&commands->hash_key, bytes_of(address))};
+                        .holder = guessers_address(&commands->hash_key, bytes_of(client.address))};
     reserve_note_costs(commands, &question->match);
-    decision->allowed = ask_decide(commands, &question->match, &asker, &hold, now_ns, decision->verdict);
-    if (hold.room != RESERVATIONS_ROOM)
-        return refuse_full(commands, &question->match, hold.room, error);
+    patient_say(&question->match, question->query.patience_ms);
+    if (!call_hold_patiently(commands, &question->match, &asker, &hold, client.ticket, now_ns, decision))
+        return ASK_RESERVE_WAITS;
+    if (hold.room != RESERVATIONS_ROOM) {
+        refuse_full(commands, &question->match, hold.room, error);
+        return ASK_RESERVE_FULL;
+    }
     if (decision->allowed)
         print_id(&hold.id, text);
-    return true;
+    return ASK_RESERVE_DECIDED;
 }
 
 bool ask_commit(struct commands *commands, struct bytes reservation, const struct command_query *query,

@@ -44,11 +44,11 @@ static bool decide(struct commands *commands, const struct match *match, const s
     return run.allowed != 0;
 }
 
-bool ask_decide(struct commands *commands, const struct match *match, const struct asker *asker, struct hold *hold,
-                uint64_t now_ns, struct verdict *verdicts)
+bool ask_decide(struct commands *commands, const struct match *match, const struct asker *asker, uint64_t now_ns,
+                struct verdict *verdicts)
 {
     bool held;
-    return decide(commands, match, asker, hold, NULL, now_ns, verdicts, &held);
+    return decide(commands, match, asker, NULL, NULL, now_ns, verdicts, &held);
 }
 
 /* The same for a request of which the central store decides a part. */
@@ -66,27 +66,33 @@ static bool decide_centrally(struct commands *commands, const struct match *matc
     return true;
 }
 
-bool call_decide_patiently(struct commands *commands, const struct match *match, const struct asker *asker,
-                           uint32_t *ticket, uint64_t now_ns, struct decision *decision)
+bool call_hold_patiently(struct commands *commands, const struct match *match, const struct asker *asker,
+                         struct hold *hold, uint32_t *ticket, uint64_t now_ns, struct decision *decision)
 {
     struct patient patient;
     bool held;
-    if (centrally_is(match))
-        return decide_centrally(commands, match, asker, ticket, now_ns, decision);
     const bool may_wait = asker != NULL && patient_is(match);
     if (may_wait)
         patient_begin(commands, &patient, ticket, match->charge, match->count, now_ns);
     else
         patient_leave(commands, ticket);
     decision->allowed =
-        decide(commands, match, asker, NULL, may_wait ? &patient : NULL, now_ns, decision->verdict, &held);
+        decide(commands, match, asker, hold, may_wait ? &patient : NULL, now_ns, decision->verdict, &held);
     return !held;
+}
+
+bool call_decide_patiently(struct commands *commands, const struct match *match, const struct asker *asker,
+                           uint32_t *ticket, uint64_t now_ns, struct decision *decision)
+{
+    if (centrally_is(match))
+        return decide_centrally(commands, match, asker, ticket, now_ns, decision);
+    return call_hold_patiently(commands, match, asker, NULL, ticket, now_ns, decision);
 }
 
 void call_decide(struct commands *commands, const struct match *match, const struct asker *asker, uint64_t now_ns,
                  struct decision *decision)
 {
-    decision->allowed = ask_decide(commands, match, asker, NULL, now_ns, decision->verdict);
+    decision->allowed = ask_decide(commands, match, asker, now_ns, decision->verdict);
 }
 
 uint64_t ask_refund(struct commands *commands, const struct question *question, uint64_t now_ns)

@@ -61,17 +61,21 @@ static void answer_reservation(struct http_call *call, const struct verdict_repo
     put_text(&call->body, "}\n");
 }
 
-/* Reserves, and remembers the reservation. False: the call is answered. */
+/* Reserves, and remembers the reservation. False: the call is answered, or has to wait. */
 static bool reserve(struct http_call *call, struct question *question, struct http_once *once,
                     struct verdict_report *report)
 {
     struct commands *commands = call->http->commands;
     struct decision decision;
     char error[COMMAND_ERROR_BYTES];
-    if (!ask_reserve(commands, question, call->session->address, call->turn.now_ns, &decision,
-                     once->answer.reservation, error)) {
-        http_once_end(call, once, false);
-        http_refuse(call, 503, NULL, error);
+    const struct reserving_client client = {call->session->address, &call->session->waiting};
+    const enum ask_reserved reserved = ask_reserve(commands, question, client, call->turn.now_ns, &decision,
+                                                   once->answer.reservation, error);
+    call->holds = reserved == ASK_RESERVE_WAITS;
+    if (reserved != ASK_RESERVE_DECIDED) {
+        http_once_end(call, once, false); /* the key stands for nothing yet */
+        if (reserved == ASK_RESERVE_FULL)
+            http_refuse(call, 503, NULL, error);
         return false;
     }
     *report = verdict_report(commands, &question->match, decision.allowed, decision.verdict);
@@ -87,8 +91,9 @@ void http_reserve(struct http_call *call)
     struct http_once once;
     struct verdict_report report;
     char error[COMMAND_ERROR_BYTES];
-    if (!http_question(call, JSON_TAKES_IDS | JSON_TAKES_COST | JSON_TAKES_COSTS | JSON_TAKES_TTL | JSON_TAKES_KEY,
-                       &read, &question))
+    const unsigned takes = JSON_TAKES_IDS | JSON_TAKES_COST | JSON_TAKES_COSTS | JSON_TAKES_TTL |
+                           JSON_TAKES_PATIENCE | JSON_TAKES_KEY;
+    if (!http_question(call, takes, &read, &question))
         return;
     if (!http_at_once(call, &question, "", "a reservation"))
         return;

@@ -6,9 +6,10 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use Headgate;
+use Http;
 use Test::More;
 
-my $cluster = Headgate::cluster();
+my $cluster = Headgate::cluster(listen_http => 1);
 $cluster->start;
 ok($cluster->wait_met(10), 'three daemons see each other') or diag map { $_->log } $cluster->daemons;
 my ($east, $west, $south) = $cluster->daemons;
@@ -27,8 +28,8 @@ sub knows { my ($daemon) = @_; return ($client{ $daemon->{name} }->command(qw(RU
 ok(Headgate::wait_until(10, sub { knows($east) && knows($south) }), 'all daemons have them');
 
 sub reserve {
-    my ($daemon, $user, $service, $ttl) = @_;
-    my @words = (SERVICE => $service // 'shop', TTL => $ttl // 30_000);
+    my ($daemon, $user, $service, $ttl, @more) = @_;
+    my @words = (SERVICE => $service // 'shop', TTL => $ttl // 30_000, @more);
     my $reply = $client{ $daemon->{name} }->command('RESERVE', $user, @words);
     return $reply->[0] == 1 ? $reply->[-1] : undef;
 }
@@ -41,11 +42,17 @@ sub soon {
     return $id;
 }
 
-my $refusal = $client{ $south->{name} }->command(qw(RESERVE user=a SERVICE shop TTL 30000));
+my $refusal = $client{ $south->{name} }->command(qw(RESERVE user=a SERVICE shop TTL 30000 PATIENCE 0));
 is($refusal->[0], 0, 'elsewhere it is not there at once');
 ok($refusal->[3] > 0 && $refusal->[3] < 1000, 'but soon, as its client is told') or diag $refusal->[3];
 my $held = soon($south, 'user=a');
 ok($held, 'then it is');
+my $waited = reserve($west, 'user=w');
+ok($waited, 'whose client waits as long as the rule says has it with one request');
+ok(!reserve($_, 'user=w', 'shop', 30_000, PATIENCE => 100), "alone: $_->{name}") for $east, $west, $south;
+my $web = Http::connect($south)->post('/v1/reserve', {identifiers => {user => 'web'}, service_id => 'shop',
+    ttl_ms => 30_000, patience_ms => 2000});
+like($web->{body}, qr{"reservation":"[0-9a-f]{32}"}, 'over HTTP as well');
 ok(!reserve($_, 'user=a'), "and no other one in $_->{name}") for $east, $west, $south;
 is($client{ $south->{name} }->command('RENEW', $held, 20_000), 1, 'it is renewed there');
 is($client{ $south->{name} }->command('RENEW', $held, 90_000), 0, 'though not beyond its window');

@@ -61,7 +61,7 @@ nothing_is_left('user=a');
 
 # ---- reservations ----
 
-my $refusal = command($south, 'RESERVE', 'user=b', 'TTL', 60_000, 'COST', $capacity);
+my $refusal = command($south, 'RESERVE', 'user=b', 'TTL', 60_000, 'COST', $capacity, 'PATIENCE', 0);
 is($refusal->[0], 0, 'elsewhere a reservation is not there at once');
 ok($refusal->[3] > 0 && $refusal->[3] < 1000, 'but soon, as its client is told') or diag $refusal->[3];
 my $held = reserve($south, 'user=b', $capacity);

@@ -72,7 +72,7 @@ static void test_ways(void)
               "the known shape, many at a time: who was allowed among them is not there");
     (void)served_ask("CHECK c COST 100");
     (void)served_send(
-        bytes_of("CHECK c COST 2\r\n\r\nCHECK user=c\r\nCHECK c COST 200\r\nRESERVE c TTL 1000 COST 9\r\n"));
+        bytes_of("CHECK c COST 2\r\n\r\nCHECK user=c\r\nCHECK c COST 200\r\nRESERVE c TTL 1000 COST 9 PATIENCE 0\r\n"));
     OK_STRING(brief("HOT"), "[[(nil) 'default' (nil) 1 9 [['user=a' 5 0] ['user=c' 4 0]]]]",
               "CHECK and RESERVE, an empty line between them");
     repeat("PEEK a", 3);

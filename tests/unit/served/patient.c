@@ -186,6 +186,44 @@ static void test_goes(void)
     served_close();
 }
 
+static uint64_t reservations(void)
+{
+    struct node_stats stats;
+    node_stats(served.node, &stats);
+    return stats.open_reservations;
+}
+
+/* A reservation waits as any request does, and holds nothing until it is admitted. */
+static void test_reserve(void)
+{
+    begin(100);
+    (void)use_up("a");
+    const uint64_t used = tokens_used("a");
+    OK(serve(&served.session, "RESERVE a TTL 60000\r\n") == SERVE_WAIT && output.size == 0,
+       "a reservation that only the share refuses waits");
+    OK(tokens_used("a") == used && reservations() == 0, "without being charged, and without a place");
+    OK(until_answered(&served.session, "RESERVE a TTL 60000\r\n") < 45 && strstr(served.reply, ":1\r\n"),
+       "until a token has come back");
+    OK(tokens_used("a") == used + 1 && reservations() == 1, "and is made once");
+    const char *id = strstr(served.reply, "$32\r\n");
+    char cancel[64];
+    (void)snprintf(cancel, sizeof cancel, "CANCEL %.32s\r\n", id == NULL ? "" : id + 5);
+    OK(serve(&served.session, cancel) == SERVE_MORE && strcmp(served.reply, ":1\r\n") == 0, "under its name");
+    (void)use_up("a");
+    OK(serve(&served.session, "RESERVE a TTL 60000 PATIENCE 5\r\n") == SERVE_WAIT, "one with less patience waits");
+    (void)until_answered(&served.session, "RESERVE a TTL 60000 PATIENCE 5\r\n");
+    (void)use_up("a");
+    OK(serve(&served.session, "RESERVE a TTL 60000 PATIENCE 0\r\n") == SERVE_MORE &&
+           strstr(served.reply, "$-1\r\n"),
+       "who says PATIENCE 0 does not wait");
+    OK(serve(&served.session, "RESERVE a TTL 60000 COST 60\r\n") == SERVE_MORE,
+       "nor does what the share never admits");
+    OK(serve(&served.session, "MULTI\r\nRESERVE a TTL 60000\r\nEXEC\r\n") == SERVE_MORE &&
+           strstr(served.reply, "$-1\r\n"),
+       "nor does a transaction");
+    served_close();
+}
+
 static void test_full(void)
 {
     static struct session many[WAITING_MAX + 1];
@@ -213,6 +251,7 @@ int main(void)
     test_order();
     test_no_more_than_is_left();
     test_goes();
+    test_reserve();
     test_full();
     return tap_done();
 }
