@@ -64,6 +64,12 @@ sub run {
     return ($status, "$out$err");
 }
 
+# A program of this system in the network of the machine, beside what runs in it: its process.
+sub beside {
+    my ($self, $log, @command) = @_;
+    return Headgate::spawn($log, $log, qw(nsenter), "--net=/proc/$self->{leader}/ns/net", @command);
+}
+
 # Shuts it down, as its operator would; else it is killed with all that runs in it. True: it went by itself.
 sub stop {
     my ($self) = @_;
