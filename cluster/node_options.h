@@ -146,4 +146,14 @@ struct node_options {
     uint64_t (*sleepless_ns)(void);
 };
 
+/*
+ * The least message_max_bytes with which all messages of a cluster of so many members fit, however long their names
+ * and all else is that they say: tests/unit/cluster/message_room.c adds it up. A message that is too large is heard by
+ * nobody. A node with less works for as long as its messages happen to fit.
+ */
+static inline uint64_t node_message_least_bytes(uint32_t members)
+{
+    return (uint64_t)(88 + 7 * members) * 1024;
+}
+
 #endif

@@ -29,7 +29,6 @@ enum {
     RELAY_FALLBACK = 4,     /* after so many resend times every peer may pass a batch on */
     SPARE_BATCH_BYTES = 64, /* the size of a batch without its keys, about */
     SPARE_BYTES = 4096,     /* of batches in each message in case an earlier copy was lost */
-    ASKS_PART = 8,
     WORDS_PART = 4, /* of all asks in a message: so many may be words of contest_words.h */
     /* work sent again to a member that does not answer: as much as so many steps take */
     WINDOW_STEPS = 8,
@@ -271,7 +270,7 @@ static uint32_t keep_what_fits(const struct node *node, struct due *due, uint32_
 /* Asks and words may take a part of a message: at least a batch of half of it fits beside them. */
 static uint32_t asks_room(const struct node *node)
 {
-    const uint64_t room = node->options.message_max_bytes / ASKS_PART / ASK_ENCODED_MAX_BYTES;
+    const uint64_t room = node->options.message_max_bytes / MESSAGE_PART / ASK_ENCODED_MAX_BYTES;
     return room < MESSAGE_ASKS_MAX ? (uint32_t)room : MESSAGE_ASKS_MAX;
 }
 

@@ -30,6 +30,8 @@ enum {
     /* the least that the operator may set as the limit of one message */
     MESSAGE_BYTES_MIN = 65536,
     STATEMENT_MAX_BYTES = 8192, /* see statement.h */
+    /* asks, digests of others, and their statements take at most this part of message_max each, a batch half of it */
+    MESSAGE_PART = 8,
 };
 
 /*

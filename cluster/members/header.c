@@ -29,7 +29,6 @@
 enum {
     ROW_HEAD_BYTES = 24, /* of a digest on the wire, besides its numbers */
     ROW_NUMBER_BYTES = 9,
-    ROWS_PART = 8, /* digests take at most this part of message_max */
 };
 
 /* The last ended incarnation of a withheld member; 0: it was never heard. */
@@ -141,10 +140,10 @@ static void put_rows(struct node *node, struct message *header, const int *recor
      * every message.
      */
     size_t row_bytes = ROW_HEAD_BYTES + (size_t)header->origin_count * ROW_NUMBER_BYTES;
-    size_t most = node->options.message_max_bytes / ROWS_PART / row_bytes;
+    size_t most = node->options.message_max_bytes / MESSAGE_PART / row_bytes;
     uint32_t turn = (uint32_t)((node->publishing.number + 1) % NODE_PEERS_MAX),
              first = turn < node->member_end ? turn : 0;
-    size_t left = node->options.message_max_bytes / ROWS_PART;
+    size_t left = node->options.message_max_bytes / MESSAGE_PART;
     for (uint32_t n = 0; n <= node->member_end; n++) {
         uint32_t i = n == 0 ? node->me : (first + n - 1) % node->member_end;
         const struct member *member = &node->member[i];

@@ -227,6 +227,19 @@ static bool read_address_reservations(const struct settings_reader *reader, stru
                             &node->address_reservations_max);
 }
 
+/* With less, messages of all these daemons might not fit, and nobody would hear them. */
+static bool check_message_max(const struct settings_reader *reader, const struct settings *settings)
+{
+    const struct node_options *node = &settings->node;
+    const uint32_t all = 1 + node->peer_count + node->unlisted_max;
+    const uint32_t members = all < NODE_PEERS_MAX ? all : NODE_PEERS_MAX;
+    const uint64_t least = node_message_least_bytes(members);
+    return members == 1 || node->message_max_bytes >= least ||
+           reader_wrong(reader, "message_max", reader_text(reader, "message_max"),
+                        "at least %lluKiB for %u daemons (peers, unlisted_peers and this one)",
+                        (unsigned long long)least / 1024, members);
+}
+
 /* In the order in which later checks need earlier results. */
 static bool read_all(const struct settings_reader *reader, struct settings *settings)
 {
@@ -243,7 +256,8 @@ static bool read_all(const struct settings_reader *reader, struct settings *sett
            settings_read_takeover(settings, reader) && settings_read_weights(settings, reader) &&
            read_small_count(reader, "rules.service_reservations", 1, node->reservations_max,
                             &node->service_reservations_max) &&
-           read_address_reservations(reader, node) && settings_check_reach(settings, reader);
+           read_address_reservations(reader, node) && check_message_max(reader, settings) &&
+           settings_check_reach(settings, reader);
 }
 
 void settings_use_hash_key(struct settings *settings, const struct hash_key *key)

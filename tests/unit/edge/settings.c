@@ -126,6 +126,10 @@ static const struct mistake mistakes[] = {
      "f:4: message_max is '1': expected a size from 64 KiB to 64 MiB, such as 64KiB or 1MiB"},
     {LEAST "message_max: 1 parsec\n", "f:4: message_max is '1 parsec': expected "
                                       "a size from 64 KiB to 64 MiB, such as 64KiB or 1MiB"},
+    {LEAST "unlisted_peers: 63\nmessage_max: 256KiB\n",
+     "f:5: message_max is '256KiB': expected at least 536KiB for 64 daemons (peers, unlisted_peers and this one)"},
+    {LEAST "secret: a\nmessage_max: 64KiB\n",
+     "f:5: message_max is '64KiB': expected at least 151KiB for 9 daemons (peers, unlisted_peers and this one)"},
     {LEAST "max_connections: 0\n", "f:4: max_connections is '0': expected a whole number from 1 to 1,000,000"},
     {LEAST "clients: {auth_timeout: 5s}\n",
      "f:4: clients.auth_timeout is '5s': expected no such key, as there is no password to wait for"},
@@ -380,7 +384,7 @@ static const char full[] =
     "- {name: strict, capacity: 7, rate: 5/10s, overshoot: 0, patience: 50ms}\n"
     "- {name: burst, capacity: 100, rate: 1/1.5h}\n"
     "interval: 50ms\nsilent_after: 3s\njoin_timeout: 0\nleave_timeout: 1.5s\nforget_after: 1h\n"
-    "table:\n  keys: 4096\ngossip_pace: 2000\nlog_keys: 1,000\nmessage_max: 64KiB\nmax_connections: 77\n"
+    "table:\n  keys: 4096\ngossip_pace: 2000\nlog_keys: 1,000\nmessage_max: 256KiB\nmax_connections: 77\n"
     "clients: {request_timeout: 3s, auth_timeout: 4s, idle_timeout: 1h}\nthreads: "
     "3\n"
     "secret: \"it's: a #secret\"\npassword: '12345'\nlog_level: warning\ndebug: true\n"
