@@ -53,8 +53,8 @@ HARDENING := -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protecti
 # Fat objects: the static library is also for programs that are linked without LTO, and so are the tests.
 CFLAGS_release := -O2 -flto=auto -ffat-lto-objects $(HARDENING)
 LDFLAGS_release := -O2 -flto=auto -pie -Wl,-z,relro,-z,now
-# Built for its warnings and for the hashes of the simulator.
-CFLAGS_clang := -O1 -g0 $(HARDENING)
+# Built for its warnings and for the hashes of the simulator: another compiler, and without the optimiser.
+CFLAGS_clang := -O0 -g0 $(filter-out -D_FORTIFY_SOURCE=2,$(HARDENING))
 LDFLAGS_clang := -pie -Wl,-z,relro,-z,now
 # -g1: reports name functions and lines; a fifth of the time to compile would go into the types of variables.
 CFLAGS_asan := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -244,7 +244,10 @@ $(TEST_LIB): $(patsubst %.c,$(O)/%.o,$(wildcard tests/lib/*.c))
 	@mkdir -p $(@D)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-$(O)/tests/unit/%.o: ALL_CFLAGS := $(filter-out -flto=auto -ffat-lto-objects,$(ALL_CFLAGS)) $(TEST_CFLAGS_$(FLAVOUR))
+# What is linked without LTO has no use for its part of objects.
+NO_LTO_CFLAGS := $(filter-out -flto=auto -ffat-lto-objects,$(ALL_CFLAGS))
+$(O)/tests/unit/%.o: ALL_CFLAGS := $(NO_LTO_CFLAGS) $(TEST_CFLAGS_$(FLAVOUR))
+$(O)/tests/lib/%.o $(O)/tests/sim/%.o $(O)/tests/model/%.o $(O)/tests/wan/%.o $(O)/src/operator/%.o: ALL_CFLAGS := $(NO_LTO_CFLAGS)
 
 # tests/unit/<room>/<what>.c is linked with that room and those below it.
 define unit_rule
@@ -369,7 +372,7 @@ show-compile:
 $(O)/%.read: %.c $(B)/flags
 	$(SAY) READ $@
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) -O0 -g0 -U_FORTIFY_SOURCE -MMD -MP -MT $@ -MF $(@:.read=.read.d) -c -o $@ $<
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -MT $@ -MF $(@:.read=.read.d) -c -o $@ $<
 .PHONY: test-sources
 test-sources: $(patsubst %.c,$(O)/%.read,$(UNIT_SOURCES) $(wildcard tests/fuzz/*.c))
 
@@ -396,7 +399,7 @@ unit: $(UNIT)
 	prove $(UNIT)
 
 sim:
-	@for flavour in release asan clang debug; do \
+	@for flavour in release asan clang; do \
 	    $(SUBMAKE) -s FLAVOUR=$$flavour build/$$flavour/tests/sim || exit 1; done
 	HEADGATE_SIM_SEEDS=1000 prove tests/sim/*.t
 
@@ -469,14 +472,13 @@ UNIT_CHECKED := $(filter-out $(TSAN:build/tsan/%=build/release/%),$(patsubst %.c
     $(filter-out $(patsubst %,tests/unit/%/%,cluster rules served http grpc sim),$(UNIT_SOURCES))))
 
 # What `make check` runs, each flavour by a make of its own; side by side, so that no processor waits for a last link.
-CHECK_FLAVOURS := $(patsubst %,check-build-%,release asan clang tsan debug)
+CHECK_FLAVOURS := $(patsubst %,check-build-%,release asan clang tsan)
 .PHONY: check-build $(CHECK_FLAVOURS)
 check-build: $(CHECK_FLAVOURS)
 check-build-release: goals := all $(UNIT_CHECKED) $(SIM) $(MODEL) $(PEERS) $(WAN) former-release
 check-build-asan: goals := all $(patsubst build/release/%,build/asan/%,$(UNIT) $(SIM) $(FUZZ) $(PEERS)) $(E2E_ASAN)
 check-build-clang: goals := build/clang/tests/sim test-sources
 check-build-tsan: goals := $(TSAN) $(E2E_TSAN) build/tsan/headgated build/tsan/headgate
-check-build-debug: goals := build/debug/tests/sim
 $(CHECK_FLAVOURS): check-build-%:
 	@$(MAKE) --no-print-directory -s FLAVOUR=$* $(goals)
 
