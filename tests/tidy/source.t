@@ -377,6 +377,8 @@ my @rules = (
         'src/base/x.c', "static int count = 0;\n"],
     ['asserts are never switched off', qr{\.[ch]$|Makefile$}, pattern(qr/\bNDEBUG\b/, 'mentions it', 'lines'),
         'src/x.c', "#define NDEBUG\n"],
+    ['names are of ASCII', $c, pattern(qr/[^\x00-\x7f]/, 'another letter'),
+        'src/x.c', "int \xd7\x90;\n"],
     ['comments are /* */', $c, pattern(qr{(?<!:)//}, 'a line comment', 'lines'),
         'src/x.c', "// a\n"],
     ['nothing is left to do', qr/./, pattern(qr/\b(?:$words)/, 'names unfinished work', 'lines'),
