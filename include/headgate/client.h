@@ -31,7 +31,7 @@ enum headgate_client_status {
     HEADGATE_CLIENT_UNREACHABLE, /* the name is unknown, or no daemon listens there */
     HEADGATE_CLIENT_TIMEOUT,     /* the deadline passed; the connection is closed */
     HEADGATE_CLIENT_CLOSED,      /* not connected, or the connection was lost */
-    HEADGATE_CLIENT_PROTOCOL,    /* the peer does not speak RESP2, or its reply exceeds a limit; closed */
+    HEADGATE_CLIENT_PROTOCOL,    /* the peer does not speak RESP2, its reply exceeds a limit, or nobody asked; closed */
     HEADGATE_CLIENT_REFUSED      /* the daemon answered with an error; the connection stays usable */
 };
 

@@ -13,6 +13,12 @@ _Static_assert((int)HEADGATE_REPLY_STATUS == REPLY_STATUS && (int)HEADGATE_REPLY
                    (int)HEADGATE_REPLY_NIL == REPLY_NIL && (int)HEADGATE_REPLY_ARRAY == REPLY_ARRAY,
                "kinds are converted by a cast");
 
+/* Bytes behind the last answer that was asked for: the next request would take them for its own answer. */
+static bool has_unasked(const struct headgate_client *client)
+{
+    return client->pending == 0 && client->input_end - client->input_start > client->taken;
+}
+
 enum headgate_client_status headgate_client_queue(struct headgate_client *client, size_t count,
                                                   const char *const *words, const size_t *sizes)
 {
@@ -21,6 +27,10 @@ enum headgate_client_status headgate_client_queue(struct headgate_client *client
         return client_fail(client, HEADGATE_CLIENT_USAGE, "a command has at least one word");
     if (client->fd < 0)
         return client_not_connected(client);
+    if (has_unasked(client)) {
+        headgate_client_close(client);
+        return client_fail(client, HEADGATE_CLIENT_PROTOCOL, "%s answered more than it was asked", client->address);
+    }
     size_t needed = HEADER_BYTES;
     for (size_t i = 0; i < count; i++) {
         size_t size = sizes ? sizes[i] : strlen(words[i]);

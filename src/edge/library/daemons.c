@@ -314,6 +314,10 @@ static enum outcome ask_all(struct headgate_daemons *daemons, struct asking *ask
             continue;
         const bool is_last = asking->take && (!asking->keyed || only);
         asking->failed = headgate_client_queue(link->client, asking->count, asking->words, NULL);
+        if (asking->failed == HEADGATE_CLIENT_PROTOCOL) { /* of what came before: nothing is sent yet */
+            link_fail(daemons, link, headgate_client_message(link->client), now_ns);
+            continue;
+        }
         if (asking->failed != HEADGATE_CLIENT_OK) {
             daemons_say(daemons, headgate_client_message(link->client));
             return ASKED_UNSENT;

@@ -240,6 +240,27 @@ struct scripted {
     bool as_expected;
 };
 
+/* A second answer to the first request must not become the answer to the second one. */
+static void test_unasked(void)
+{
+    struct peer peer;
+    struct headgate_client *client = connected(&peer, NULL);
+    const char *words[] = {"PING"};
+    const struct headgate_reply *reply;
+    OK(headgate_client_queue(client, 1, words, NULL) == HEADGATE_CLIENT_OK, "a request");
+    peer_say(&peer, "+one\r\n:1\r\n", 10);
+    while (headgate_client_poll(client, &reply) == HEADGATE_CLIENT_AGAIN)
+        (void)turn(client);
+    OK(reply && strcmp(reply->text, "one") == 0, "its answer");
+    OK(headgate_client_queue(client, 1, words, NULL) == HEADGATE_CLIENT_PROTOCOL, "another one is no answer");
+    OK(strstr(headgate_client_message(client), "answered more than it was asked") != NULL, "which is said: %s",
+       headgate_client_message(client));
+    OK(headgate_client_fd(client) < 0 && headgate_client_pending(client) == 0, "the connection is closed");
+    OK_STRING(reply->text, "one", "the answer before is still there");
+    headgate_client_destroy(&client);
+    peer_close(&peer);
+}
+
 static void *play(void *context)
 {
     struct scripted *scripted = context;
@@ -388,6 +409,7 @@ int main(void)
     test_pipeline();
     test_bounds();
     test_endings();
+    test_unasked();
     test_blocking();
     test_reservations();
     test_timeout();

@@ -23,12 +23,15 @@ enum manner {
     LOADING,
     REFUSES, /* says that the words are wrong */
     BABBLES, /* answers in another form */
+    REPEATS, /* answers twice */
     GUARDED, /* wants AUTH first */
     SLOW,    /* never answers AUTH */
     JOINS,   /* has no share yet, and refuses */
     FORGETS, /* hears, and closes; then answers */
     PAUSES,  /* hears, and says nothing; then answers */
 };
+
+#define VERDICT "*6\r\n:1\r\n:10\r\n:9\r\n:0\r\n:100\r\n$4\r\nslow\r\n"
 
 enum { CLIENTS_MAX = 8, KEY_BYTES = 64 };
 
@@ -104,15 +107,17 @@ static bool serve(struct fake *fake, uint32_t at, const char *request)
     case BABBLES:
         say(fd, "*1\r\n:1\r\n");
         return true;
+    case REPEATS:
+        say(fd, VERDICT VERDICT);
+        return true;
     case GUARDED:
     case ANSWERS:
     case SLOW:
     case JOINS:
         break;
     }
-    say(fd, atomic_load(&fake->manner) == GUARDED && !fake->greeted[at]
-                ? "-NOAUTH Authentication required.\r\n"
-                : "*6\r\n:1\r\n:10\r\n:9\r\n:0\r\n:100\r\n$4\r\nslow\r\n");
+    say(fd, atomic_load(&fake->manner) == GUARDED && !fake->greeted[at] ? "-NOAUTH Authentication required.\r\n"
+                                                                        : VERDICT);
     return true;
 }
 
@@ -367,12 +372,20 @@ static void test_manners(void)
     OK(ask("CHECK") == HEADGATE_CLIENT_PROTOCOL, "an answer of another form");
     OK(ask("GET") == HEADGATE_CLIENT_USAGE, "other commands are none");
     headgate_daemons_destroy(&daemons);
+    atomic_store(&near.manner, REPEATS);
+    open_daemons();
+    OK(ask("CHECK") == HEADGATE_CLIENT_OK && answer.daemon == 0,
+       "two answers to one request: the first one counts");
+    OK(ask("CHECK") == HEADGATE_CLIENT_OK && answer.decided && answer.daemon == 1,
+       "the second one is none to the next request, which goes to another daemon");
+    headgate_daemons_destroy(&daemons);
     atomic_store(&near.manner, GUARDED);
+    const unsigned dialled = atomic_load(&far.connections);
     options.user = "ann";
     options.password = "secret";
     open_daemons();
     OK(ask("CHECK") == HEADGATE_CLIENT_OK && answer.decided && answer.daemon == 0, "a password is said first");
-    OK_U64(atomic_load(&far.connections), 1, "to the nearest, and the other one is not dialled meanwhile");
+    OK_U64(atomic_load(&far.connections), dialled, "to the nearest, and the other one is not dialled meanwhile");
     headgate_daemons_destroy(&daemons);
     atomic_store(&near.manner, SLOW);
     options.connect_timeout_ms = 400;
