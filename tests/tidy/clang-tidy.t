@@ -16,7 +16,7 @@ use File::Path qw(make_path);
 use File::Temp qw(tempdir);
 use Test::More;
 
-my $states_max = $ENV{HEADGATE_TIDY_STATES} // 4_000;
+my $states_max = $ENV{HEADGATE_TIDY_STATES} // 10_000;
 my $generated = 'build/release/obj/proto';
 my $scratch = tempdir(CLEANUP => 1);
 chdir $Source::root or die;
