@@ -56,13 +56,7 @@ static void hold_by(const struct charge *charge, struct await *await)
     await->held = true;
 }
 
-static bool vouchers_help(const struct node *node, const struct charge *charge, const struct verdict *verdict,
-                          bool only_own)
-{
-    return verdict_is_of_share(verdict) && !charge->shadow && (!only_own || voucher_pays_own(node, charge->limit));
-}
-
-bool await_hold(struct node *node, const struct charge *charges, size_t count, bool only_own, uint64_t now_ns,
+bool await_hold(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
                 struct verdict *verdicts, struct await *await)
 {
     const bool again = await_is_again(await);
@@ -79,7 +73,7 @@ bool await_hold(struct node *node, const struct charge *charges, size_t count, b
     }
     await->held = await->held && all_wait;
     for (size_t i = 0; i < count && await->held; i++) {
-        if (!vouchers_help(node, &charges[i], &verdicts[i], only_own))
+        if (!verdict_is_of_share(&verdicts[i]) || charges[i].shadow)
             continue;
         if (again)
             voucher_note_waiting(node, &charges[i], await->waiting_tokens, now_ns);

@@ -28,11 +28,10 @@ static inline bool await_is_behind(const struct await *await, const struct charg
 }
 
 /*
- * The request is refused, with the verdicts of its charges. True: it may wait, and `await` says for what. `only_own`:
- * vouchers of which voucher_pays_own is false cannot help it, so nothing is asked for there. The caller has locked the
- * keys.
+ * The request is refused, with the verdicts of its charges. True: it may wait, and `await` says for what. The
+ * caller has locked the keys.
  */
-bool await_hold(struct node *node, const struct charge *charges, size_t count, bool only_own, uint64_t now_ns,
+bool await_hold(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
                 struct verdict *verdicts, struct await *await);
 
 #endif

@@ -113,18 +113,16 @@ static inline const struct budget *allowing_or_paying(struct node *node, const s
 }
 
 /* The verdict of an allowed charge that is to be made gets its figures afterwards. */
-static inline void decide(struct node *node, const struct charge *charge, bool take, bool only_own,
-                          const struct await *await, uint64_t now_ns, struct decision *decision,
-                          struct verdict *verdict)
+static inline void decide(struct node *node, const struct charge *charge, bool take, const struct await *await,
+                          uint64_t now_ns, struct decision *decision, struct verdict *verdict)
 {
     struct key_view *view = &decision->view;
-    const bool by_vouchers = !only_own || voucher_pays_own(node, charge->limit);
     enum verdict_reason reason;
     if (is_refused(node, charge, take, &reason)) {
         *verdict = refusal(node, charge->limit, reason);
         if (reason == VERDICT_TOO_LARGE) {
             key_view_look(node, charge, false, now_ns, view);
-            key_view_show_refused(node, view, charge, by_vouchers, now_ns, verdict);
+            key_view_show_refused(node, view, charge, now_ns, verdict);
         }
         decision->outcome = may_decide(node) && is_open(node, charge) ? OUTCOME_PASSED : OUTCOME_DENIED;
         if (decision->outcome == OUTCOME_PASSED) {
@@ -137,8 +135,7 @@ static inline void decide(struct node *node, const struct charge *charge, bool t
     key_view_look(node, charge, take, now_ns, view);
     assert(view->budget); /* NULL would say that no budget allows it */
     decision->changes = table_changes(node->table, charge->id);
-    decision->budget =
-        allowing_or_paying(node, charge, take && !await_is_again(await), by_vouchers, now_ns, decision);
+    decision->budget = allowing_or_paying(node, charge, take && !await_is_again(await), true, now_ns, decision);
     if (decision->budget && await_is_behind(await, charge))
         decision->budget = NULL;
     if (decision->budget && take && !can_record(node, view->entry)) {
@@ -155,7 +152,7 @@ static inline void decide(struct node *node, const struct charge *charge, bool t
     else if (decision->outcome != OUTCOME_DENIED)
         key_view_show(view, charge, now_ns, verdict);
     else
-        key_view_show_refused(node, view, charge, by_vouchers, now_ns, verdict);
+        key_view_show_refused(node, view, charge, now_ns, verdict);
     if (decision->held_ns > 0 && verdict->retry_after_ns < decision->held_ns)
         verdict->retry_after_ns = decision->held_ns;
 }
@@ -255,13 +252,13 @@ static void own_used(struct node *node, const struct charge *charges, size_t cou
     }
 }
 
-static bool decide_all(struct node *node, const struct charge *charges, size_t count, bool take, bool only_own,
+static bool decide_all(struct node *node, const struct charge *charges, size_t count, bool take,
                        const struct await *await, uint64_t now_ns, struct verdict *verdicts,
                        struct decision *decisions)
 {
     bool allowed = true;
     for (size_t i = 0; i < count; i++) {
-        decide(node, &charges[i], take, only_own, await, now_ns, &decisions[i], &verdicts[i]);
+        decide(node, &charges[i], take, await, now_ns, &decisions[i], &verdicts[i]);
         allowed &= decisions[i].outcome != OUTCOME_DENIED || charges[i].shadow;
     }
     return allowed;
@@ -295,14 +292,21 @@ static void count_refusal(struct node *node, const struct charge *charges, size_
         wanted_note(node, &charges[worst - verdicts], charges[worst - verdicts].id, now_ns);
 }
 
+/* What vouchers pay of a bucket of which this node has a share is not this node's own. */
+static uint64_t granted_of(const struct node *node, const struct charge *charge, const struct decision *decision)
+{
+    const bool is_own = decision->paid == 0 || voucher_pays_own(node, charge->limit);
+    return is_own || !kind_refills(decision->view.limit->kind) ? 0 : decision->paid;
+}
+
 /* noinline: keeps its large frame off the fast path. */
 __attribute__((noinline)) bool decide_full(struct node *node, const struct charge *charges, size_t count, bool take,
-                                           uint64_t now_ns, struct verdict *verdicts, bool *taken,
+                                           uint64_t now_ns, struct verdict *verdicts, struct made *made,
                                            struct await *await)
 {
     struct decision decisions[CHARGES_MAX];
     assert(count <= CHARGES_MAX);
-    bool allowed = decide_all(node, charges, count, take, taken != NULL, await, now_ns, verdicts, decisions);
+    bool allowed = decide_all(node, charges, count, take, await, now_ns, verdicts, decisions);
     if (!take)
         return allowed;
     allowed = allowed && charge_all(node, charges, count, decisions, now_ns, verdicts);
@@ -310,10 +314,12 @@ __attribute__((noinline)) bool decide_full(struct node *node, const struct charg
         own_used(node, charges, count, decisions, now_ns, verdicts);
     else
         describe_untaken(node, charges, count, decisions, now_ns, verdicts);
-    if (!allowed && await && await_hold(node, charges, count, taken != NULL, now_ns, verdicts, await))
+    if (!allowed && await && await_hold(node, charges, count, now_ns, verdicts, await))
         return false;
-    for (size_t i = 0; i < count && taken; i++)
-        taken[i] = allowed && decisions[i].outcome == OUTCOME_TAKEN && verdicts[i].allowed;
+    for (size_t i = 0; i < count && made; i++) {
+        made[i].is_made = allowed && decisions[i].outcome == OUTCOME_TAKEN && verdicts[i].allowed;
+        made[i].granted = made[i].is_made ? granted_of(node, &charges[i], &decisions[i]) : 0;
+    }
     if (allowed)
         own_thread(node)->admitted_requests++;
     else

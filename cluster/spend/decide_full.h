@@ -16,12 +16,18 @@ struct node;
 struct await;
 struct verdict;
 
+/* What became of one charge. */
+struct made {
+    bool is_made;
+    uint64_t granted; /* see struct charge */
+};
+
 /*
  * Decides one request, as node_decide does, and makes its charges if `take`. The caller has locked its
- * keys; now_ns must come from request_time. taken[i]: charges[i] was made. `taken` may be NULL, and is
- * written only if `take`. `await`: see struct run; NULL: the request does not wait.
+ * keys; now_ns must come from request_time. `made`: of each charge; it may be NULL, and is written only if
+ * `take`. `await`: see struct run; NULL: the request does not wait.
  */
 bool decide_full(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
-                 struct verdict *verdicts, bool *taken, struct await *await);
+                 struct verdict *verdicts, struct made *made, struct await *await);
 
 #endif

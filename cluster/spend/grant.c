@@ -61,7 +61,7 @@ static void note_granted(struct node *node, struct key_id id, uint64_t tokens, b
             place = key;
     }
     if (place)
-        *place = (struct granted_key){id, tokens, granted_until_ns(node)};
+        *place = (struct granted_key){id, tokens, awake_ns(node), granted_until_ns(node)};
     else
         group->blind_until_ns = granted_until_ns(node);
 }
@@ -82,7 +82,14 @@ void granted_unknown(struct node *node)
     node->rights.blind_until_ns = granted_until_ns(node);
 }
 
-uint64_t granted_tokens(const struct node *node, struct key_id id)
+/* Tokens that were used before the first of these grants are not among them. */
+static uint64_t less_used(const struct granted_key *key, uint64_t used, uint64_t used_age_ns, uint64_t now_ns)
+{
+    const bool among = key->tokens < UINT64_MAX && now_ns - key->since_ns >= used_age_ns;
+    return among ? key->tokens - number_least(used, key->tokens) : key->tokens;
+}
+
+uint64_t granted_tokens(const struct node *node, struct key_id id, uint64_t used, uint64_t used_age_ns)
 {
     const uint64_t now_ns = awake_ns(node);
     const struct granted_group *group = &node->rights.granted[id.high % GRANTED_GROUPS];
@@ -90,7 +97,7 @@ uint64_t granted_tokens(const struct node *node, struct key_id id)
         return UINT64_MAX;
     for (uint32_t i = 0; i < GRANTED_GROUP_KEYS; i++)
         if (group->key[i].until_ns > now_ns && key_id_equal(group->key[i].id, id))
-            return group->key[i].tokens;
+            return less_used(&group->key[i], used, used_age_ns, now_ns);
     return 0;
 }
 

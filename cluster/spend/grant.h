@@ -60,7 +60,10 @@ void granted_note(struct node *node, const struct batch *batch, bool is_own);
 void granted_unknown_of(struct node *node, struct key_id id);
 /* From now on any key may have had grants that this node does not know of. */
 void granted_unknown(struct node *node);
-/* Tokens of the key that may be in vouchers, as of the last step; UINT64_MAX: nobody knows how many. */
-uint64_t granted_tokens(const struct node *node, struct key_id id);
+/*
+ * Tokens of the key that may be in vouchers, as of the last step; UINT64_MAX: nobody knows how many. `used`: so many
+ * are in no voucher any more, since a client here used them so long ago.
+ */
+uint64_t granted_tokens(const struct node *node, struct key_id id, uint64_t used, uint64_t used_age_ns);
 
 #endif

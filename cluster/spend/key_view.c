@@ -182,16 +182,16 @@ static uint64_t settling_ns(const struct node *node)
 }
 
 void key_view_show_refused(const struct node *node, const struct key_view *view, const struct charge *charge,
-                           bool by_vouchers, uint64_t now_ns, struct verdict *verdict)
+                           uint64_t now_ns, struct verdict *verdict)
 {
     const struct bucket level = key_view_level(view, charge, now_ns);
     /* of a log only where nobody has a share of it: else its spends would be walked twice */
     const bool is_renewed =
         !kind_refills(view->limit->kind) && (!kind_lists(view->limit->kind) || view->budget->share == 0);
     const uint64_t renewed_ns = is_renewed ? renewed_after_ns(view, charge, now_ns) : UINT64_MAX;
-    const uint64_t granted_ns = by_vouchers ? voucher_wait_ns(node, charge, &level, renewed_ns) : UINT64_MAX;
+    const uint64_t granted_ns = voucher_wait_ns(node, charge, &level, renewed_ns);
     const uint64_t retry_ns = number_least(retry_after_ns(view, charge, settling_ns(node), now_ns), granted_ns);
-    const bool is_lost = by_vouchers && key_view_home_is_gone(node, charge);
+    const bool is_lost = key_view_home_is_gone(node, charge);
     key_view_show(view, charge, now_ns, verdict);
     verdict->allowed = false;
     verdict->retry_after_ns = is_lost ? node->options.interval_ns : retry_ns;

@@ -96,13 +96,15 @@ static bool reserve_held(struct node *node, const struct charge *charges, size_t
                          struct verdict *verdicts, struct hold *asked, struct await *await)
 {
     struct charge held[CHARGES_MAX];
-    bool taken[CHARGES_MAX];
+    struct made made[CHARGES_MAX];
     size_t held_count = 0;
-    if (!decide_full(node, charges, count, true, now_ns, verdicts, taken, await))
+    if (!decide_full(node, charges, count, true, now_ns, verdicts, made, await))
         return false;
     for (size_t i = 0; i < count; i++)
-        if (taken[i])
-            held[held_count++] = charges[i];
+        if (made[i].is_made) {
+            held[held_count] = charges[i];
+            held[held_count++].granted = made[i].granted;
+        }
     uint64_t expires_ns = end_ns(node, held, held_count, asked->ttl_ns, now_ns);
     hold(node, held, held_count, expires_ns, now_ns);
     if (open_reservation(node, held, held_count, expires_ns, asked)) {
@@ -242,10 +244,11 @@ static void let_go(struct node *node, const struct charge *held, uint64_t used)
  */
 static uint64_t commit_one(struct node *node, struct charge *held, uint64_t actual, uint64_t now_ns)
 {
-    uint64_t cost = held->cost;
+    const uint64_t cost = held->cost, own = cost - held->granted;
     if (held->lease)
         return actual;
     held->cost = actual < cost ? cost - actual : 0;
+    held->granted = held->cost - number_least(held->cost, own); /* what was granted is used first */
     let_go(node, held, cost - held->cost);
     return actual > cost ? cost + take_more(node, *held, actual - cost, now_ns) : actual;
 }

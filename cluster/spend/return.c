@@ -83,26 +83,29 @@ static uint64_t refundable_here(struct node *node, const struct entry *entry)
 }
 
 /*
+ * A reservation gives back the tokens that it holds; a client that asks, only tokens that are not
+ * held.
+ */
+enum giver { GIVER_ASKED, GIVER_RESERVATION };
+
+/*
  * Of a bucket, tokens in vouchers count as spent though nobody has used them yet. They make no room for
  * a return: the truth has none there.
  */
-static uint64_t least_taken(const struct node *node, const struct entry *entry, uint64_t tokens)
+static uint64_t least_taken(const struct node *node, const struct entry *entry, const struct charge *charge,
+                            uint64_t tokens, enum giver giver, uint64_t now_ns)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
+    const uint64_t used = giver == GIVER_RESERVATION ? charge->granted : 0;
     bool shared = node->options.grants && kind_refills(limit->kind) && is_told_under(node, limit);
-    uint64_t granted = shared ? granted_tokens(node, entry->id) : 0;
+    uint64_t granted =
+        shared ? granted_tokens(node, entry->id, used, now_ns - number_least(now_ns, charge->spent_ns)) : 0;
     if (granted == 0)
         return tokens;
     int64_t units = limit->capacity_units - entry->bucket.settled + entry->bucket.unsettled;
     uint64_t taken = units > 0 ? (uint64_t)(units / limit->units_per_token) : 0;
     return number_least(tokens, taken > granted ? taken - granted : 0);
 }
-
-/*
- * A reservation gives back the tokens that it holds; a client that asks, only tokens that are not
- * held.
- */
-enum giver { GIVER_ASKED, GIVER_RESERVATION };
 
 /*
  * A part of a token that is unsettled may be a grant of this node, which is charged exactly when it settles. Then a
@@ -132,7 +135,7 @@ static uint64_t return_to_bucket(struct node *node, struct entry *entry, const s
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
     const struct budget *budget = &node->by_limit.budget[entry->limit];
-    tokens = least_taken(node, entry, tokens);
+    tokens = least_taken(node, entry, charge, tokens, giver, now_ns);
     if (giver == GIVER_ASKED)
         return return_units(node, entry, number_least(tokens, refundable_here(node, entry)), now_ns, credit);
     if (kind_lists(limit->kind))
@@ -223,21 +226,13 @@ static uint64_t told_since_ns(uint64_t since_ns, uint64_t now_ns)
  * may have made good since then: see "Buckets: what was used is given back" in docs/accounting.md. Others are told when
  * that was, and reckon by their own clocks. What has no room here for another reason they are not told.
  */
-static uint64_t return_granted(struct node *node, struct entry *entry, const struct charge *charge, uint64_t tokens,
-                               enum giver giver, uint64_t now_ns)
+static uint64_t become_everybodys(struct node *node, struct entry *entry, uint64_t tokens, uint64_t since_ns,
+                                  uint64_t now_ns)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
-    const uint64_t own = refundable_tokens(&node->refundable, entry->id),
-                   held = giver == GIVER_ASKED ? reserved_tokens(node, entry->id) : 0;
-    if (giver == GIVER_ASKED)
-        tokens = number_least(tokens, own - number_least(held, own));
-    if (tokens == 0)
-        return 0;
-    const uint64_t since_ns = told_since_ns(used_ns(node, charge, tokens, giver), now_ns);
     const int64_t units = units_of_tokens(limit, tokens), room = limit->capacity_units - entry->bucket.settled;
     int64_t sure = peaks_return(&node->peaks, entry->id, limit, units, now_ns - since_ns, now_ns);
     sure = sure < room ? sure : room;
-    refundable_return(&node->refundable, entry->id, tokens, now_ns);
     if (sure <= 0)
         return 0;
     const int64_t less = units - peaks_refilled(limit, now_ns - since_ns) - sure;
@@ -253,8 +248,39 @@ static uint64_t return_granted(struct node *node, struct entry *entry, const str
     return whole_tokens(limit, sure);
 }
 
-static uint64_t return_to(struct node *node, const struct charge *charge, uint64_t tokens, enum giver giver,
-                          uint64_t now_ns)
+static uint64_t return_granted(struct node *node, struct entry *entry, const struct charge *charge, uint64_t tokens,
+                               enum giver giver, uint64_t now_ns)
+{
+    const uint64_t own = refundable_tokens(&node->refundable, entry->id),
+                   held = giver == GIVER_ASKED ? reserved_tokens(node, entry->id) : 0;
+    if (giver == GIVER_ASKED)
+        tokens = number_least(tokens, own - number_least(held, own));
+    if (tokens == 0)
+        return 0;
+    const uint64_t since_ns = told_since_ns(used_ns(node, charge, tokens, giver), now_ns);
+    refundable_return(&node->refundable, entry->id, tokens, now_ns);
+    return become_everybodys(node, entry, tokens, since_ns, now_ns);
+}
+
+/*
+ * Of a bucket of which this node has a share: tokens of a reservation that others granted. Their accounts are of nobody
+ * here. They fill no room that vouchers have made, and while a peer is silent they do not come back: it may not know of
+ * the grant.
+ */
+static uint64_t return_granted_part(struct node *node, const struct charge *charge, uint64_t tokens,
+                                    uint64_t now_ns)
+{
+    struct entry *entry = table_find(node->table, charge->id);
+    if (tokens == 0 || !entry || entry->limit != charge->limit || node->sharing.alone ||
+        node->awake.somebody_silent || !may_decide(node) || !can_record(node, entry))
+        return 0;
+    bucket_refill(&entry->bucket, &node->limits.limit[entry->limit], &node->by_limit.budget[entry->limit], now_ns);
+    tokens = least_taken(node, entry, charge, tokens, GIVER_RESERVATION, now_ns);
+    return become_everybodys(node, entry, tokens, told_since_ns(charge->spent_ns, now_ns), now_ns);
+}
+
+static uint64_t return_own(struct node *node, const struct charge *charge, uint64_t tokens, enum giver giver,
+                           uint64_t now_ns)
 {
     struct entry *entry = table_find(node->table, charge->id);
     if (tokens == 0)
@@ -296,6 +322,18 @@ static uint64_t return_to(struct node *node, const struct charge *charge, uint64
         hurry(node, entry);
     own_thread(node)->returned_tokens += given;
     return given;
+}
+
+/*
+ * What others granted of a reservation goes by other rules than its own tokens, and comes first: own ones that come
+ * back would count as older.
+ */
+static uint64_t return_to(struct node *node, const struct charge *charge, uint64_t tokens, enum giver giver,
+                          uint64_t now_ns)
+{
+    const uint64_t granted = giver == GIVER_RESERVATION ? number_least(tokens, charge->granted) : 0;
+    const uint64_t given = return_granted_part(node, charge, granted, now_ns);
+    return given + return_own(node, charge, tokens - granted, giver, now_ns);
 }
 
 /* True if tokens of a LOG can be held anew: the held tokens are given back for them. */

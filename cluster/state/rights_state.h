@@ -95,7 +95,7 @@ struct grant {
 /* Tokens of the key that may be in vouchers, as this node heard. */
 struct granted_key {
     struct key_id id;
-    uint64_t tokens, until_ns; /* by awake_ns() */
+    uint64_t tokens, since_ns, until_ns; /* by awake_ns() */
 };
 
 /* The keys of one hash. */

@@ -47,6 +47,7 @@ struct charge {
     /* when the tokens of a reservation were spent: of a LOG see bucket_hold; of a bucket; else 0 */
     uint64_t spent_ns;
     uint64_t window_ns;     /* cells: how long this window is; else 0 */
+    uint64_t granted;       /* of a reservation: the tokens of its cost that other peers granted; see return.c */
     uint16_t limit;         /* an index into the limit set */
     uint16_t tenant;        /* the owner of the key, for caps on keys: a service, or 0, the config */
     uint8_t inherit;        /* enum bucket_inherit: for an entry that has another limit */

@@ -161,6 +161,12 @@ static uint32_t existing(const struct reservations *reservations, struct reserva
     return slot;
 }
 
+/* What others granted of a charge is nobody's here to give back. */
+static uint64_t own_cost(const struct charge *charge)
+{
+    return charge->cost - charge->granted;
+}
+
 bool reservations_open(struct reservations *reservations, const struct charge *charges, size_t count,
                        struct reservation_owner owner, struct key_id secret, uint64_t expires_ns,
                        struct reservation_id *id)
@@ -184,7 +190,7 @@ bool reservations_open(struct reservations *reservations, const struct charge *c
         struct kept_charge *kept = &reservations->kept[at];
         reservations->free_charge = kept->next;
         kept->charge = charges[i];
-        held_keys_add(reservations->keys, charges[i].id, charges[i].cost);
+        held_keys_add(reservations->keys, charges[i].id, own_cost(&charges[i]));
         kept->next = opened->charge;
         opened->charge = at;
     }
@@ -217,8 +223,8 @@ void reservations_renew(struct reservations *reservations, struct reservation_id
     struct reservation *renewed = &reservations->slot[existing(reservations, id)];
     for (uint32_t at = renewed->charge; at != NOTHING; at = reservations->kept[at].next, charges++) {
         struct charge *kept = &reservations->kept[at].charge;
-        held_keys_remove(reservations->keys, kept->id, kept->cost);
-        held_keys_add(reservations->keys, charges->id, charges->cost);
+        held_keys_remove(reservations->keys, kept->id, own_cost(kept));
+        held_keys_add(reservations->keys, charges->id, own_cost(charges));
         *kept = *charges;
     }
     renewed->expires_ns = expires_ns;
@@ -237,7 +243,7 @@ void reservations_close(struct reservations *reservations, struct reservation_id
     struct reservation *closed = &reservations->slot[slot];
     for (uint32_t at = closed->charge, next; at != NOTHING; at = next) {
         const struct charge *kept = &reservations->kept[at].charge;
-        held_keys_remove(reservations->keys, kept->id, kept->cost);
+        held_keys_remove(reservations->keys, kept->id, own_cost(kept));
         next = reservations->kept[at].next;
         reservations->kept[at].next = reservations->free_charge;
         reservations->free_charge = at;

@@ -27,14 +27,15 @@ void ask_right_gained(struct sim *sim, unsigned i, const struct ask_part *part, 
 }
 
 /*
- * Of so many tokens that are given back, so many are the node's to give. Of a bucket away from its home its view gains
- * less: what may have refilled is taken off. Of all that one batch tells, its home takes that off once.
+ * Of so many tokens that are given back, so many are the node's to give. Of those of a bucket that others granted its
+ * view gains less: what may have refilled is taken off. Of all that one batch tells, others take that off once.
  */
 uint64_t ask_right_given(struct sim *sim, unsigned i, const struct charge *charge, const struct ask_part *part,
                          uint64_t tokens)
 {
     const struct ask_right *right = right_of(sim, i, part);
-    if (ask_rule(sim, part->rule)->terms.kind != LIMIT_BUCKET || homes_begin_anew(sim, i, charge, part))
+    if (ask_rule(sim, part->rule)->terms.kind != LIMIT_BUCKET ||
+        (homes_begin_anew(sim, i, charge, part) && !part->granted))
         return 0;
     return tokens < right->tokens ? tokens : right->tokens;
 }

@@ -11,6 +11,8 @@
 #include <assert.h>
 #include <inttypes.h>
 
+#define VOUCHERS_GONE_NS UINT64_C(5000000000) /* so long after a grant none of it is in a voucher */
+
 static uint32_t draw_home(const struct plan *plan, struct random *random)
 {
     const unsigned region = plan->node[random_below(random, plan->nodes)].region;
@@ -127,17 +129,20 @@ static void draw_bucket(const struct plan *plan, struct random *random, struct p
         .cost_max = draw_one_in(random, 3) ? 1 : 1 + capacity / draw_between(random, 1, 4),
         .subjects = 1,
     };
-    rule->terms.period_ns = draw_one_in(random, 4) ? hour_ns : draw_between(random, 20, 400) * round_trip_ns;
+    const unsigned slow_in = plan->homes ? 4 : 2;
+    rule->terms.period_ns = draw_one_in(random, slow_in) ? hour_ns : draw_between(random, 20, 400) * round_trip_ns;
     rule->terms.overshoot = draw_one_in(random, 4) ? draw_between(random, 1, capacity) : 0;
     const bool made = limit_init(&rule->limit, &rule->terms, &error);
     assert(made);
+    if (!plan->homes)
+        return;
     give_home(rule, draw_home(plan, random));
     rule->by_key = draw_one_in(random, 4);
 }
 
 /*
- * Few buckets, for which all regions ask. Clients give much of them back, soon or late, or hold it; elsewhere, others
- * ask for the same refunds.
+ * Few buckets, with homes if the world has any, for which all regions ask. Clients give much of them back, soon or
+ * late, or hold it; elsewhere, others ask for the same refunds.
  */
 void homes_draw_buckets(struct plan *plan)
 {
@@ -151,6 +156,8 @@ void homes_draw_buckets(struct plan *plan)
         draw_bucket(plan, &random, &asks->rule[r]);
     asks->gap_ns = round_trip_ns / draw_between(&random, 1, 6);
     asks->hold_max_ns = round_trip_ns * draw_scale(&random, 1, 200);
+    if (!plan->homes) /* what others granted comes back once nobody may hold vouchers of that time */
+        asks->hold_max_ns = VOUCHERS_GONE_NS * draw_scale(&random, 1, 8);
     asks->holds_in_8 = (unsigned)draw_between(&random, 4, 8);
     asks->greedy = draw_one_in(&random, 3);
     asks->strangers = draw_one_in(&random, 2);

@@ -7,7 +7,8 @@
  *       --known FILE     first the seeds listed there, which once broke a law
  *       --keep-going     report every failing seed, not only the first of each job; --tap: for prove
  *       --only LETTERS   rules of these kinds only: b buckets, f fixed and s sliding windows, l logs, c leases; - none
- *       --grants         nodes ask each other for rights: see rights.c; --mild: where that is as rare as elsewhere
+ *       --grants         nodes ask each other for rights: see rights.c; --mild: where that is as rare as elsewhere,
+ *                        --buckets: few buckets, of which clients hold and give back much
  *       --early          without what is drawn late: see plan_draw_late()
  *       --edits          operators change rules meanwhile, in several places
  *       --odd            one node of three or more has another config, and must not decide
@@ -55,7 +56,8 @@ static int usage(const char *program)
         stderr,
         "usage: %s --seed N [--verbose] [--trace] [--hash]\n"
         "       %s (--seeds COUNT | --seconds S) [--from N] [--jobs J] [--known FILE] [--keep-going] [--tap]\n"
-        "          [--only LETTERS of bfslc, or -] [--early] [--grants [--mild]] [--edits | --disks | --odd | "
+        "          [--only LETTERS of bfslc, or -] [--early] [--grants [--mild | --buckets]] [--edits | "
+        "--disks | --odd | "
         "--newer | --fast | --takeover | --lonely | --weights | --homes [--daemons] [--buckets | --leases] | "
         "--rule-weights | --liars | --windows | --limits]\n"
         "       %s (--scenarios | --demand | --by-demand | --follow | --contention | --healing | --gone | "

@@ -79,7 +79,7 @@ static bool run_seed(const struct seeds_options *options, uint64_t seed)
         windows_draw(&sim->plan);
     if (options->windows && options->homes)
         homes_draw_windows(&sim->plan);
-    if (options->homes && options->buckets)
+    if ((options->homes || options->grants) && options->buckets)
         homes_draw_buckets(&sim->plan);
     if (options->homes && options->leases)
         homes_draw_leases(&sim->plan);

@@ -1,7 +1,7 @@
 /*
- * Buckets with a home: what a region was granted and has used, it gives back, and holds for a reservation, less what
- * refill may have made good since. Ann's region decides alone; never more than the limit is out. Three nodes 40 ms
- * apart.
+ * Buckets: what a region was granted and has used, it gives back, and holds for a reservation, less what refill may
+ * have made good since. Of those with a home ann's region decides alone; of others all have even shares, and what a
+ * reservation holds comes back. Never more than the limit is out. Three nodes 40 ms apart.
  */
 #include "tests/lib/rights_world.h"
 
@@ -143,7 +143,8 @@ static void refill(void)
     OK(reserve_later(BOB, &fast, 60, &held), "bob reserves 60 of 100 a minute");
     world_run(10000);
     const unsigned home_has = rights_take(ANN, "key", &fast, 100);
-    OK(home_has >= 45 && home_has <= 57, "the home has what is left, and what refills in ten seconds: %u", home_has);
+    OK(home_has >= 45 && home_has <= 57, "the home has what is left, and what refills in ten seconds: %u",
+       home_has);
     cancel(BOB, held);
     world_run(WAY_MS + 10);
     const unsigned more = rights_take(ANN, "key", &fast, 100);
@@ -169,14 +170,74 @@ static void beside_a_voucher(void)
     world_close();
 }
 
-static void elsewhere_alone(void)
+/* ---- without a home: every region has a share, and grants ---- */
+
+static void begin_even(void)
+{
+    begin();
+    slow.home = fast.home = 0;
+    slow.capacity = slow.rate = 100;
+}
+
+static void even_reserved(void)
 {
     struct reservation_id held;
-    struct limit_terms even = slow;
-    begin();
-    even.home = 0;
-    OK(!reserve_later(BOB, &even, 8, &held), "without a home a reservation takes of a share alone");
-    OK(refused.reason == VERDICT_TOO_LARGE, "so it is refused for good");
+    begin_even();
+    OK(!reserve(BOB, &slow, 70, &held), "more than a share is not there at once");
+    OK(refused.reason == VERDICT_SHARE && refused.retry_after_ns < 200 * MS, "but soon, as its client is told");
+    OK(reserve_later(BOB, &slow, 70, &held), "then it is");
+    world_run(6000); /* until nobody takes tokens to be in a voucher */
+    struct used_cost used = {.tokens = 20};
+    OK_U64(node_commit(world.host[BOB].node, held, &used, 1, world.now_ns), RESERVE_DONE, "less was used of it");
+    world_push(BOB);
+    const unsigned all = rights_take_all("key", &slow, 30);
+    OK(all >= 70 && all <= 80, "the rest is there, once: %u of 80", all);
+    world_close();
+}
+
+/* A grant is remembered for a while, when it may be in a voucher. What was used of it is in none. */
+static void even_at_once(void)
+{
+    struct reservation_id held;
+    begin_even();
+    OK(reserve_later(BOB, &slow, 70, &held), "bob reserves 70 of 100 an hour");
+    cancel(BOB, held);
+    const unsigned all = rights_take(ANN, "key", &slow, 100);
+    const unsigned more = rights_take_all("key", &slow, 30);
+    OK(all + more >= 85 && all + more <= 100, "at once he gives it back: %u", all + more);
+    world_close();
+}
+
+static void even_refill(void)
+{
+    struct reservation_id held;
+    begin_even();
+    OK(reserve_later(BOB, &fast, 60, &held), "bob reserves 60 of 100 a minute");
+    world_run(10000);
+    const double before = rights_explain(BOB, "key", &fast).settled_tokens;
+    cancel(BOB, held);
+    const double more = rights_explain(BOB, "key", &fast).settled_tokens - before;
+    OK(more >= 30 && more <= 44, "ten seconds later he gives back what was held, less what has refilled: %.1f",
+       more);
+    world_close();
+}
+
+/* What was held has been refilled, and a third region was granted it: it is not there once more. */
+static void even_beside_a_voucher(void)
+{
+    struct reservation_id held;
+    begin_even();
+    OK(reserve_later(BOB, &fast, 60, &held), "bob reserves 60 of 100 a minute");
+    world_run(20000);
+    OK(!rights_take_at_once(CAT, "key", &fast, 45).allowed, "cat asks for much of what is there again");
+    world_run(TURN_MS);
+    OK(rights_explain(CAT, "key", &fast).voucher_tokens > 15, "and has a voucher");
+    cancel(BOB, held);
+    world_run(WAY_MS + 10);
+    unsigned taken = rights_take_at_once(CAT, "key", &fast, 45).allowed ? 45 : 0;
+    OK_U64(taken, 45, "which she uses");
+    taken += rights_take_all("key", &fast, 3);
+    OK(taken <= 100, "all together have no more than the limit: %u", taken);
     world_close();
 }
 
@@ -188,6 +249,9 @@ int main(void)
     before_it_settles(true);
     refill();
     beside_a_voucher();
-    elsewhere_alone();
+    even_reserved();
+    even_at_once();
+    even_refill();
+    even_beside_a_voucher();
     return tap_done();
 }
