@@ -42,26 +42,15 @@ static void cost_beyond_a_share(const struct limit_terms *terms)
        "others have no more than the rest");
 }
 
-/* Beside a share, tokens of vouchers cannot be reserved: what the share never admits is refused for good. */
-static void reserved_beyond_a_share(const struct limit_terms *terms, const char *why)
+/* A reservation of a bucket may have what peers grant, too. */
+static void reserved(const struct limit_terms *terms, const char *key)
 {
     struct verdict verdict;
     struct reservation_id id;
-    const struct charge charge = charge_at(ANN, why, terms, 90);
-    OK(!node_reserve(world.host[ANN].node, &charge, 1, 1000 * MS, world.now_ns, &verdict, &id) &&
-           verdict.reason == VERDICT_TOO_LARGE && verdict.retry_after_ns == UINT64_MAX,
-       "a reservation of 90, %s, is refused for good", why);
-    OK(rights_take_at_once(ANN, why, terms, 90).retry_after_ns <= TURN_MS * MS, "though 90 are admitted soon");
-}
-
-static void reserved_elsewhere(const struct limit_terms *terms)
-{
-    struct verdict verdict;
-    struct reservation_id id;
-    const struct charge charge = charge_at(ANN, "elsewhere", terms, 90);
+    const struct charge charge = charge_at(ANN, key, terms, 90);
     OK(!node_reserve(world.host[ANN].node, &charge, 1, 1000 * MS, world.now_ns, &verdict, &id) &&
            verdict.reason == VERDICT_SHARE && verdict.retry_after_ns <= TURN_MS * MS,
-       "a reservation of 90 with a home elsewhere may come again after a round trip");
+       "a reservation of 90, %s, may come again after a round trip", key);
 }
 
 static void small_limit(const struct limit_terms *terms)
@@ -188,8 +177,8 @@ int main(void)
     burst("window", &window, (const unsigned[]){31, 93, 95, 95});
     burst_of_two_ms("slowly", &slow, 93);
     cost_beyond_a_share(&slow);
-    reserved_beyond_a_share(&slow, "of a share");
-    reserved_elsewhere(&bucket_elsewhere);
+    reserved(&slow, "of a share");
+    reserved(&bucket_elsewhere, "with a home elsewhere");
     small_limit(&small);
     returns(&slow);
     unused_comes_back("unused", &slow);
