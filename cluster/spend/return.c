@@ -248,6 +248,7 @@ static uint64_t become_everybodys(struct node *node, struct entry *entry, uint64
     return whole_tokens(limit, sure);
 }
 
+/* Of a bucket of which this node has no share. */
 static uint64_t return_granted(struct node *node, struct entry *entry, const struct charge *charge, uint64_t tokens,
                                enum giver giver, uint64_t now_ns)
 {
