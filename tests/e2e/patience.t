@@ -54,6 +54,26 @@ my @pipelined = $east->client->pipeline(map { ['CHECK', 'pipelined'], ['ECHO', $
 is(sum0(map { $_->[0] } grep { ref } @pipelined), 90, 'a pipeline of nine tenths of the limit is admitted');
 is_deeply([grep { !ref } @pipelined], [1 .. 90], 'and answered in order');
 
+# ---- a cost above the share, known only afterwards ----
+
+my $reserving = $east->client;
+my $tries = 0;
+
+# A daemon that has just started gives nothing back to buckets, see docs/protocol.md.
+sub gives_back {
+    my $key = 'try-' . ++$tries;
+    $reserving->command('CHECK', $key);
+    return $reserving->command('REFUND', $key) == 1;
+}
+ok(Headgate::wait_until(10, \&gives_back), 'what is refunded comes back');
+my $large = $reserving->command('RESERVE', 'large', 'TTL', 60_000, 'COST', 70);
+is($large->[0], 1, 'a reservation of more than a share waits for what others grant');
+is($reserving->command('COMMIT', $large->[6], 20), 20, 'it costs what was used of it');
+my $back = 0;
+Headgate::wait_until(10, sub { ($back += rest('CHECK', 'large')) >= 60 });
+ok($back >= 60 && $back <= $capacity - 20, 'and the others have the rest');
+note "$back of 80 are there again";
+
 my $stats = info($east);
 cmp_ok($stats->{patience_admitted}, '>', $capacity / 4, 'INFO counts those that waited');
 is($stats->{patience_waiting}, 0, 'nobody waits any more');
