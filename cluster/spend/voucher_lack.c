@@ -157,28 +157,34 @@ static const struct spend *untold_spend(const struct node *node, const struct vo
     return NULL;
 }
 
-/* The spends in their order, the newest first, until one that gives something back. */
+/*
+ * The spends in their order, the newest first, until one that gives something back. A spend that no batch has yet may
+ * be older than some batches: it has waited.
+ */
 void voucher_lack_see_lately(struct node *node, struct voucher *voucher, const struct entry *entry)
 {
     const struct limit *limit = &node->limits.limit[voucher->limit];
     const struct list *log = &node->origin[node->my_slot].log;
     const struct spend *spend = untold_spend(node, voucher, entry);
-    int64_t units = 0;
+    int64_t units = 0, untold = 0;
+    uint64_t untold_since_ns = 0;
     unsigned looks = 0;
     voucher_lack_take_off(node, voucher, node->now_ns);
     if (!kind_refills(limit->kind) || (spend && (spend->limit != voucher->limit || spend->returned > 0)))
         return;
     if (spend) {
-        units = own_units(limit, spend);
-        lack_least(node, voucher, units, outbox_time_ns(node, spend->since));
+        untold = own_units(limit, spend);
+        untold_since_ns = outbox_time_ns(node, spend->since);
+        lack_least(node, voucher, untold, untold_since_ns);
     }
     for (struct list *at = log->previous; at != log && looks < BATCH_LOOKS; at = at->previous, looks++) {
         const struct batch *batch = LIST_OWNER(at, const struct batch, link);
         spend = batch_find(batch, voucher->limit, voucher->id);
         if (spend && spend->returned > 0)
             return;
+        const uint64_t opened_ns = batch_opened_ns(batch);
         units = voucher_sum(units, spend ? own_units(limit, spend) : 0);
-        lack_least(node, voucher, units, batch_opened_ns(batch));
+        lack_least(node, voucher, voucher_sum(units, opened_ns <= untold_since_ns ? untold : 0), opened_ns);
     }
 }
 
