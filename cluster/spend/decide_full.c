@@ -295,8 +295,7 @@ static void count_refusal(struct node *node, const struct charge *charges, size_
 /* What vouchers pay of a bucket of which this node has a share is not this node's own. */
 static uint64_t granted_of(const struct node *node, const struct charge *charge, const struct decision *decision)
 {
-    const bool is_own = decision->paid == 0 || voucher_pays_own(node, charge->limit);
-    return is_own || !kind_refills(decision->view.limit->kind) ? 0 : decision->paid;
+    return voucher_pays_own(node, charge->limit) ? 0 : decision->paid;
 }
 
 /* noinline: keeps its large frame off the fast path. */

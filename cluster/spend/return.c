@@ -83,30 +83,29 @@ static uint64_t refundable_here(struct node *node, const struct entry *entry)
 }
 
 /*
- * A reservation gives back the tokens that it holds; a client that asks, only tokens that are not
- * held.
- */
-enum giver { GIVER_ASKED, GIVER_RESERVATION };
-
-/*
  * Of a bucket, tokens in vouchers count as spent though nobody has used them yet. They make no room for
  * a return: the truth has none there.
  */
 static uint64_t least_taken(const struct node *node, const struct entry *entry, const struct charge *charge,
-                            uint64_t tokens, enum giver giver)
+                            uint64_t tokens)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
-    const uint64_t used = giver == GIVER_RESERVATION ? charge->granted : 0;
     bool shared = node->options.grants && kind_refills(limit->kind) && is_told_under(node, limit);
     /* as of the last step, as all that is remembered of grants */
     const uint64_t used_age_ns = node->now_ns - number_least(node->now_ns, charge->spent_ns);
-    uint64_t granted = shared ? granted_tokens(node, entry->id, used, used_age_ns) : 0;
+    uint64_t granted = shared ? granted_tokens(node, entry->id, charge->granted, used_age_ns) : 0;
     if (granted == 0)
         return tokens;
     int64_t units = limit->capacity_units - entry->bucket.settled + entry->bucket.unsettled;
     uint64_t taken = units > 0 ? (uint64_t)(units / limit->units_per_token) : 0;
     return number_least(tokens, taken > granted ? taken - granted : 0);
 }
+
+/*
+ * A reservation gives back the tokens that it holds; a client that asks, only tokens that are not
+ * held.
+ */
+enum giver { GIVER_ASKED, GIVER_RESERVATION };
 
 /*
  * A part of a token that is unsettled may be a grant of this node, which is charged exactly when it settles. Then a
@@ -136,7 +135,7 @@ static uint64_t return_to_bucket(struct node *node, struct entry *entry, const s
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
     const struct budget *budget = &node->by_limit.budget[entry->limit];
-    tokens = least_taken(node, entry, charge, tokens, giver);
+    tokens = least_taken(node, entry, charge, tokens);
     if (giver == GIVER_ASKED)
         return return_units(node, entry, number_least(tokens, refundable_here(node, entry)), now_ns, credit);
     if (kind_lists(limit->kind))
@@ -277,7 +276,7 @@ static uint64_t return_granted_part(struct node *node, const struct charge *char
         node->awake.somebody_silent || !may_decide(node) || !can_record(node, entry))
         return 0;
     bucket_refill(&entry->bucket, &node->limits.limit[entry->limit], &node->by_limit.budget[entry->limit], now_ns);
-    tokens = least_taken(node, entry, charge, tokens, GIVER_RESERVATION);
+    tokens = least_taken(node, entry, charge, tokens);
     return become_everybodys(node, entry, tokens, told_since_ns(charge->spent_ns, now_ns), now_ns);
 }
 

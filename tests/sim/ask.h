@@ -66,7 +66,7 @@ struct ask_part {
     unsigned rule, subject;
     uint64_t window; /* number of the window; 0: the charge is not of a cell */
     uint64_t taken;  /* tokens that the request took and has not given back */
-    bool granted;    /* some of them were paid by a voucher of a bucket of which the node has a share */
+    bool granted;    /* a reservation has some of them by a voucher of a bucket of which the node has a share */
     bool passed;     /* the charge was allowed; false for a shadow rule that would have denied it */
 };
 

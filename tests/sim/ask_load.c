@@ -278,7 +278,7 @@ static bool decide(struct sim *sim, unsigned i, struct ask_held *request, uint64
     bool compare = sim->asks.asked++ % 4 == 0, would = true;
     int64_t vouchers[ASK_CHARGES_MAX] = {0};
     world_change_thread(sim);
-    for (unsigned c = 0; c < request->count; c++)
+    for (unsigned c = 0; c < request->count && ttl_ns > 0; c++)
         vouchers[c] = shared_voucher_units(sim, i, request, c);
     for (unsigned c = 0; c < request->count && compare; c++)
         before[c] = ask_view(sim, i, &request->charge[c]);
@@ -310,7 +310,7 @@ static bool decide(struct sim *sim, unsigned i, struct ask_held *request, uint64
     sim->admissions++;
     sim->asks.allowed++;
     spend_parts(sim, i, request, given);
-    for (unsigned c = 0; c < request->count; c++)
+    for (unsigned c = 0; c < request->count && ttl_ns > 0; c++)
         request->part[c].granted = shared_voucher_units(sim, i, request, c) < vouchers[c];
     ask_wake_soon(sim, i);
     return true;

@@ -109,6 +109,7 @@ static bool is_certain(const struct sim *sim, const struct plan_rule *rule)
 static void ask_for_one(struct sim *sim, unsigned i, const struct ask_part *of, uint64_t tokens, bool resets)
 {
     struct ask_part part = *of, previous;
+    part.granted = false; /* which only the reservation gives back */
     if (!is_certain(sim, ask_rule(sim, part.rule)))
         return;
     struct charge charge = ask_charge(sim, i, &part, tokens);
