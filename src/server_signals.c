@@ -4,10 +4,15 @@
  * SIGHUP reads the config again. SIGUSR2, which other daemons take for some such wish, only writes a
  * line into the log: by default it would end the process without a goodbye. SIGQUIT keeps its default
  * for a daemon that is stuck: the process ends at once, and leaves a core if the system keeps cores.
+ *
+ * Signals that do not ask to leave are obeyed at most once in SIGNALS_EACH_MS: the first at once, all others
+ * together when that time is over. So clients do not wait for a flood of signals.
  */
 #include "server_state.h"
 
 #include <stdlib.h>
+
+enum { SIGNALS_EACH_MS = 100 };
 
 static const struct {
     const char *name;
@@ -44,23 +49,45 @@ static void reload(struct server *server, const char *name)
     (void)server_reload(server, name, &report, &error); /* it has written what came of it */
 }
 
+static void obey(struct server *server, size_t i)
+{
+    const char *name = signals[i].name;
+    if (signals[i].reopens && server->journal != NULL) {
+        journal_reopen(server->journal);
+        log_write(&server->log, LOG_LEVEL_INFO, "%s: %s is opened again", name, server->settings->refusal_log);
+    } else if (!signals[i].reloads)
+        log_write(&server->log, LOG_LEVEL_INFO, "%s: %s", name, signals[i].said);
+    if (signals[i].reloads)
+        reload(server, name);
+}
+
+static void on_signals_due(uv_timer_t *timer)
+{
+    struct server *server = timer->data;
+    bool obeyed = false;
+    for (size_t i = 0; i < SERVER_SIGNALS; i++)
+        if (server->signals_wait[i]) {
+            server->signals_wait[i] = false;
+            obey(server, i);
+            obeyed = true;
+        }
+    if (obeyed)
+        (void)uv_timer_start(timer, on_signals_due, SIGNALS_EACH_MS, 0);
+}
+
 static void on_signal(uv_signal_t *handle, int number)
 {
     struct server *server = handle->data;
     for (size_t i = 0; i < SERVER_SIGNALS; i++) {
         if (signals[i].number != number)
             continue;
-        const char *name = signals[i].name;
         if (!signals[i].said)
-            leave(server, number, name);
-        if (signals[i].reopens && server->journal != NULL) {
-            journal_reopen(server->journal);
-            log_write(&server->log, LOG_LEVEL_INFO, "%s: %s is opened again", name, server->settings->refusal_log);
-        } else if (signals[i].said && !signals[i].reloads)
-            log_write(&server->log, LOG_LEVEL_INFO, "%s: %s", name, signals[i].said);
-        if (signals[i].reloads)
-            reload(server, name);
+            leave(server, number, signals[i].name);
+        else
+            server->signals_wait[i] = true;
     }
+    if (!uv_is_active((uv_handle_t *)&server->signals_due))
+        on_signals_due(&server->signals_due);
 }
 
 void server_signals_ignore(void)
@@ -80,6 +107,8 @@ void server_signals_init(struct server *server)
         (void)uv_signal_init(&server->worker.loop, &server->signals[i]);
         server->signals[i].data = server;
     }
+    (void)uv_timer_init(&server->worker.loop, &server->signals_due);
+    server->signals_due.data = server;
 }
 
 void server_signals_start(struct server *server)
@@ -93,5 +122,6 @@ void server_signals_close(struct server *server)
 {
     for (size_t i = 0; i < SERVER_SIGNALS; i++)
         uv_close((uv_handle_t *)&server->signals[i], NULL);
+    uv_close((uv_handle_t *)&server->signals_due, NULL);
     server_signals_ignore();
 }

@@ -9,6 +9,7 @@ use Headgate;
 use Http;
 use Rotation;
 use Test::More;
+use Time::HiRes qw(time);
 
 my $dir = Headgate::scratch() . '/certs';
 my ($status, undef, $err) = Headgate::run(10, Headgate::headgate(), 'certs', '--dir', $dir, 'first', 'localhost');
@@ -232,6 +233,18 @@ subtest 'the secret is rotated under load' => sub {
     ok(Headgate::wait_until(20, sub { (Rotation::figures('messages_unsealed', @daemons))[1] > 0 }),
        'the old one is worth nothing now');
     ok($cluster->stop, 'they end');
+};
+
+subtest 'a flood of signals' => sub {
+    my $alone = Headgate::cluster(regions => ['here'])->daemon('here')->start;
+    my $began = time;
+    $alone->signal('HUP') for 1 .. 20_000;
+    $alone->{settings}{log_level} = 'debug';
+    $alone->write_config->signal('HUP');
+    ok(Headgate::wait_until(10, sub { $alone->log =~ / info SIGHUP: .* changed: log_level\n/ }),
+       'the config of the last one is in force');
+    my $reloads = () = $alone->log =~ / info SIGHUP: /g;
+    cmp_ok($reloads, '<=', 2 + (time - $began) / 0.1, 'and all of them cost one reload in 0.1 s at most');
 };
 
 done_testing();
