@@ -251,7 +251,7 @@ void server_on_reopened(void *context)
               "a port for peers did not listen any more and was opened again; connections to it were made anew");
 }
 
-void server_on_unheard(void *context, const char *sentence)
+void server_on_warn(void *context, const char *sentence)
 {
     struct server *server = context;
     log_write(&server->log, LOG_LEVEL_WARNING, "%s", sentence);

@@ -120,7 +120,7 @@ static bool open_transport(struct server *server, struct error *error)
                      .published = server_on_published,
                      .stuck = server_on_stuck,
                      .reopened = server_on_reopened,
-                     .unheard = server_on_unheard},
+                     .warn = server_on_warn},
     };
     server->transport = transport_create(&options, error);
     return server->transport != NULL;

@@ -120,7 +120,7 @@ void server_on_response(void *context, const char *from, struct bytes bytes);
 void server_on_published(void *context, uint64_t from_ns, uint64_t to_ns);
 void server_on_stuck(void *context, uint64_t connections);
 void server_on_reopened(void *context);
-void server_on_unheard(void *context, const char *sentence);
+void server_on_warn(void *context, const char *sentence);
 /* ---- callbacks of the workers ---- */
 void server_on_decided(void *context, uint64_t now_ns);
 void server_on_polled(void *context, bool served);

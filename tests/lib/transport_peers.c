@@ -85,11 +85,11 @@ static void on_stuck(void *context, uint64_t connections)
     peer->stuck += connections;
 }
 
-static void on_unheard(void *context, const char *sentence)
+static void on_warn(void *context, const char *sentence)
 {
     struct peer *peer = context;
-    peer->unheard_count++;
-    (void)snprintf(peer->unheard, sizeof peer->unheard, "%s", sentence);
+    peer->warnings++;
+    (void)snprintf(peer->warning, sizeof peer->warning, "%s", sentence);
 }
 
 bool peer_start(struct peer *peer, struct error *error)
@@ -108,7 +108,7 @@ bool peer_start(struct peer *peer, struct error *error)
                      .response = on_response,
                      .published = on_published,
                      .stuck = on_stuck,
-                     .unheard = on_unheard},
+                     .warn = on_warn},
     };
     peer->transport = transport_create(&options, error);
     return peer->transport != NULL;

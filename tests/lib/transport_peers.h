@@ -39,8 +39,8 @@ struct peer {
     bool closed;
     struct transport_tls *tls; /* NULL: it speaks in clear */
     char from[64];             /* who has brought the last message or response */
-    char unheard[512];         /* why a peer cannot be heard, as told last */
-    unsigned unheard_count;
+    char warning[512];         /* the last one */
+    unsigned warnings;
     uint64_t stuck; /* connections that the transport has reported as stuck */
 };
 

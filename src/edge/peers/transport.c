@@ -372,6 +372,7 @@ struct transport_stats transport_stats(const struct transport *transport)
         .requests_expired = metric_get(&counts->requests_expired),
         .requests_received = metric_get(&counts->requests_received),
         .send_failures = metric_get(&counts->send_failures),
+        .messages_too_large = metric_get(&counts->messages_too_large),
         .links = metric_get(&counts->links),
         .spare_connections = metric_get(&counts->spare_connections),
         .spares_opened = metric_get(&counts->spares_opened),

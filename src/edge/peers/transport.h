@@ -84,10 +84,10 @@ struct transport_receiver {
     /* A port that had stopped listening listens again. The loop calls this. NULL: not called. */
     void (*reopened)(void *context);
     /*
-     * A sentence about a member that cannot be heard for its TLS, or ours; once for each cause. The
-     * loop calls this. NULL: not called.
+     * A warning for the operator: a member cannot be heard for its TLS, or ours, or a message was too large
+     * to be sent; once for each cause. The loop calls this. NULL: not called.
      */
-    void (*unheard)(void *context, const char *sentence);
+    void (*warn)(void *context, const char *sentence);
 };
 
 struct transport_tls;
@@ -124,7 +124,8 @@ struct transport_options {
     X(requests_refused, "requests not made: too many were waiting, or the address was no good")                    \
     X(requests_expired, "requests given up without an answer")                                                     \
     X(requests_received, "requests answered")                                                                      \
-    X(send_failures, "messages that could not be sent at once or were too large")                                  \
+    X(send_failures, "messages that could not be sent at once")                                                    \
+    X(messages_too_large, "messages that were not sent because they were larger than message_max")                 \
     X(links, "addresses listened to (now)")                                                                        \
     X(spare_connections, "connections beyond the first to addresses whose links lose packets (now)")               \
     X(spares_opened, "times that a link that loses packets was given another connection")                          \

@@ -110,8 +110,8 @@ static void tell(const struct transport *transport, struct link *link, enum cont
     if (found == CONTACT_NOTHING || found == link->found)
         return;
     link->found = found;
-    if (transport->receiver.unheard)
-        transport->receiver.unheard(transport->receiver.context, sentence);
+    if (transport->receiver.warn)
+        transport->receiver.warn(transport->receiver.context, sentence);
 }
 
 /* The tunnel knows of each link; without it one link at a time is looked at, in turns. */

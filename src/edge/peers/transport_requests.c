@@ -153,7 +153,7 @@ void transport_request(struct transport *transport, const char *name, const char
         metric_add(&transport->stats.requests_refused, 1);
         return;
     }
-    nng_msg *message = transport_message(transport, bytes);
+    nng_msg *message = transport_message(transport, bytes, name);
     if (!message)
         return;
     request_socket->used_ns = clock_monotonic_ns();

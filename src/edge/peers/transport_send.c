@@ -7,12 +7,32 @@
 #include "edge/peers/transport_state.h"
 #include "edge/process/clock.h"
 
+#include <stdio.h>
 #include <string.h>
 
-nng_msg *transport_message(struct transport *transport, struct bytes bytes)
+/* One line is enough: messages that are too large come in rows, and all have the same cure. */
+static void note_too_large(struct transport *transport, size_t size, const char *receiver)
+{
+    char sentence[512];
+    metric_add(&transport->stats.messages_too_large, 1);
+    if (transport->told_too_large || !transport->receiver.warn)
+        return;
+    transport->told_too_large = true;
+    (void)snprintf(sentence, sizeof sentence,
+                   "a message for %s has %zu bytes and message_max is %zu: it was dropped; raise message_max at all "
+                   "daemons and restart them",
+                   receiver, size, transport->message_max_bytes);
+    transport->receiver.warn(transport->receiver.context, sentence);
+}
+
+nng_msg *transport_message(struct transport *transport, struct bytes bytes, const char *receiver)
 {
     nng_msg *message = NULL;
-    if (bytes.size <= transport->message_max_bytes && nng_msg_alloc(&message, bytes.size) == 0) {
+    if (bytes.size > transport->message_max_bytes) {
+        note_too_large(transport, bytes.size, receiver);
+        return NULL;
+    }
+    if (nng_msg_alloc(&message, bytes.size) == 0) {
         if (bytes.size > 0)
             memcpy(nng_msg_body(message), bytes.data, bytes.size);
         return message;
@@ -68,7 +88,7 @@ static void publish_later(struct transport *transport)
 
 void transport_publish(struct transport *transport, struct bytes bytes)
 {
-    nng_msg *message = transport_message(transport, bytes);
+    nng_msg *message = transport_message(transport, bytes, "all peers");
     if (!message)
         return;
     transport->to_publish[transport->to_publish_count++] = message;
@@ -79,7 +99,7 @@ void transport_publish(struct transport *transport, struct bytes bytes)
 
 void transport_reply(struct transport *transport, struct bytes bytes)
 {
-    nng_msg *message = transport_message(transport, bytes);
+    nng_msg *message = transport_message(transport, bytes, "a peer that has asked");
     if (bytes.size > 0)
         pipes_prove(transport->pipes, transport->asking);
     if (message)

@@ -111,6 +111,7 @@ struct transport {
     unsigned closing_ticks;
     bool held;
     bool in_call; /* a function of the receiver runs */
+    bool told_too_large;
     uv_prepare_t polls;
     /* the inlet had a message when the loop polled, and may have more */
     bool waits[INLETS];
@@ -155,8 +156,11 @@ void transport_deliver(struct transport *transport,
 
 /* ---- transport_send.c ---- */
 
-/* Makes an nng message with a copy of `bytes`. NULL: no memory, or too large; counted. */
-nng_msg *transport_message(struct transport *transport, struct bytes bytes);
+/*
+ * Makes an nng message with a copy of `bytes`. NULL: no memory, or too large; counted, and the first one that is too
+ * large is told with its `receiver`.
+ */
+nng_msg *transport_message(struct transport *transport, struct bytes bytes, const char *receiver);
 
 /* ---- deadlines, links and requests ---- */
 

@@ -178,9 +178,15 @@ static void publishing(void)
     OK_U64(b.misordered, 0, "none is lost, none overtakes another");
 
     static char large[MESSAGE_MAX + 1];
-    uint64_t failures = transport_stats(a.transport).send_failures;
     transport_publish(a.transport, (struct bytes){large, sizeof large});
-    OK_U64(transport_stats(a.transport).send_failures, failures + 1, "a message over the limit is not sent");
+    OK_U64(transport_stats(a.transport).messages_too_large, 1, "a message over the limit is not sent");
+    OK_STRING(a.warning,
+              "a message for all peers has 100001 bytes and message_max is 100000: it was dropped; raise message_max "
+              "at all daemons and restart them",
+              "and the log says so");
+    transport_request(a.transport, "peer", b.snapshots, (struct bytes){large, sizeof large});
+    OK_U64(transport_stats(a.transport).messages_too_large, 2, "so is a request");
+    OK_U64(a.warnings, 1, "which the log does not say once more");
     transport_publish(a.transport, (struct bytes){large, MESSAGE_MAX});
     OK(run_until(b_got_largest, NULL), "one of exactly the limit arrives");
 }

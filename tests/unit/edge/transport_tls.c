@@ -213,15 +213,15 @@ static void renewing(void)
 
 static bool hasty_told(void)
 {
-    return hasty.unheard_count > 0;
+    return hasty.warnings > 0;
 }
 static bool doubted_told(void)
 {
-    return doubted->unheard_count > 0;
+    return doubted->warnings > 0;
 }
 static bool plain_told(void)
 {
-    return plain->unheard_count > 0;
+    return plain->warnings > 0;
 }
 static uint64_t redials_before;
 static bool hasty_redialled(void)
@@ -242,13 +242,13 @@ static void everybody_speaks(void)
 /* hasty listens to somebody whom it must not hear, and says why it does not. */
 static void unheard(struct peer *whom, const char *name, const char *why)
 {
-    hasty.messages = hasty.unheard_count = 0;
+    hasty.messages = hasty.warnings = 0;
     (void)transport_connect(hasty.transport, name, whom->gossip);
     OK(run_until(hasty_told, everybody_speaks), "hasty cannot hear %s", name);
     char start[200];
     (void)snprintf(start, sizeof start, "cannot hear %s at %s: ", name, whom->gossip);
-    OK(strncmp(hasty.unheard, start, strlen(start)) == 0 && strstr(hasty.unheard, why), "it says: %s",
-       hasty.unheard);
+    OK(strncmp(hasty.warning, start, strlen(start)) == 0 && strstr(hasty.warning, why), "it says: %s",
+       hasty.warning);
     transport_disconnect(hasty.transport, name, whom->gossip);
 }
 
@@ -260,20 +260,20 @@ static void misunderstanding(void)
     unheard(outdated, "b", "its certificate is not valid now (certificate has expired)");
     OK_U64(hasty.messages, 0, "and hears none of them");
     redials_before = transport_stats(hasty.transport).redials;
-    hasty.unheard_count = 0;
+    hasty.warnings = 0;
     (void)transport_connect(hasty.transport, "c", b.gossip);
     OK(run_until(hasty_redialled, everybody_speaks), "hasty dials b again and again, for another");
-    OK_U64(hasty.unheard_count, 1, "it says so once, however often it dials");
+    OK_U64(hasty.warnings, 1, "it says so once, however often it dials");
     transport_disconnect(hasty.transport, "c", b.gossip);
 
     (void)transport_connect(doubted->transport, "b", b.gossip);
     OK(run_until(doubted_told, everybody_speaks), "who shows b a certificate of another authority cannot hear it");
-    OK(strstr(doubted->unheard, "it refuses the certificate of this daemon (tlsv1 alert unknown ca)"),
-       "it says: %s", doubted->unheard);
+    OK(strstr(doubted->warning, "it refuses the certificate of this daemon (tlsv1 alert unknown ca)"),
+       "it says: %s", doubted->warning);
     (void)transport_connect(plain->transport, "b", b.gossip);
     OK(run_until(plain_told, everybody_speaks), "nor can who speaks no TLS");
-    OK(strstr(plain->unheard, "it speaks TLS: expected peers_tls in the config of this daemon as well"),
-       "it says: %s", plain->unheard);
+    OK(strstr(plain->warning, "it speaks TLS: expected peers_tls in the config of this daemon as well"),
+       "it says: %s", plain->warning);
     OK_U64(doubted->messages + plain->messages, 0, "neither hears anything");
 }
 
