@@ -36,6 +36,24 @@ const char *log_level_name(enum log_level level)
     return "?";
 }
 
+/*
+ * Errors are the last words of a process, and who asks for debug lines wants them all. Warnings have a pace of their
+ * own: infos without end must not hide them.
+ */
+static bool is_within_pace(struct log *log, enum log_level level)
+{
+    const uint64_t every_ns = LOG_LINE_EVERY_MS * UINT64_C(1000000), now_ns = clock_monotonic_ns();
+    uint64_t *due_ns = &log->due_ns[level];
+    if (level != LOG_LEVEL_WARNING && level != LOG_LEVEL_INFO)
+        return true;
+    if (*due_ns < now_ns)
+        *due_ns = now_ns;
+    if (*due_ns - now_ns > (LOG_BURST_LINES - 1) * every_ns)
+        return false;
+    *due_ns += every_ns;
+    return true;
+}
+
 /* Writes the line whole or not at all: a pipe that polls as writable takes PIPE_BUF bytes, and
  * lines are shorter. */
 static bool put(const struct log *log, const char *line, size_t size)
@@ -109,6 +127,10 @@ void log_write(struct log *log, enum log_level level, const char *format, ...)
 {
     if (level > log->level)
         return;
+    if (!is_within_pace(log, level)) {
+        log->dropped_lines++;
+        return;
+    }
     char line[LOG_LINE_BYTES], message[LOG_LINE_BYTES];
     size_t size = 0;
     va_list arguments;

@@ -3,7 +3,8 @@
  *
  * The one idea: lines tell about states that changed, never about single packets or requests; INFO
  * counts those. Writing never waits: while the reader of standard error is stuck, lines are
- * dropped, and the next line that gets through says how many.
+ * dropped, and the next line that gets through says how many. So are lines beyond a pace: a peer
+ * that says it has started anew with each message must not fill the disk.
  */
 #ifndef HEADGATE_EDGE_PROCESS_LOG_H
 #define HEADGATE_EDGE_PROCESS_LOG_H
@@ -22,6 +23,9 @@ enum log_format {
 enum {
     LOG_LINE_BYTES = 1024, /* longer lines are cut */
     LOG_TIME_BYTES = 32,   /* of a time, terminated */
+    /* The pace of warnings, and that of infos: so many at once, and further ones one by one. Others have none. */
+    LOG_BURST_LINES = 512,
+    LOG_LINE_EVERY_MS = 50,
 };
 
 struct log {
@@ -29,6 +33,7 @@ struct log {
     enum log_format format;
     int fd;
     uint64_t dropped_lines; /* lines dropped since the last one that got through */
+    uint64_t due_ns[LOG_LEVEL_DEBUG + 1]; /* by level: when the next line would be due if all came one by one */
 };
 
 /* `fd` belongs to the caller: 2 for standard error. */

@@ -1,6 +1,7 @@
 /* Log lines as a reader of standard error gets them, also when nobody reads. */
 #include "edge/process/log.h"
 
+#include "edge/process/clock.h"
 #include "tests/lib/tap.h"
 
 #include <fcntl.h>
@@ -43,6 +44,33 @@ static void test_json(int fds[2])
        "lines that were dropped are told");
 }
 
+/* A peer that changes its state without end, for instance. */
+static void test_pace(int fds[2])
+{
+    struct log log, none;
+    int written = 0;
+    log_init(&none, LOG_LEVEL_INFO, LOG_FORMAT_TEXT, open("/dev/null", O_WRONLY));
+    log = none;
+    while (log.dropped_lines == 0 && written < 100000) {
+        log_write(&log, LOG_LEVEL_INFO, "%s has started anew", "eu-west");
+        written++;
+    }
+    OK(written > LOG_BURST_LINES && written < 2 * LOG_BURST_LINES, "lines without end are dropped, after %d", written);
+    log.dropped_lines = 7;
+    log.fd = fds[1];
+    log_write(&log, LOG_LEVEL_WARNING, "the disk is full");
+    OK_STRING(read_all(fds[0]) + 24, " warning (7 lines dropped before this one) the disk is full\n",
+              "a warning is not hidden by infos");
+    const uint64_t deadline_ns = clock_monotonic_ns() + 20 * UINT64_C(1000000000);
+    for (text[0] = '\0'; text[0] == '\0' && clock_monotonic_ns() < deadline_ns; read_all(fds[0]))
+        log_write(&log, LOG_LEVEL_INFO, "it goes on");
+    OK(strstr(text, " lines dropped before this one) it goes on\n") != NULL, "one by one they are written again");
+    for (int i = 0; i < 2 * LOG_BURST_LINES; i++)
+        log_write(&none, LOG_LEVEL_ERROR, "error");
+    OK_U64(none.dropped_lines, 0, "errors have no pace");
+    close(none.fd);
+}
+
 int main(void)
 {
     struct log log;
@@ -81,5 +109,6 @@ int main(void)
     log_write(&log, LOG_LEVEL_INFO, "again");
     OK_STRING(read_all(fds[0]) + 24, " info again\n", "once");
     test_json(fds);
+    test_pace(fds);
     return tap_done();
 }
