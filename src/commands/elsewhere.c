@@ -53,11 +53,13 @@ struct elsewhere_sum ask_elsewhere(struct commands *commands, const struct quest
                                    void (*visit)(void *context, const struct elsewhere *elsewhere), void *context)
 {
     const struct rulebook *book = node_rulebook(commands->node);
-    const struct bytes service = question->query.service;
-    struct elsewhere_sum sum = {.rules = rulebook_rules(book)};
+    struct elsewhere_sum sum = {.service = question->query.service, .rules = rulebook_rules(book)};
     size_t from = 0;
-    if (service.size > 0)
-        from = rulebook_service(book, service, &sum.rules);
+    /* who may not ask about all services is told of none but the one that is asked about */
+    if (sum.service.size == 0 && commands->caller != NULL && commands->caller->services[0] != '\0')
+        sum.service = bytes_of(RULE_DEFAULT_SERVICE);
+    if (sum.service.size > 0)
+        from = rulebook_service(book, sum.service, &sum.rules);
     const size_t most = sum.rules < ELSEWHERE_RULES_MAX ? sum.rules : ELSEWHERE_RULES_MAX;
     for (; sum.looked < most; sum.looked++) {
         const struct rulebook_rule *row = rulebook_at(book, from + sum.looked);

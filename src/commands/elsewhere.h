@@ -22,14 +22,15 @@ struct elsewhere {
 };
 
 struct elsewhere_sum {
+    struct bytes service; /* whose rules were looked at; "": of all services */
     size_t looked, rules; /* how many were looked at, of how many */
     uint32_t concerned;   /* of them count the identifiers, whether in use or not */
     uint32_t work;        /* units of command.h */
 };
 
 /*
- * Visits the rules of the service that was named, or of all services if none was. Must be called while no other thread
- * decides.
+ * Visits the rules of the service that was named, or of all services if none was and the caller may ask about all.
+ * Must be called while no other thread decides.
  */
 struct elsewhere_sum ask_elsewhere(struct commands *commands, const struct question *question, struct turn turn,
                                    void (*visit)(void *context, const struct elsewhere *elsewhere), void *context);

@@ -245,7 +245,6 @@ static void print_line(void *context, const struct elsewhere *elsewhere)
 static void explain_elsewhere(struct call *call, const struct question *question)
 {
     struct output *output = call->answer.output;
-    const struct bytes service = question->query.service;
     struct elsewhere_lines lines = {.call = call};
     const struct turn turn = {.now_ns = call->now_ns, .wall_ns = call->wall_ns};
     output_print(output, "\n");
@@ -254,8 +253,8 @@ static void explain_elsewhere(struct call *call, const struct question *question
         output_print(output, "elsewhere         and %u rules more\n", lines.count - ELSEWHERE_LINES_MAX);
     output_print(output,
                  "looked at         %s%.*s: %zu of %zu rules; further ones that count this: %u, in use: %u\n",
-                 service.size > 0 ? "service " : "all services", (int)service.size, service.data, sum.looked,
-                 sum.rules, sum.concerned, lines.count);
+                 sum.service.size > 0 ? "service " : "all services", (int)sum.service.size, sum.service.data,
+                 sum.looked, sum.rules, sum.concerned, lines.count);
     call->work += sum.work;
 }
 

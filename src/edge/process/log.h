@@ -32,7 +32,7 @@ struct log {
     enum log_level level; /* less urgent lines are not written */
     enum log_format format;
     int fd;
-    uint64_t dropped_lines; /* lines dropped since the last one that got through */
+    uint64_t dropped_lines;               /* lines dropped since the last one that got through */
     uint64_t due_ns[LOG_LEVEL_DEBUG + 1]; /* by level: when the next line would be due if all came one by one */
 };
 

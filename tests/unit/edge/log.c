@@ -55,7 +55,8 @@ static void test_pace(int fds[2])
         log_write(&log, LOG_LEVEL_INFO, "%s has started anew", "eu-west");
         written++;
     }
-    OK(written > LOG_BURST_LINES && written < 2 * LOG_BURST_LINES, "lines without end are dropped, after %d", written);
+    OK(written > LOG_BURST_LINES && written < 2 * LOG_BURST_LINES, "lines without end are dropped, after %d",
+       written);
     log.dropped_lines = 7;
     log.fd = fds[1];
     log_write(&log, LOG_LEVEL_WARNING, "the disk is full");

@@ -13,13 +13,14 @@ static struct users *users;
 static void open_with(const char *password)
 {
     static const struct users_settings settings = {
-        .count = 6,
+        .count = 7,
         .user = {{.name = "check", .roles = ROLE_CHECK, .secret = "s-check"},
                  {.name = "read", .roles = ROLE_READ, .secret = "s-read"},
                  {.name = "rules", .roles = ROLE_RULES, .secret = "s-rules"},
                  {.name = "admin", .roles = ROLE_ADMIN, .secret = "s-admin"},
                  {.name = "shop", .roles = ROLE_CHECK, .services = "shop, mail", .secret = "s-shop"},
-                 {.name = "both", .roles = ROLE_CHECK | ROLE_READ, .secret = "s-both"}},
+                 {.name = "both", .roles = ROLE_CHECK | ROLE_READ, .secret = "s-both"},
+                 {.name = "plain", .roles = ROLE_CHECK, .services = "default", .secret = "s-plain"}},
     };
     served_open();
     bool made = set_rules("rules: [{id: u, service: shop, by: user, rate: 1000/s}, "
@@ -170,6 +171,20 @@ static void test_each(void)
     close_all();
 }
 
+/* The words of an explanation are about the user's services alone, too. */
+static void test_explanations(void)
+{
+    open_with(NULL);
+    OK(log_in("both"), "a user for all services");
+    served_ask("CHECK user=a SERVICE other");
+    served_ask("EXPLAIN user=a");
+    OK(served_told("rule u of other") && served_told("all services: "), "is told of rules of other services");
+    OK(log_in("plain"), "a user for one service");
+    served_ask("EXPLAIN user=a");
+    OK(served_told("service default: 0 of 0 rules") && !served_told("other"), "is told of that one");
+    close_all();
+}
+
 /* What others have taught the thread is not for those who may not ask it. */
 static void test_ways_around(void)
 {
@@ -258,6 +273,7 @@ int main(void)
         return 1;
     test_commands();
     test_each();
+    test_explanations();
     test_ways_around();
     test_update();
     return tap_done();
