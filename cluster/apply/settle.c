@@ -12,6 +12,7 @@
 #include "cluster/apply/uncharged.h"
 #include "cluster/codec/batch.h"
 #include "cluster/log/aside.h"
+#include "cluster/log/merge.h"
 #include "cluster/log/origins.h"
 #include "cluster/log/tell.h"
 #include "cluster/log/unsettled_index.h"
@@ -141,7 +142,7 @@ static uint64_t not_returned(const struct node *node, const struct entry *entry,
 
 /*
  * `change` is called with own spends of the key in the log, but those of the batch `but`, and with what is left of
- * `tokens`, until nothing is. It returns how many of these it needs. Returns the sum.
+ * `tokens`, until nothing is. It changes the credit, and returns how many of these it needs. Returns the sum.
  */
 static uint64_t visit_logged(struct node *node, const struct entry *entry, const struct batch *but, uint64_t tokens,
                              uint64_t (*change)(struct spend *spend, uint64_t tokens))
@@ -155,8 +156,11 @@ static uint64_t visit_logged(struct node *node, const struct entry *entry, const
             struct batch *batch = LIST_OWNER(at, struct batch, link);
             const bool passed = but != NULL && batch == but;
             const struct spend *found = passed ? NULL : batch_find(batch, entry->limit, entry->id);
-            if (found)
-                left -= change(&batch->spend[found - batch->spend], left);
+            if (!found)
+                continue;
+            const uint64_t before = found->credit;
+            left -= change(&batch->spend[found - batch->spend], left);
+            merge_note_credit(node, batch, found, before);
         }
     }
     return tokens - left;

@@ -114,6 +114,38 @@ bool merge_some(struct node *node)
     return true;
 }
 
+/* True: what is made of the run has this spend of one of its batches. */
+static bool has_taken(const struct merger *merger, const struct batch *batch, const struct spend *spend)
+{
+    for (uint32_t i = 0; i < merger->source_count; i++)
+        if (merger->source[i].end == batch->spend + batch->spend_count)
+            return merger->source[i].at > spend;
+    return true;
+}
+
+static struct spend *find_made(struct merger *merger, const struct spend *wanted)
+{
+    for (struct list *at = merger->made.next; at != &merger->made; at = at->next) {
+        struct batch *made = LIST_OWNER(at, struct batch, link);
+        const struct spend *found = batch_find(made, wanted->limit, wanted->id);
+        if (found)
+            return &made->spend[found - made->spend];
+    }
+    return bsearch(wanted, merger->spend, merger->spend_count, sizeof *merger->spend, spend_compare);
+}
+
+void merge_note_credit(struct node *node, const struct batch *batch, const struct spend *spend, uint64_t before)
+{
+    struct merger *merger = &node->merger;
+    const bool in_run = merger->uid != 0 && merger->uid == batch->origin_uid && batch->first >= merger->first &&
+                        batch->last <= merger->newest->last;
+    if (!in_run || !has_taken(merger, batch, spend))
+        return;
+    struct spend *made = find_made(merger, spend);
+    assert(made);
+    made->credit += spend->credit - before;
+}
+
 /* ---- what may be merged ---- */
 
 /* A member that has applied up to this number would apply its half of the merge twice. */

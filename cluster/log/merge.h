@@ -8,9 +8,12 @@
 #define HEADGATE_CLUSTER_LOG_MERGE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
+struct batch;
 struct merger;
 struct node;
+struct spend;
 
 /* Begins with the next run of the sweep; false: the sweep has no more runs. */
 bool merge_begin(struct node *node);
@@ -19,5 +22,10 @@ bool merge_some(struct node *node);
 /* Replaces the run by the merged batch. */
 void merge_finish(struct node *node);
 void merge_abandon(struct merger *merger);
+/*
+ * The credit of this spend of an own batch in the log was `before` until now. Must follow each such change: a merge
+ * may have taken the spend already.
+ */
+void merge_note_credit(struct node *node, const struct batch *batch, const struct spend *spend, uint64_t before);
 
 #endif

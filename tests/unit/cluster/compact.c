@@ -1,5 +1,10 @@
 #include "tests/lib/cluster_harness.h"
 
+#include "cluster/apply/settle.h"
+#include "cluster/codec/batch.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/origin.h"
+
 enum { KEYS = 4000, STEP_KEYS = 256, STEPS_WORTH = 4 };
 
 static void world_of_slices(void)
@@ -51,6 +56,69 @@ static void merged(void)
     OK_U64(world_count_left(ANN, "key", KEYS, 156), KEYS, "as ann does");
     OK_U64(world_stats(BOB).snapshots_taken, 0, "without a snapshot");
     check_steps("while a long log is merged, told and settled");
+    world_close();
+}
+
+/* ---- what is given back while its log is merged ---- */
+
+static bool credited; /* of the run that is being merged, its first key and its last one */
+static struct spend first_key, last_key;
+
+static struct batch *oldest_of_run(struct node *ann)
+{
+    struct list *log = &ann->origin[ann->my_slot].log;
+    for (struct list *at = log->next; at != log; at = at->next)
+        if (LIST_OWNER(at, struct batch, link)->first >= ann->merger.first)
+            return LIST_OWNER(at, struct batch, link);
+    return NULL;
+}
+
+/* As if ann had granted a token of the key, and a peer gave it back now. */
+static void give_granted_back(struct node *ann, struct spend *spend)
+{
+    spend->granted = 1;
+    settle_credit_granted(ann, table_find(ann->table, spend->id), 1);
+}
+
+static void credit_while_merging(unsigned host, const struct effects *effects)
+{
+    (void)effects;
+    struct node *ann = world.host[ANN].node;
+    if (host != ANN || credited || ann->merger.uid == 0 || ann->merger.spend_count == 0)
+        return;
+    struct batch *batch = oldest_of_run(ann);
+    give_granted_back(ann, &batch->spend[0]);
+    give_granted_back(ann, &batch->spend[batch->spend_count - 1]);
+    first_key = batch->spend[0];
+    last_key = batch->spend[batch->spend_count - 1];
+    credited = ann->stats.batches_compacted == 0;
+}
+
+static uint64_t logged_credit(const struct spend *key)
+{
+    struct node *ann = world.host[ANN].node;
+    struct list *log = &ann->origin[ann->my_slot].log;
+    uint64_t sum = 0;
+    for (struct list *at = log->next; at != log; at = at->next) {
+        const struct spend *spend = batch_find(LIST_OWNER(at, struct batch, link), key->limit, key->id);
+        sum += spend ? spend->credit : 0;
+    }
+    return sum;
+}
+
+static void credited_while_merged(void)
+{
+    world_of_slices();
+    world_links(BOB, LINK_CUT);
+    credited = false;
+    world.watch = credit_while_merging;
+    for (int i = 0; i < 4; i++) {
+        (void)world_spend_many(ANN, "key", KEYS);
+        world_run(1000);
+    }
+    OK(credited && world_stats(ANN).batches_compacted > 0, "tokens are given back while a log is merged");
+    OK_U64(logged_credit(&first_key), 1, "of a key that was merged before: it is not charged");
+    OK_U64(logged_credit(&last_key), 1, "and of one that is merged later: it is not charged, once");
     world_close();
 }
 
@@ -124,7 +192,7 @@ static uint64_t used_of_first(void)
  */
 static void of_a_ghost(bool large_batches)
 {
-    enum { ROUNDS = 4 };
+    enum { FEW_ROUNDS = 4 };
     world_init(4);
     world_name_all();
     for (unsigned i = 0; i < 4; i++)
@@ -135,7 +203,7 @@ static void of_a_ghost(bool large_batches)
     world_link(BOB, ANN, LINK_CUT);
     world_link(CAT, ANN, LINK_CUT);
     world_links(DAN, LINK_CUT);
-    for (unsigned round = 0; round < ROUNDS; round++) {
+    for (unsigned round = 0; round < FEW_ROUNDS; round++) {
         spend_few(BOB);
         spend_few(ANN);
         world_run(110);
@@ -154,7 +222,7 @@ static void of_a_ghost(bool large_batches)
     OK(log_keys_most > FEW_LIMIT && log_keys_most <= most,
        "what comes of one who is gone waits until logs are merged%s: at most %" PRIu64 " are kept",
        large_batches ? ", if they can be" : "", log_keys_most);
-    OK_U64(used_of_first(), 2 * ROUNDS, "all of it is known in the end");
+    OK_U64(used_of_first(), 2 * FEW_ROUNDS, "all of it is known in the end");
     OK(large_batches || world_stats(ANN).log_keys <= FEW_LIMIT, "and the log within its limit, if it can be");
     skip_text();
     world_close();
@@ -166,6 +234,7 @@ int main(void)
     of_a_ghost(true);
     told();
     merged();
+    credited_while_merged();
     full();
     taken();
     return tap_done();
