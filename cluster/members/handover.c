@@ -66,6 +66,7 @@ bool handover_take(struct node *node, const struct member_record *record, uint32
     member->proof.has_life = member->proof.differs = false;
     statements_drop(node, index); /* the former key has signed it */
     pins_put(node, member->name, life->key);
+    pins_put_former(node, member->name, life->former);
     hex_write(life->key, NODE_KEY_BYTES, shown);
     effects_notice(effects, NOTICE_INFO, "%s has another key, as its former one has signed: %s", member->name,
                    shown);
@@ -90,14 +91,17 @@ void handover_keep(struct node *node, const struct member_record *record, uint32
     node->proofs.checks_left--;
     node->stats.proofs_checked++;
     if (node->options.signing.check(life->former, handover_text(record->name, life->former, life->key, text),
-                                    life->handover))
+                                    life->handover)) {
         put(handover, life);
+        pins_put_former(node, node->member[index].name, life->former);
+    }
 }
 
 bool handover_is_former(const struct node *node, uint32_t index, const uint8_t *key)
 {
-    const struct node_handover *handover = &node->member[index].proof.handover;
-    return handover->is_there && key && same_key(handover->former, key);
+    const struct member_proof *proof = &node->member[index].proof;
+    return key && ((proof->handover.is_there && same_key(proof->handover.former, key)) ||
+                   (proof->had_former && same_key(proof->former, key)));
 }
 
 bool handover_was_right(const struct node *node, uint32_t index, struct bytes text, const uint8_t *proof)

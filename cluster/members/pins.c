@@ -8,6 +8,7 @@
 #include "cluster/state/node_state.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,8 +36,30 @@ void pins_put(struct node *node, const char *name, const uint8_t key[NODE_KEY_BY
     struct pin *place = find(node, name);
     if (!place)
         place = pin_place(node);
+    if (strcmp(place->name, name) != 0)
+        *place = (struct pin){0};
     (void)snprintf(place->name, sizeof place->name, "%s", name);
+    place->has_former = place->has_former && memcmp(place->key, key, NODE_KEY_BYTES) == 0;
     memcpy(place->key, key, NODE_KEY_BYTES);
+    node->proofs.unsaved = true;
+}
+
+void pins_put_former(struct node *node, const char *name, const uint8_t former[NODE_KEY_BYTES])
+{
+    struct pin *place = find(node, name);
+    if (!place)
+        return;
+    place->has_former = true;
+    memcpy(place->former, former, NODE_KEY_BYTES);
+    node->proofs.unsaved = true;
+}
+
+void pins_put_since(struct node *node, const char *name, uint64_t incarnation)
+{
+    struct pin *place = find(node, name);
+    if (!place || incarnation <= place->since)
+        return;
+    place->since = incarnation;
     node->proofs.unsaved = true;
 }
 
@@ -48,6 +71,21 @@ void pins_drop(struct node *node, const char *name)
     node->proofs.unsaved = true;
 }
 
+/* Of the lines about a pin the one with the key comes first, since a release before 0.5 reads no other. */
+static size_t write_pin(const struct pin *pin, char *text, size_t room)
+{
+    char key[2 * NODE_KEY_BYTES + 1];
+    hex_write(pin->key, NODE_KEY_BYTES, key);
+    size_t size = (size_t)snprintf(text, room, "%s %s\n", pin->name, key);
+    if (pin->has_former) {
+        hex_write(pin->former, NODE_KEY_BYTES, key);
+        size += (size_t)snprintf(text + size, room - size, "%s former %s\n", pin->name, key);
+    }
+    if (pin->since > 0)
+        size += (size_t)snprintf(text + size, room - size, "%s since %" PRIu64 "\n", pin->name, pin->since);
+    return size;
+}
+
 void pins_step(struct node *node, struct effects *effects)
 {
     struct proofs *proofs = &node->proofs;
@@ -56,37 +94,69 @@ void pins_step(struct node *node, struct effects *effects)
         return;
     /* never empty, so that the caller keeps it also when the last pin is dropped */
     size = (size_t)snprintf(proofs->saved, sizeof proofs->saved, "# name key\n");
-    for (uint32_t i = 0; i < PINS_MAX; i++) {
-        char key[2 * NODE_KEY_BYTES + 1];
-        if (proofs->pin[i].name[0] == '\0')
-            continue;
-        hex_write(proofs->pin[i].key, NODE_KEY_BYTES, key);
-        size += (size_t)snprintf(proofs->saved + size, sizeof proofs->saved - size, "%s %s\n", proofs->pin[i].name,
-                                 key);
-    }
+    for (uint32_t i = 0; i < PINS_MAX; i++)
+        if (proofs->pin[i].name[0] != '\0')
+            size += write_pin(&proofs->pin[i], proofs->saved + size, sizeof proofs->saved - size);
     effects->keys_text = (struct bytes){proofs->saved, size};
     effects->keys_number = ++proofs->saved_number;
     proofs->unsaved = false;
+}
+
+/* What stands behind `word` and a blank. .data NULL: the text begins otherwise. */
+static struct bytes behind(struct bytes text, const char *word)
+{
+    const size_t size = strlen(word);
+    if (text.size <= size || memcmp(text.data, word, size) != 0 || text.data[size] != ' ')
+        return (struct bytes){0};
+    return (struct bytes){text.data + size + 1, text.size - size - 1};
+}
+
+static uint64_t read_number(struct bytes digits)
+{
+    uint64_t number = 0;
+    for (size_t i = 0; i < digits.size; i++) {
+        if (digits.data[i] < '0' || digits.data[i] > '9' || number > (UINT64_MAX - 9) / 10)
+            return 0;
+        number = number * 10 + (uint64_t)(digits.data[i] - '0');
+    }
+    return number;
+}
+
+/* What a line says about a pin, behind its name. False: nothing that is known here. */
+static bool read_pin(struct pin *pin, struct bytes text)
+{
+    const struct bytes former = behind(text, "former"), since = behind(text, "since");
+    if (former.data) {
+        pin->has_former = hex_read(former, pin->former, NODE_KEY_BYTES);
+        return pin->has_former;
+    }
+    if (since.data) {
+        pin->since = read_number(since);
+        return pin->since > 0;
+    }
+    return hex_read(text, pin->key, NODE_KEY_BYTES);
 }
 
 /* One line of what pins_step wrote. Lines of another form are passed over: a later release may write them. */
 static void restore_line(struct node *node, const char *line, size_t size)
 {
     const char *blank = memchr(line, ' ', size);
-    uint8_t key[NODE_KEY_BYTES];
-    char name[NODE_NAME_BYTES] = "";
     const size_t name_size = blank ? (size_t)(blank - line) : 0;
-    if (name_size == 0 || name_size >= sizeof name || memchr(line, '\0', size) ||
-        !hex_read((struct bytes){blank + 1, size - name_size - 1}, key, NODE_KEY_BYTES))
+    if (name_size == 0 || name_size >= NODE_NAME_BYTES || memchr(line, '\0', size))
         return;
-    memcpy(name, line, name_size);
-    struct pin *place = find(node, name);
+    struct pin read = {0};
+    memcpy(read.name, line, name_size);
+    struct pin *place = find(node, read.name);
+    const struct bytes text = {blank + 1, size - name_size - 1};
+    const bool has_key = text.size == 2 * NODE_KEY_BYTES;
+    if (place && !has_key)
+        read = *place;
+    if (!read_pin(&read, text) || !(place || has_key))
+        return;
     if (!place)
         place = find(node, "");
-    if (!place)
-        return;
-    memcpy(place->name, name, sizeof name);
-    memcpy(place->key, key, NODE_KEY_BYTES);
+    if (place)
+        *place = read;
 }
 
 void pins_restore(struct node *node, const struct event *event)

@@ -38,6 +38,9 @@ void proofs_recall(struct node *node, uint32_t index)
         return;
     member->proof.has_key = true;
     memcpy(member->proof.key, known->key, NODE_KEY_BYTES);
+    member->proof.had_former = known->has_former;
+    memcpy(member->proof.former, known->former, NODE_KEY_BYTES);
+    member->proof.since = known->since;
 }
 
 /* An operator says which key the name has. An empty one: none, so that the next one is learnt. */
@@ -53,7 +56,8 @@ static void accept_key(struct node *node, const struct event *event, struct effe
     if (is_kept)
         return;
     proof->has_key = event->key != NULL;
-    proof->has_life = proof->is_new = proof->handover.is_there = false;
+    proof->has_life = proof->is_new = proof->handover.is_there = proof->had_former = false;
+    proof->since = 0;
     if (event->key) {
         memcpy(proof->key, event->key, NODE_KEY_BYTES);
         pins_put(node, event->name, event->key);
@@ -260,7 +264,8 @@ static bool may_have_another(struct node *node, const struct member_record *reco
     struct member *member = &node->member[index];
     const struct life_record *life = &record->life;
     const bool is_former = handover_is_former(node, index, life->key);
-    const bool is_late = record->incarnation > member->incarnation;
+    const bool is_late =
+        record->incarnation > member->incarnation && record->incarnation > member->proof.since;
     const bool follows = life->former && same_key(life->former, member->proof.key); /* it was not checked, or wrong */
     if (follows || (is_former && !is_late)) {
         node->stats.messages_unproven++; /* what was on its way, or is said again */
@@ -350,7 +355,12 @@ void proofs_take(struct node *node, const struct member_record *record, uint32_t
         tell_key(member, proof->has_key, life->key, effects);
         memcpy(proof->key, life->key, NODE_KEY_BYTES);
         proof->has_key = proof->is_new = true;
+        proof->had_former = false;
         pins_put(node, member->name, life->key);
+    }
+    if (life->incarnation > proof->since) {
+        proof->since = life->incarnation;
+        pins_put_since(node, member->name, life->incarnation);
     }
     keep(member, record);
     handover_keep(node, record, index);

@@ -16,15 +16,18 @@
 
 enum {
     PINS_MAX = 2 * NODE_PEERS_MAX,
-    /* "name key" in a line */
-    PIN_TEXT_MAX_BYTES = NODE_NAME_BYTES + 2 * NODE_KEY_BYTES + 2,
+    /* "name key", "name former key" and "name since incarnation", each in a line */
+    PIN_TEXT_MAX_BYTES = 3 * (NODE_NAME_BYTES + sizeof " former \n") + 4 * NODE_KEY_BYTES + 20,
     PINS_TEXT_MAX_BYTES = (PINS_MAX + 1) * PIN_TEXT_MAX_BYTES,
     STEP_CHECKS_MAX = 16, /* signatures that one step checks */
 };
 
 struct pin {
     char name[NODE_NAME_BYTES]; /* "": the place is free */
+    bool has_former;
     uint8_t key[NODE_KEY_BYTES];
+    uint8_t former[NODE_KEY_BYTES]; /* the key before, which has signed that `key` follows it */
+    uint64_t since;                 /* the newest incarnation that `key` has signed; 0: none is known */
 };
 
 /* A part of each member. */
@@ -37,6 +40,10 @@ struct member_proof {
     uint8_t key[NODE_KEY_BYTES], offered[NODE_KEY_BYTES];
     enum peer_state state;
     uint64_t incarnation, config;
+    /* what was known before this node started: without it, old messages would bring former keys back */
+    bool had_former;
+    uint8_t former[NODE_KEY_BYTES];
+    uint64_t since;
     uint8_t proof[NODE_PROOF_BYTES];
     struct node_handover handover; /* to `key`, which was checked here; of the own one see node_options */
     bool knows_ours;               /* its newest message had this node's present key */

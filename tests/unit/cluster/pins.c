@@ -63,6 +63,36 @@ static void test_kept(void)
     OK_STRING(kept(), "# name key\n", "also that there is none any more");
 }
 
+static void test_history(void)
+{
+    uint8_t former[NODE_KEY_BYTES];
+    memset(former, 1, sizeof former);
+    put("ann", 2);
+    pins_put_former(node, "ann", former);
+    pins_put_since(node, "ann", 2030);
+    pins_put_since(node, "ann", 2029);
+    pins_put_since(node, "bob", 1);
+    const char *text = kept();
+    OK_STRING(text, "# name key\nann " KEY_B "\nann former " KEY_A "\nann since 2030\n",
+              "the key before and the newest incarnation have lines of their own");
+    pins_drop(node, "ann");
+    restore(text);
+    const struct pin *pin = pins_find(node, "ann");
+    OK(pin && pin->key[0] == 2 && pin->has_former && pin->former[0] == 1 && pin->since == 2030,
+       "and are read again");
+    restore("bob former " KEY_A "\nbob since 3\n"
+            "ann " KEY_A "\nann former 01\nann since -1\nann since 99999999999999999999\n");
+    pin = pins_find(node, "ann");
+    OK(!pins_find(node, "bob") && pin && pin->key[0] == 1 && !pin->has_former && pin->since == 0,
+       "unless they are of another form, or of a name without a key");
+    restore(text);
+    put("ann", 1);
+    pin = pins_find(node, "ann");
+    OK(pin && !pin->has_former && pin->since == 2030, "with another key the key before is forgotten");
+    pins_drop(node, "ann");
+    (void)kept();
+}
+
 static void test_restored(void)
 {
     put("dan", 1);
@@ -100,6 +130,10 @@ static void test_places(void)
         placed += key_of(name) == 2;
     }
     OK_U64(placed, 3 * PINS_MAX, "each name has a place when it comes");
+    for (uint32_t i = 0; i < PINS_MAX; i++) {
+        pins_put_former(node, node->proofs.pin[i].name, node->proofs.pin[i].key);
+        pins_put_since(node, node->proofs.pin[i].name, UINT64_MAX);
+    }
     for (uint32_t i = 0; i < NODE_PEERS_MAX; i++)
         kept_members += key_of(node->member[i].name) == 1;
     OK_U64(kept_members, NODE_PEERS_MAX, "no member lost its own");
@@ -111,6 +145,7 @@ int main(void)
     node = calloc(1, sizeof *node);
     assert(node != NULL);
     test_kept();
+    test_history();
     test_restored();
     test_places();
     free(node);
