@@ -32,7 +32,8 @@ sub meet {
 
 sub spend {
     my ($daemon, $name, $cost) = @_;
-    is($daemon->client->command('CHECK', "user=$name", 'COST', $cost)->[0], 1, "$daemon->{name} spends $cost for $name");
+    is($daemon->client->command('CHECK', "user=$name", 'COST', $cost)->[0], 1,
+       "$daemon->{name} spends $cost for $name");
     return;
 }
 
