@@ -206,7 +206,9 @@ static void restore_counters(void *context, const struct store_counter *kept, si
 
 void persist_restore(struct persist *persist, const struct persist_stepper *stepper)
 {
-    struct restore restore = {.persist = persist, .stepper = stepper, .wall_ns = clock_wall_ns()};
+    struct restore restore = {.persist = persist,
+                              .stepper = stepper,
+                              .wall_ns = steady_wall_ns(&persist->steady_wall)};
     if (persist->store)
         store_read(persist->store, &(struct store_reader){&restore, restore_versions, restore_counters});
 }
@@ -246,7 +248,7 @@ void persist_counters(struct persist *persist, const struct effects *effects, ui
 {
     if (!persist->store || effects->counter_count == 0 || !counter_room(persist, effects->counter_count))
         return;
-    uint64_t wall_ns = clock_wall_ns();
+    uint64_t wall_ns = steady_wall_ns(&persist->steady_wall);
     for (size_t i = 0; i < effects->counter_count; i++)
         persist->counter[i] = persist_counter(&effects->counter[i], now_ns, wall_ns);
     store_put_counters(persist->store, persist->counter, effects->counter_count);

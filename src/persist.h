@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "cluster/node.h"
 #include "edge/peers/member_key.h"
+#include "edge/process/steady_wall.h"
 #include "edge/settings/settings.h"
 #include "edge/store/state_dir.h"
 #include "edge/store/store.h"
@@ -28,6 +29,7 @@ struct persist {
     struct store_counter *counter;
     size_t record_room, counter_room;
     uint64_t read_versions, read_counters;
+    struct steady_wall steady_wall; /* the end of what is kept is told by it */
     /* Of weights of regions: the node's number of what was put last, the store's, and up to where the node was told. */
     uint64_t weights_number, weights_put, weights_kept;
 };

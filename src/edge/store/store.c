@@ -85,7 +85,7 @@ void store_read(struct store *store, const struct store_reader *reader)
     struct store_reader known = *reader;
     if (!store->file.settled)
         known.counters = NULL;
-    if (store->file.db && store_file_read(&store->file, &known, clock_wall_ns()) != STORE_FILE_GOOD)
+    if (store->file.db && store_file_read(&store->file, &known, steady_wall_ns(&store->steady_wall)) != STORE_FILE_GOOD)
         store_say(store, NOTICE_WARNING, "%.100s cannot be read (%.60s)", store->path, store->file.failure);
     start(store);
 }

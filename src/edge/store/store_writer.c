@@ -161,7 +161,7 @@ static void note_kept(struct store *store)
 
 static enum store_file_status write_counters(struct store *store, const struct store_queue *queue)
 {
-    uint64_t wall_ns = clock_wall_ns();
+    uint64_t wall_ns = steady_wall_ns(&store->steady_wall);
     enum store_file_status status = store_file_begin(&store->file, store->options.sync == STORE_SYNC_FULL);
     for (uint32_t i = 0; i < queue->counter_count && status == STORE_FILE_GOOD; i++)
         status = store_file_put_counter(&store->file, &queue->counter[i], wall_ns);
@@ -272,7 +272,7 @@ static void note_tended(struct store *store, enum store_file_status status)
 /* Once a second: checks that the file still exists, and deletes counters that have ended. */
 static void tend(struct store *store)
 {
-    uint64_t deleted = 0, aside_deleted = 0;
+    uint64_t deleted = 0, aside_deleted = 0, wall_ns = steady_wall_ns(&store->steady_wall);
     enum store_file_status status = STORE_FILE_GOOD;
     if (!store->file.db) {
         if (store->busy)
@@ -282,9 +282,9 @@ static void tend(struct store *store)
         status = reopen_file(store);
     }
     if (status == STORE_FILE_GOOD)
-        status = store_file_prune(&store->file, TEND_COUNTERS, clock_wall_ns(), &deleted);
+        status = store_file_prune(&store->file, TEND_COUNTERS, wall_ns, &deleted);
     if (status == STORE_FILE_GOOD && store->stats.counters_aside > 0)
-        status = store_file_prune_aside(&store->file, TEND_COUNTERS, clock_wall_ns(), &aside_deleted);
+        status = store_file_prune_aside(&store->file, TEND_COUNTERS, wall_ns, &aside_deleted);
     if (status == STORE_FILE_DAMAGED) {
         status = replace_file(store);
         if (status != STORE_FILE_GOOD)

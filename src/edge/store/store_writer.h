@@ -10,6 +10,7 @@
 #ifndef HEADGATE_EDGE_STORE_STORE_WRITER_H
 #define HEADGATE_EDGE_STORE_STORE_WRITER_H
 
+#include "edge/process/steady_wall.h"
 #include "edge/store/store_file.h"
 #include "edge/store/store_queue.h"
 
@@ -42,6 +43,7 @@ struct store {
     struct store_queue queue[2];
     struct store_file file;
     uint64_t next_try_ns, next_tend_ns, failing_since_ns;
+    struct steady_wall steady_wall; /* counters end by it */
 };
 
 /* Adds a notice if there is room, and wakes the owner. The caller must not hold the mutex. */
