@@ -198,18 +198,9 @@ static bool sender_waits(const struct message *message, uint32_t member, uint64_
 }
 
 /*
- * How much of an own origin those are known to have who have retired it. Others that were out of reach together with
- * this node may have more, but where rights end they were taken over as well, and nobody takes it from them any more.
- */
-static uint64_t retired_with(const struct node *node, uint32_t slot, const struct member *sender)
-{
-    return node->takeover.after_ns > 0 ? sender->known[slot] : origin_most_known(node, slot);
-}
-
-/*
  * Takes over the sender's word on one origin that is kept here: it has ended, or it has ended and
- * all members have all of it. An own origin may lack that here: members that forgot this node while
- * it lived have the same batches of it, and take no more.
+ * all members have all of it. Members that forgot this node while it lived may lack some of an own
+ * origin, and take no more of it: others that have more cannot tell them.
  */
 static void take_ending(struct node *node, const struct message *message, uint32_t record_index, uint32_t slot,
                         struct member *sender)
@@ -226,8 +217,10 @@ static void take_ending(struct node *node, const struct message *message, uint32
     if (record->retired_incarnation < origin->incarnation || slot == node->my_slot)
         return;
     sender->retired[slot / 64] |= bit;
-    if (origin->mine && !list_empty(&origin->log))
-        retire_reclaim(node, slot, retired_with(node, slot, sender));
+    if (!origin->mine)
+        return; /* what the sender lacks its maker tells anew, and hears of by what others know of the sender */
+    if (!list_empty(&origin->log))
+        retire_reclaim(node, slot, sender->known[slot]);
     if (sender->known[slot] < origin->applied)
         sender->known[slot] = origin->applied;
 }

@@ -117,7 +117,7 @@ static enum dueness dueness_of(const struct node *node, uint32_t slot, const str
     bool again = batch->sends_count > (slot == node->my_slot);
     enum dueness dueness = is_new(node, slot, batch) ? DUE : NOT_LACKED;
     for (uint32_t i = 0; i < node->member_end; i++) {
-        if (!is_told(node, i, slot) || node->member[i].known[slot] >= batch->last)
+        if (!is_told(node, i, slot) || !member_lacks(&node->member[i], slot, batch->last))
             continue;
         bool has_room = window_has_room(node, window, i, batch);
         bool due = due_for(node, slot, batch, &node->member[i]) && has_room;
@@ -135,7 +135,7 @@ static uint64_t everybody_has(const struct node *node, uint32_t slot)
 {
     uint64_t least = UINT64_MAX;
     for (uint32_t i = 0; i < node->member_end; i++)
-        if (is_told(node, i, slot) && node->member[i].known[slot] < least)
+        if (is_told(node, i, slot) && member_lacks(&node->member[i], slot, least))
             least = node->member[i].known[slot];
     return least;
 }

@@ -29,7 +29,7 @@ static uint64_t known_everywhere(const struct node *node, uint32_t slot)
         const struct member *member = &node->member[m];
         if (!member_needed(member) || m == node->origin[slot].member)
             continue;
-        if (member->known[slot] < least)
+        if (member_lacks(member, slot, least))
             least = member->known[slot];
     }
     return least;
@@ -55,7 +55,8 @@ static bool ghost_is_done(const struct node *node, uint32_t slot)
         if (!member_needed(member))
             continue;
         bool said_so = (member->knows_ended[slot / 64] >> (slot % 64) & 1) != 0;
-        if (!said_so || member->known[slot] != origin->applied)
+        const bool has_retired = (member->retired[slot / 64] >> (slot % 64) & 1) != 0;
+        if (!said_so || (!has_retired && member->known[slot] != origin->applied))
             return false;
     }
     return true;

@@ -165,7 +165,7 @@ static bool is_on_its_way(const struct node *node, uint32_t slot, const struct b
         return false;
     for (uint32_t m = 0; m < node->member_end; m++) {
         const struct member *member = &node->member[m];
-        if (member_needed(member) && !member->silent && member->known[slot] < batch->last)
+        if (member_needed(member) && !member->silent && member_lacks(member, slot, batch->last))
             return true;
     }
     return false;

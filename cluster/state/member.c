@@ -32,6 +32,11 @@ bool member_needed(const struct member *member)
     return member->used && !member->self && member->state != PEER_LEFT;
 }
 
+bool member_lacks(const struct member *member, uint32_t slot, uint64_t number)
+{
+    return (member->retired[slot / 64] >> (slot % 64) & 1) == 0 && member->known[slot] < number;
+}
+
 bool member_hears(const struct node *node, const struct member *listener, uint32_t speaker)
 {
     if (listener->self) {

@@ -101,6 +101,11 @@ int member_find(const struct node *node, struct bytes name);
 uint64_t member_hash(uint64_t hash, const struct member *member, uint64_t bits);
 /* True for a member that has not left and is not this node: its acknowledgement is needed. */
 bool member_needed(const struct member *member);
+/*
+ * True: the member may lack batches of that origin up to that number. Who has retired an origin takes no more of it,
+ * whatever it lacks.
+ */
+bool member_lacks(const struct member *member, uint32_t slot, uint64_t number);
 bool member_hears(const struct node *node, const struct member *listener, uint32_t speaker);
 /* True: of what it has applied and spent nobody is believed but the member itself, or its signature. */
 bool member_signs(const struct node *node, uint32_t index);
