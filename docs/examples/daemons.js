@@ -35,6 +35,13 @@ async function hasShare(client) {
     }
 }
 
+// Daemons that have closed are noticed before anything is sent. Node says that a peer has closed after it has shut its
+// own end: at the end of the turn of the loop in which it read so, or of the next one, as its version is.
+async function noticeClosed() {
+    for (let turn = 0; turn < 3; turn++)
+        await timers.setImmediate();
+}
+
 class Daemons {
     constructor(addresses, {timeoutMs = 500, connectMs = 250, pauseMs = 1000, absent = false} = {}) {
         Object.assign(this, {timeoutMs, connectMs, pauseMs, absent});
@@ -74,7 +81,7 @@ class Daemons {
 
     // The answer and who gave it; null: nobody did.
     async ask(...words) {
-        await timers.setImmediate(); // a turn of the loop: daemons that have closed are noticed before anything is sent
+        await noticeClosed();
         for (const daemon of this.daemons) {
             const client = await this.connect(daemon);
             if (client === null)

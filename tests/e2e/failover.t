@@ -50,16 +50,20 @@ for my $language ('C', 'Python', 'Node.js', 'Go', 'Java') {
         my @words = @{$run{$language}};
         my $pid = open2(my $from, my $to, @words, @addresses);
         my $ask = sub {
-            my ($name) = @_;
+            my ($name, $sent) = @_;
             syswrite $to, "$name\n";
+            $sent->() if $sent;
             my $line = <$from> // '';
             return $line =~ /^\Q$name\E: (go ahead|not now), said by (\S+?)(, and perhaps charged)?$/
                 ? {allowed => $1 eq 'go ahead', by => $2, perhaps => !!$3} : {by => "?: $line"};
         };
         my $name = lc $language;
         is($ask->($name)->{by}, $addresses[0], 'the nearest is asked');
+        # The program runs again when the daemon is gone and somebody asks: it may hear of both in the same instant.
+        kill STOP => $pid;
+        ok(Headgate::wait_until(10, sub { all_stand_still($pid) }), 'the program stands still');
         $daemons[0]->kill9;
-        my @said = map { $ask->($name) } 1 .. 20;
+        my @said = ($ask->($name, sub { kill CONT => $pid }), map { $ask->($name) } 2 .. 20);
         is(scalar(grep { $_->{by} eq $addresses[1] } @said), 20, 'killed: the other one answers all');
         $daemons[0]->spawn;
         my $back;
