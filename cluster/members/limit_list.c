@@ -90,6 +90,13 @@ void limit_list_init(struct node *node)
     lists->file = lists->in_force_hash = limit_list_hash(node->options.limits);
 }
 
+/* The next version is above all that were seen or heard of. No version has a number above LIMITS_NUMBER_MAX. */
+static void note_number(struct limit_lists *lists, uint64_t number)
+{
+    if (number <= LIMITS_NUMBER_MAX && lists->highest < number)
+        lists->highest = number;
+}
+
 /* Notes what is to be said and stored, if the version has changed or the lists of configs have. */
 static void refresh(struct node *node)
 {
@@ -104,8 +111,7 @@ static void refresh(struct node *node)
         lists->seen = lists->known.stamp;
         lists->sum = lists->said_sum;
     }
-    if (lists->highest < lists->seen.number)
-        lists->highest = lists->seen.number;
+    note_number(lists, lists->seen.number);
     lists->unsaved = true;
     todo_add(&node->todo, DO_ANSWER);
 }
@@ -214,7 +220,7 @@ static void hear_text(struct node *node, const struct limits_record *record, str
     if (version_compare(&other->stamp, &lists->seen) >= 0) {
         lists->seen = other->stamp;
         lists->sum = sum_of(record->text.data, record->text.size);
-        lists->highest = other->stamp.number > lists->highest ? other->stamp.number : lists->highest;
+        note_number(lists, other->stamp.number);
         todo_add(&node->todo, DO_ANSWER);
     }
     note_foreign(node, other, effects);
@@ -232,6 +238,7 @@ void limit_list_hear(struct node *node, const struct message *message, uint32_t 
                                               .seen = record->seen,
                                               .since_ns = said_before ? member->limits.since_ns : node->now_ns,
                                               .sum = record->sum};
+    note_number(&node->limit_lists, record->seen.number);
     hear_text(node, record, effects);
 }
 
@@ -286,8 +293,7 @@ void limit_list_restore(struct node *node, struct bytes text, uint64_t number, s
         effects_notice(effects, NOTICE_WARNING, "the store has limits that cannot be read: they are left out");
         return;
     }
-    if (lists->highest < kept->stamp.number)
-        lists->highest = kept->stamp.number;
+    note_number(lists, kept->stamp.number);
     if (kept->file != lists->file && limit_list_hash(&kept->limits) != lists->file) {
         effects_notice(effects, NOTICE_INFO,
                        "the limits of the config have changed while the daemon was down: limits %" PRIu64

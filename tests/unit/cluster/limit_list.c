@@ -233,6 +233,34 @@ static void late(void)
     world_close();
 }
 
+/* Ann has heard of versions that do not know her list. Their maker has lost them, and is the older one of the two. */
+static void forgotten(void)
+{
+    begin(2);
+    world_links(ANN, LINK_CUT);
+    restart(BOB, 2, false);
+    world_run(3000);
+    (void)reload(BOB, 3);
+    (void)reload(BOB, 4);
+    world.host[ANN].incarnation += 10;
+    restart(ANN, 1, false);
+    world_links(ANN, LINK_FINE);
+    world_run(3000);
+    skip_text();
+    show();
+    EXPECT("a version that does not know a daemon's list is not taken",
+           "ann: limits 0, 101 tokens, config out\n"
+           "bob: limits 2 of bob, 104 tokens, config differs\n");
+    restart(BOB, 5, false);
+    OK(!reload(BOB, 1)->refused, "its maker starts anew without it, and makes one of ann's list");
+    world_run(2000);
+    skip_text();
+    show();
+    EXPECT("which ann takes, since no number comes twice", "ann: limits 3 of bob, 101 tokens, config same\n"
+                                                           "bob: limits 3 of bob, 101 tokens, config same\n");
+    world_close();
+}
+
 /* More lists than are remembered: those that nodes began with stay. */
 static void many(void)
 {
@@ -305,6 +333,7 @@ int main(void)
     starts();
     side_by_side();
     late();
+    forgotten();
     many();
     texts();
     return tap_done();
