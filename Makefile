@@ -454,10 +454,11 @@ TSAN := $(patsubst %.c,build/tsan/%,$(wildcard tests/unit/base/gate.c tests/unit
 # compile, nor what runs with TSan.
 E2E_ASAN := $(patsubst %,build/asan/%,$(filter-out %/dashboard.t %/docs.t %/failover.t %/floods.t %/integrations.t %/kubernetes.t %/library.t %/licenses.t %/load.t %/threads.t %/up.t %/upgrade_former.t %/wan.t,$(wildcard tests/e2e/*.t)))
 # What takes long, and is about neither speed nor the sandbox, runs with sanitizers only. What such a test asks of the
-# system, another one asks in release: central.t, keys.t, reload.t, rules.t, rules_check.t, store.t and takeover.t.
-E2E_RELEASE := $(filter-out $(patsubst %,tests/e2e/%.t,central_liar config_differs homes homes_daemon homes_leases \
-    keys_required live loss reload-limits resets returns rules_command rules_examples silence store_rules store_start \
-    strangers weights),$(wildcard tests/e2e/*.t))
+# system, another one asks in release: central.t, failover.t, grpc.t, keys.t, protocol.t, reload.t, rules.t,
+# rules_check.t, store.t and takeover.t.
+E2E_RELEASE := $(filter-out $(patsubst %,tests/e2e/%.t,central_liar central_sentinel clients config_differs homes \
+    homes_daemon homes_leases keys_required live loss reload-limits resets returns rules_command rules_examples silence \
+    store_rules store_start strangers weights),$(wildcard tests/e2e/*.t))
 # And with TSan what makes several threads of a daemon work.
 E2E_TSAN := build/tsan/tests/e2e/threads.t
 build/asan/tests/e2e/%.t build/tsan/tests/e2e/%.t: tests/e2e/%.t
