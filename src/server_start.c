@@ -157,8 +157,6 @@ static bool open_users(struct server *server, struct error *error)
 
 static bool open_replays(struct server *server, struct error *error)
 {
-    if (!settings_serve_http(server->settings))
-        return true;
     server->replays = replays_create(&server->settings->node.hash_key);
     return server->replays != NULL || error_set(error, EX_OSERR, "not enough memory for idempotency keys");
 }
@@ -288,6 +286,7 @@ static bool start(struct server *server, const char *config_path, struct error *
     server_introduce(server);
     if (!open_store(server, error))
         return false;
+    server_recall_replays(server);
     server_describe(server, config_path);
     set_commands(server, config_path);
     if (!connect_central(server, error))

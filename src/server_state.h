@@ -48,7 +48,7 @@ struct server {
     struct effects effects;
     /* NULL before it is open, and from the moment at which it closes */
     struct transport *transport;
-    struct replays *replays; /* NULL without HTTP */
+    struct replays *replays;
     struct persist persist;
     struct populate populate;
     struct supervisor supervisor;
@@ -130,6 +130,11 @@ void server_on_ended(void *context);
 /* ---- callbacks of the loop ---- */
 void server_on_wake(uv_timer_t *timer);
 void server_on_awake(uv_idle_t *handle);
+
+/* ---- server_replays.c: the directory of the state is held ---- */
+
+void server_recall_replays(struct server *server);
+void server_keep_replays(struct server *server);
 
 /* ---- server_reload.c ---- */
 

@@ -43,9 +43,9 @@ struct headgate_daemons_options {
     enum headgate_absence absence;
     /*
      * A CHECK has an idempotency key of its own, and is sent once more on another connection to the same daemon where
-     * its answer was lost and time is left: that daemon charges it once. Keys are per daemon, and not kept over its
-     * restart: one that restarts in between takes the request for new. For daemons that know IDEMPOTENCY_KEY; not for
-     * DRAIN and WAIT.
+     * its answer was lost and time is left: that daemon charges it once. Keys are per daemon, which keeps them over an
+     * orderly restart if it has a state_dir: one that crashes in between takes the request for new. For daemons that
+     * know IDEMPOTENCY_KEY; not for DRAIN and WAIT.
      */
     bool resend;
     /*

@@ -1,4 +1,4 @@
-#include "commands/replay.h"
+#include "commands/replay_table.h"
 
 #include "base/spin.h"
 #include "limit/key.h"
@@ -11,24 +11,6 @@
 _Static_assert(REPLAY_KEY_MAX_BYTES == 128, "as REPLAY_KEY_EXPECTED says");
 
 enum { NUMBERS = 4 }; /* of a request, beside its texts */
-
-struct place {
-    struct key_id id;
-    uint64_t request;
-    uint64_t until_ns; /* 0: empty */
-    uint64_t owner;    /* the hash of the user's name */
-    struct replay_answer answer;
-};
-
-struct row {
-    atomic_bool locked;
-    struct place place[REPLAY_ROW_PLACES];
-};
-
-struct replays {
-    struct hash_key key;
-    struct row row[REPLAY_ROWS];
-};
 
 struct replays *replays_create(const struct hash_key *key)
 {
@@ -45,7 +27,7 @@ void replays_destroy(struct replays **replays)
 }
 
 /* The place of the id, or REPLAY_ROW_PLACES. */
-static uint32_t find(const struct row *row, struct key_id id, uint64_t now_ns)
+static uint32_t find(const struct replay_row *row, struct key_id id, uint64_t now_ns)
 {
     uint32_t place = 0;
     while (place < REPLAY_ROW_PLACES &&
@@ -54,7 +36,7 @@ static uint32_t find(const struct row *row, struct key_id id, uint64_t now_ns)
     return place;
 }
 
-static uint32_t places_of(const struct row *row, uint64_t owner)
+static uint32_t places_of(const struct replay_row *row, uint64_t owner)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < REPLAY_ROW_PLACES; i++)
@@ -66,11 +48,11 @@ static uint32_t places_of(const struct row *row, uint64_t owner)
  * A place that nothing is remembered in. Where the row is full, the oldest answer of whoever has most places in it
  * goes; that is the owner itself if nobody has more: a flood of keys of one user takes nothing from who has few.
  */
-static uint32_t choose(const struct row *row, uint64_t owner, uint64_t now_ns)
+static uint32_t choose(const struct replay_row *row, uint64_t owner, uint64_t now_ns)
 {
     uint32_t chosen = REPLAY_ROW_PLACES, most = 0;
     for (uint32_t i = 0; i < REPLAY_ROW_PLACES; i++) {
-        const struct place *place = &row->place[i];
+        const struct replay_place *place = &row->place[i];
         if (place->until_ns <= now_ns)
             return i;
         const uint32_t places = 2 * places_of(row, place->owner) + (place->owner == owner);
@@ -102,7 +84,7 @@ enum replay_status replay_open(struct replay *replay, struct replays *replays, c
 {
     const struct key_id id = id_of(replays, user, key);
     const uint32_t at = (uint32_t)(id.low % REPLAY_ROWS);
-    struct row *row = &replays->row[at];
+    struct replay_row *row = &replays->row[at];
     spin_lock(&row->locked);
     const uint32_t place = find(row, id, now_ns);
     if (place == REPLAY_ROW_PLACES) {
@@ -119,11 +101,11 @@ enum replay_status replay_open(struct replay *replay, struct replays *replays, c
 
 bool replay_close(struct replay *replay, const struct replay_answer *answer, uint64_t now_ns)
 {
-    struct row *row = &replay->replays->row[replay->row];
-    struct place *place = &row->place[replay->place];
+    struct replay_row *row = &replay->replays->row[replay->row];
+    struct replay_place *place = &row->place[replay->place];
     const bool forgets = answer != NULL && place->until_ns > now_ns;
     if (answer != NULL)
-        *place = (struct place){replay->id, replay->request, now_ns + REPLAY_NS, replay->owner, *answer};
+        *place = (struct replay_place){replay->id, replay->request, now_ns + REPLAY_NS, replay->owner, *answer};
     spin_unlock(&row->locked);
     return forgets;
 }

@@ -4,7 +4,7 @@
  * The one idea: only requests that took or gave something are remembered; a refused one is decided anew, since that
  * costs nothing and its client may have waited. A key of a user stands for one request: the same key with another
  * request is a mistake of the client. All threads of a daemon share one table of fixed size; other daemons know nothing
- * of it.
+ * of it. Its bytes can be kept over a restart.
  *
  * When all places of a key's row are taken, an answer is forgotten before its time, and counted: a request is rather
  * charged twice then than refused. It is the oldest one of the user who has most places in the row.
@@ -68,5 +68,22 @@ uint64_t replay_request(const struct hash_key *key, const char *operation, const
 /* Whether the key is in use for another request. Opens nothing. */
 bool replay_is_other(struct replays *replays, const struct user *user, struct bytes key, uint64_t request,
                      uint64_t now_ns);
+
+
+/* ---- over a restart: replay_kept.c ---- */
+
+/* The most bytes that replays_keep writes. */
+size_t replays_kept_most(void);
+/*
+ * Writes all answers that are remembered, and returns the size; 0: there are none. Answers of reservations are left
+ * out: a reservation ends with its process, and whoever asks again needs another one. `bytes` has room for
+ * replays_kept_most.
+ */
+size_t replays_keep(struct replays *replays, char *bytes, uint64_t now_ns, uint64_t wall_ns);
+/*
+ * Remembers what replays_keep has written, each answer until its time is over. Returns how many these are; -1: the
+ * bytes are not as they were written, or of another release, and none is.
+ */
+int64_t replays_recall(struct replays *replays, struct bytes bytes, uint64_t now_ns, uint64_t wall_ns);
 
 #endif

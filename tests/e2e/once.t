@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # A request that comes again with its idempotency key: charged once by the daemon that has seen it, on whatever
-# connection and in whatever protocol; taken for new by another daemon, and by the same after a restart. Tokens are
-# counted.
+# connection and in whatever protocol, also after an orderly restart; taken for new by another daemon, and by the same
+# after a crash. Tokens are counted.
 use strict;
 use warnings;
 use FindBin;
@@ -136,11 +136,58 @@ delete $Headgate::running{$way};
 
 is(once(client($far, 'ann'), 'a', 7, 'k')->[0], 1, 'another daemon takes the request for new');
 is(used('a'), 21, 'and charges it');
+
+# ---- restarts ----
+
+sub starts {
+    $near->spawn;
+    ok(Headgate::wait_until(20, sub { eval { client($near, 'all')->command('CHECK', 'probe', 'COST', 0)->[0] } }),
+       'and starts');
+    return;
+}
 is($near->stop, 0, 'the near daemon ends');
-$near->spawn;
-ok(Headgate::wait_until(20, sub { eval { client($near, 'all')->command('CHECK', 'probe', 'COST', 0)->[0] } }),
-   'and starts');
-is(once(client($near, 'ann'), 'a', 7, 'k')->[0], 1, 'so does the same one after a restart');
-is(used('a'), 28, 'as its documents say');
+is(sprintf('%o', (stat "$near->{state_dir}/headgate.once")[2] & 07777), '600', 'what it keeps is its own');
+starts();
+like($near->log, qr/ info idempotency keys: \d+ answers of before are remembered\n/, 'and remembers');
+is_deeply(once(client($near, 'ann'), 'a', 7, 'k'), $first, 'the request comes again, and has its answer');
+like('' . once(client($near, 'ann'), 'a', 8, 'k'), qr/^ERR IDEMPOTENCY_KEY was used for another /,
+     'another is wrong, as before');
+is(used('a'), 21, 'nothing is charged');
+is(once(client($near, 'ann'), 'a', 7, 'late')->[0], 1, 'a request of this start');
+is(used('a'), 28, 'is charged');
+$near->kill9;
+starts();
+is_deeply(once(client($near, 'ann'), 'a', 7, 'k'), $first, 'what was kept is there after a crash as well');
+is(once(client($near, 'ann'), 'a', 7, 'late')->[0], 1, 'what came later is taken for new');
+is(used('a'), 35, 'and charged, as the documents say');
+is($near->stop, 0, 'it ends');
+Headgate::write_file("$near->{state_dir}/headgate.once", 'scribbled');
+starts();
+like($near->log, qr/ warning headgate.once is of no use \(it is not as this release writes it/, 'the log says so');
+is(once(client($near, 'ann'), 'a', 7, 'k')->[0], 1, 'without what was kept a request is new');
+is(used('a'), 42, 'and charged');
+
+subtest 'a daemon that is alone' => sub {
+    my $alone = Headgate::cluster(regions => ['here'], limits => \@limits, listen_http => 1)->daemon('here')->start;
+    my $http = sub { return Http::connect($alone)->post($_[0], $_[1], "Idempotency-Key: $_[2]") };
+    my $body = '{"identifiers":{"user":"a"},"cost":7}';
+    my $checked = $http->('/v1/check', $body, 'k');
+    is($checked->{status}, 200, 'a request is allowed');
+    my $reserve = '{"identifiers":{"user":"a"},"cost":7,"ttl_ms":60000}';
+    my $held = $http->('/v1/reserve', $reserve, 'r')->{json}{reservation};
+    ok($held, 'and another one reserved');
+    is($alone->stop, 0, 'it ends');
+    $alone->start;
+    is_deeply($http->('/v1/check', $body, 'k')->{json}, $checked->{json}, 'the request has the answer that it had');
+    my $anew = $http->('/v1/reserve', $reserve, 'r')->{json}{reservation};
+    isnt($anew, $held, 'a reservation has ended with its process: whoever asks again has another one');
+    is($http->('/v1/commit', "{\"reservation\":\"$anew\",\"cost\":1}", 'c')->{status}, 200, 'which is there');
+    is($alone->stop, 0, 'it ends');
+    delete $alone->{settings}{listen}{http};
+    $alone->write_config->start;
+    my @again = map { $alone->client->command(qw(CHECK user=b COST 7 IDEMPOTENCY_KEY b))->[2] } 1, 2;
+    is("@again", '93 93', 'without HTTP, CHECK has keys all the same');
+    is($alone->stop, 0, 'it ends');
+};
 ok($cluster->stop, 'they end');
 done_testing();

@@ -194,6 +194,74 @@ static void test_waits(void)
     end();
 }
 
+/* A table with what another one has kept, at the wall clock's time. Returns what replays_recall says. */
+static int64_t recall(struct replays **table, struct bytes bytes, uint64_t wall_ns)
+{
+    replays_destroy(table);
+    *table = replays_create(&served.commands.hash_key);
+    assert(*table != NULL);
+    return replays_recall(*table, bytes, served.now_ns, wall_ns);
+}
+
+static enum replay_status status_of(struct replays *table, const char *key, uint64_t request, uint64_t now_ns)
+{
+    struct replay replay;
+    struct replay_answer answer;
+    const enum replay_status status =
+        replay_open(&replay, table, &user_default, bytes_of(key), request, now_ns, &answer);
+    if (status == REPLAY_NEW)
+        (void)replay_close(&replay, NULL, now_ns);
+    return status;
+}
+
+static void put(const char *key, const char *reservation)
+{
+    struct replay replay;
+    struct replay_answer answer = {.window_ms = 5};
+    memcpy(answer.reservation, reservation, strlen(reservation));
+    assert(replay_open(&replay, replays, &user_default, bytes_of(key), 9, served.now_ns, &answer) == REPLAY_NEW);
+    (void)replay_close(&replay, &answer, served.now_ns);
+}
+
+static void test_kept(void)
+{
+    begin();
+    struct replays *table = NULL;
+    char *kept = malloc(replays_kept_most()), now[sizeof first];
+    assert(kept != NULL);
+    OK_U64(replays_keep(replays, kept, served.now_ns, served.wall_ns), 0, "at first there is nothing to keep");
+    (void)snprintf(first, sizeof first, "%s", served_ask(ANN "kept"));
+    put("refund", "");
+    put("held", "0123");
+    const uint64_t left_before = left("user=ann");
+    struct bytes bytes = {kept, replays_keep(replays, kept, served.now_ns, served.wall_ns)};
+    OK_I64(recall(&table, bytes, served.wall_ns), 2, "what is kept is remembered, but for reservations");
+    OK(status_of(table, "refund", 9, served.now_ns) == REPLAY_KNOWN &&
+           status_of(table, "refund", 8, served.now_ns) == REPLAY_OTHER &&
+           status_of(table, "held", 9, served.now_ns) == REPLAY_NEW,
+       "as what it was");
+    served.commands.replays = table;
+    (void)snprintf(now, sizeof now, "%s", served_ask(ANN "kept"));
+    OK_STRING(now, first, "a request that comes again has its answer");
+    OK_U64(left("user=ann"), left_before, "and is not charged again");
+    served.commands.replays = replays;
+    OK_I64(recall(&table, bytes, served.wall_ns + REPLAY_NS), 0, "nothing is remembered when its time is over");
+    OK_I64(recall(&table, bytes, served.wall_ns - 5 * REPLAY_NS), 2, "where the clock was set back, it is");
+    OK(status_of(table, "refund", 9, served.now_ns + REPLAY_NS) == REPLAY_NEW, "for no longer than from then on");
+    for (size_t i = 0; i < bytes.size; i += 7) {
+        kept[i] ^= 1;
+        if (recall(&table, bytes, served.wall_ns) != -1)
+            OK(false, "byte %zu is damaged, and nobody says so", i);
+        kept[i] ^= 1;
+    }
+    bytes.size--;
+    OK_I64(recall(&table, bytes, served.wall_ns), -1, "what is damaged is of no use");
+    OK_I64(recall(&table, (struct bytes){kept, 0}, served.wall_ns), -1, "nor is nothing");
+    replays_destroy(&table);
+    free(kept);
+    end();
+}
+
 int main(void)
 {
     test_again();
@@ -202,5 +270,6 @@ int main(void)
     test_order();
     test_users();
     test_waits();
+    test_kept();
     return tap_done();
 }
