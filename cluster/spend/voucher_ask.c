@@ -285,6 +285,7 @@ static bool ask_of(struct node *node, struct voucher *voucher, struct ask_record
     const int64_t units = asked_of_all(node, limit, wish.units < others ? wish.units : others);
     const int64_t own = wish.at_once > others ? wish.at_once - others : 0;
     write_ask(node, voucher, units, ask);
+    voucher->ask[VOUCHER_ASKS - 1].awaited = units;
     node->stats.rights_asked++;
     node->stats.rights_asked_tokens +=
         (uint64_t)(((units + own > wish.units ? units + own : wish.units) - 1) / limit->units_per_token) + 1;
@@ -335,15 +336,18 @@ static void take_grant(struct node *node, const struct batch *batch, const struc
     if (!spend || spend->tokens < tokens_granted(batch, grant->id) ||
         grant->tokens > node->limits.limit[voucher->limit].capacity)
         return;
-    const int64_t units = grant_units(&node->limits.limit[voucher->limit], grant->tokens, grant->spare);
+    const struct limit *limit = &node->limits.limit[voucher->limit];
+    const int64_t units = grant_units(limit, grant->tokens, grant->spare);
     if (voucher_take_late(node, voucher, grant->ask, units))
         count_received(node, voucher, units);
     for (unsigned a = 0; a < VOUCHER_ASKS; a++) {
         struct voucher_ask *ask = &voucher->ask[a];
         if (ask->number != grant->ask || (ask->granted_by >> member & 1) != 0)
             continue;
+        const int64_t taken = voucher_takeable(limit, ask->awaited, units);
         ask->granted_by |= (uint64_t)1 << member;
-        receive(node, voucher, ask, units);
+        ask->awaited -= taken;
+        receive(node, voucher, ask, taken);
     }
 }
 

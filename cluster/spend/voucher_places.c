@@ -183,6 +183,12 @@ static uint64_t age_of(const struct node *node, const struct voucher_ask *ask, u
     return voucher_age_ns(node, ask->asked_ns, ask->asked_sleepless_ns, now_ns);
 }
 
+int64_t voucher_takeable(const struct limit *limit, int64_t awaited, int64_t units)
+{
+    const int64_t most = (awaited > 0 ? awaited : 0) + limit->units_per_token;
+    return units < most ? units : most;
+}
+
 int64_t voucher_sum(int64_t units, int64_t more)
 {
     return units < UNITS_MAX - more ? units + more : UNITS_MAX;
@@ -223,19 +229,22 @@ void voucher_ask_ends(const struct node *node, struct voucher *voucher, const st
     const struct voucher_ask *ask = &voucher->ask[0];
     if (voucher->earlier.number == 0 ||
         (!kind_expires(limit->kind) && age_of_earlier(node, voucher) >= VOUCHER_LIFE_NS))
-        voucher->earlier = (struct earlier_asks){ask->number, ask->asked_ns, ask->asked_sleepless_ns};
+        voucher->earlier = (struct earlier_asks){ask->number, ask->asked_ns, ask->asked_sleepless_ns, 0};
+    voucher->earlier.awaited = voucher_sum(voucher->earlier.awaited, ask->awaited);
 }
 
 bool voucher_take_late(const struct node *node, struct voucher *voucher, uint64_t number, int64_t units)
 {
     const struct limit *limit = &node->limits.limit[voucher->limit];
-    const struct earlier_asks *earlier = &voucher->earlier;
+    struct earlier_asks *earlier = &voucher->earlier;
     struct voucher_ask *oldest = &voucher->ask[0];
     const uint64_t age_ns = age_of_earlier(node, voucher);
-    const int64_t left = units - voucher_refilled_units(limit, age_ns);
-    if (earlier->number == 0 || number < earlier->number || number >= oldest->number || left <= 0 ||
-        (!kind_expires(limit->kind) && age_ns >= VOUCHER_LIFE_NS))
+    const int64_t taken = voucher_takeable(limit, earlier->awaited, units);
+    const int64_t left = taken - voucher_refilled_units(limit, age_ns);
+    if (earlier->awaited <= 0 || earlier->number == 0 || number < earlier->number || number >= oldest->number ||
+        left <= 0 || (!kind_expires(limit->kind) && age_ns >= VOUCHER_LIFE_NS))
         return false;
+    earlier->awaited -= taken;
     oldest->units = voucher_sum(oldest->units, left);
     oldest->born_ns = number_least(oldest->born_ns, earlier->asked_ns);
     return true;

@@ -38,6 +38,11 @@ uint64_t voucher_sleepless_ns(const struct node *node);
 uint64_t voucher_age_ns(const struct node *node, uint64_t since_ns, uint64_t since_sleepless_ns, uint64_t now_ns);
 /* More units than peers can have are no more than that. */
 int64_t voucher_sum(int64_t units, int64_t more);
+/*
+ * What counts of a grant where others may still grant `awaited` units: a member that lies may say that it grants
+ * more. Whoever grants much rounds it up to a whole token.
+ */
+int64_t voucher_takeable(const struct limit *limit, int64_t awaited, int64_t units);
 /* The units of one ask, or of all asks of a voucher, that may be used now. */
 int64_t voucher_ask_units(const struct node *node, const struct voucher *voucher, const struct voucher_ask *ask,
                           uint64_t now_ns);

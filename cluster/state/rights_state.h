@@ -35,6 +35,7 @@ struct voucher_ask {
     uint64_t born_ns;            /* when the oldest of its tokens were asked for: they end first */
     uint64_t granted_by;         /* bit i: member i */
     int64_t units;               /* that came, and were neither used nor given back */
+    int64_t awaited;             /* that others were asked for and have not granted: nobody may grant more */
     int64_t lost;                /* of all that came or comes yet, since the ask: see voucher_lack.h */
     uint64_t late_ns;            /* who comes from then on does not come for them */
     int64_t expected, came;      /* units that clients were expected to come back for, and did: voucher_habit.h */
@@ -43,6 +44,7 @@ struct voucher_ask {
 /* The first of the asks that made room for newer ones: they may still be answered. */
 struct earlier_asks {
     uint64_t number, asked_ns, asked_sleepless_ns; /* as in struct voucher_ask */
+    int64_t awaited;                               /* of all of them */
 };
 
 /* The window of a key that counts in a sliding window, by this node's clock. window_ns 0: it does not. */
