@@ -57,7 +57,7 @@ struct server {
     /* runs while a step is due, so that the loop does not sleep */
     uv_idle_t awake;
     uv_signal_t signals[SERVER_SIGNALS];
-    uv_timer_t signals_due; /* runs for a while after each signal that was obeyed */
+    uv_timer_t signals_due;           /* runs for a while after each signal that was obeyed */
     uint64_t weights_told;            /* the version of weights that the log was told to be above the config */
     uint64_t journal_looked_ns;       /* when the journal was looked at */
     uint64_t journal_lost;            /* lines that it had lost when it worked last */
@@ -76,7 +76,7 @@ struct server {
     bool stepping; /* effects are being carried out */
     bool leaving, ending;
     bool signals_wait[SERVER_SIGNALS]; /* have come, and are obeyed when signals_due ends */
-    bool journal_failing; /* the log was told that the journal cannot be written */
+    bool journal_failing;              /* the log was told that the journal cannot be written */
 };
 
 /* What each thread serves gRPC by. */
