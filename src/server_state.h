@@ -33,7 +33,6 @@ struct server {
     struct settings *settings;
     const char *config_path;
     struct config_reads config_reads;
-    struct sandboxed sandbox; /* changes only before the process serves */
     struct log log;
     struct journal *journal;         /* of refusals; NULL: none is written, as the next */
     struct refusals *refusals;       /* what the workers share of it */
@@ -41,6 +40,7 @@ struct server {
     struct tls *tls;                 /* of all ports that speak it; NULL: none does */
     struct transport_tls *peers_tls; /* of peers; NULL: they speak in clear */
     struct handed handed;            /* sockets of the service manager, while the workers begin to listen */
+    atomic_uint_least32_t connected; /* connections of all workers together */
     struct worker worker;
     struct worker_threads worker_threads;
     struct commands_worker_threads serving; /* the commands of all workers */
@@ -66,9 +66,8 @@ struct server {
     uint64_t wake_ns; /* the time that the timer is set to */
     /* how much time steps and messages may take from requests */
     struct pace pace;
-    atomic_uint_least32_t connected; /* connections of all workers together */
-    atomic_bool accepts_handed;      /* clients of sockets of the service manager are accepted; true for good */
-    uint64_t accepts_handed_ns;      /* from then on in any case */
+    uint64_t accepts_handed_ns; /* accepts_handed is true from then on in any case */
+    atomic_bool accepts_handed; /* clients of sockets of the service manager are accepted; true for good */
     /* a step must run as soon as clients leave time for it */
     bool step_due;
     /* steps wait, unless a client's call or the store needs one */
@@ -77,6 +76,7 @@ struct server {
     bool leaving, ending;
     bool signals_wait[SERVER_SIGNALS]; /* have come, and are obeyed when signals_due ends */
     bool journal_failing;              /* the log was told that the journal cannot be written */
+    struct sandboxed sandbox;          /* changes only before the process serves */
 };
 
 /* What each thread serves gRPC by. */
