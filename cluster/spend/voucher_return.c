@@ -113,10 +113,15 @@ static void give_back_listed(struct node *node, struct voucher *voucher)
     node->stats.rights_returned_tokens += (uint64_t)units;
 }
 
-/* Some of it could not be used in time. */
+/*
+ * Some of it could not be used in time. Only what is listed stays when it cannot be used any more. Of all else there is
+ * nothing to compare: the clock that vouchers age by goes on between two looks.
+ */
 static bool has_late(const struct node *node, const struct voucher *voucher)
 {
     bool late = false;
+    if (!kind_lists(node->limits.limit[voucher->limit].kind))
+        return false;
     for (unsigned a = 0; a < VOUCHER_ASKS; a++)
         late |= voucher_ask_unused(node, voucher, &voucher->ask[a], node->now_ns) >
                 voucher_ask_units(node, voucher, &voucher->ask[a], node->now_ns);
