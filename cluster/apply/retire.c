@@ -55,8 +55,7 @@ static bool ghost_is_done(const struct node *node, uint32_t slot)
         if (!member_needed(member))
             continue;
         bool said_so = (member->knows_ended[slot / 64] >> (slot % 64) & 1) != 0;
-        const bool has_retired = (member->retired[slot / 64] >> (slot % 64) & 1) != 0;
-        if (!said_so || (!has_retired && member->known[slot] != origin->applied))
+        if (!said_so || (!member_has_retired(member, slot) && member->known[slot] != origin->applied))
             return false;
     }
     return true;

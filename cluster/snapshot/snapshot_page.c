@@ -72,8 +72,7 @@ static bool keeps_origin(const struct node *node, uint32_t index, uint32_t slot)
 {
     const struct member *member = &node->member[index];
     return member_needed(member) && member->state == PEER_ACTIVE && index != node->snapshot.donor &&
-           member_hears(node, &node->member[node->me], index) &&
-           (member->retired[slot / 64] >> (slot % 64) & 1) == 0;
+           member_hears(node, &node->member[node->me], index) && !member_has_retired(member, slot);
 }
 
 /*

@@ -32,9 +32,14 @@ bool member_needed(const struct member *member)
     return member->used && !member->self && member->state != PEER_LEFT;
 }
 
+bool member_has_retired(const struct member *member, uint32_t slot)
+{
+    return (member->retired[slot / 64] >> (slot % 64) & 1) != 0;
+}
+
 bool member_lacks(const struct member *member, uint32_t slot, uint64_t number)
 {
-    return (member->retired[slot / 64] >> (slot % 64) & 1) == 0 && member->known[slot] < number;
+    return !member_has_retired(member, slot) && member->known[slot] < number;
 }
 
 bool member_hears(const struct node *node, const struct member *listener, uint32_t speaker)

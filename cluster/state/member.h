@@ -101,6 +101,8 @@ int member_find(const struct node *node, struct bytes name);
 uint64_t member_hash(uint64_t hash, const struct member *member, uint64_t bits);
 /* True for a member that has not left and is not this node: its acknowledgement is needed. */
 bool member_needed(const struct member *member);
+/* True: the member has said that it has retired that origin. */
+bool member_has_retired(const struct member *member, uint32_t slot);
 /*
  * True: the member may lack batches of that origin up to that number. Who has retired an origin takes no more of it,
  * whatever it lacks.

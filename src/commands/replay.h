@@ -69,7 +69,6 @@ uint64_t replay_request(const struct hash_key *key, const char *operation, const
 bool replay_is_other(struct replays *replays, const struct user *user, struct bytes key, uint64_t request,
                      uint64_t now_ns);
 
-
 /* ---- over a restart: replay_kept.c ---- */
 
 /* The most bytes that replays_keep writes. */

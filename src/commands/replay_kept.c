@@ -8,7 +8,6 @@
 #include "base/spin.h"
 #include "commands/replay_table.h"
 
-#include <assert.h>
 #include <string.h>
 
 #define MAGIC 0x0a31656372676e48u /* changes with the form of records */
