@@ -278,6 +278,7 @@ static bool decide(struct sim *sim, unsigned i, struct ask_held *request, uint64
     bool compare = sim->asks.asked++ % 4 == 0, would = true;
     int64_t vouchers[ASK_CHARGES_MAX] = {0};
     world_change_thread(sim);
+    sim->looks_stand = compare;
     for (unsigned c = 0; c < request->count && ttl_ns > 0; c++)
         vouchers[c] = shared_voucher_units(sim, i, request, c);
     for (unsigned c = 0; c < request->count && compare; c++)
@@ -290,6 +291,7 @@ static bool decide(struct sim *sim, unsigned i, struct ask_held *request, uint64
     bool allowed = ttl_ns > 0
                        ? node_reserve(node, request->charge, request->count, ttl_ns, now_ns, given, &request->id)
                        : node_check(node, request->charge, request->count, true, now_ns, given);
+    sim->looks_stand = false;
     sim_hash_u64(sim, (uint64_t)i << 1 | allowed);
     bool overload = false;
     for (unsigned c = 0; c < request->count && !allowed; c++)

@@ -84,9 +84,11 @@ static bool admit_checked(struct sim *sim, unsigned i, const struct plan_key *ke
 {
     struct node *node = sim->node[i].node;
     uint64_t evicted = evictions(node);
+    sim->looks_stand = true;
     struct verdict asked = node_peek(node, key->id, limit, cost, now_ns);
     struct verdict given = node_admit(node, key->id, limit, cost, now_ns);
     struct verdict after = node_peek(node, key->id, limit, cost, now_ns);
+    sim->looks_stand = false;
     /* of the last two nobody tells who only asks */
     if (evictions(node) != evicted || given.reason == VERDICT_LOG_FULL || given.reason == VERDICT_KEYS_FULL)
         return given.allowed;

@@ -76,6 +76,7 @@ struct plan {
     uint32_t newer;    /* bit i: node i is of a later release: see newer.c */
     bool newer_quiet;  /* but says nothing that this release would not say */
     bool lies;         /* node 0 lies about others, and all sign: see liars.c */
+    bool ticking;      /* time passes while a node works: see sleepless.c */
     bool grants_eager; /* nodes ask for all that they refused, whether clients come back or not */
 
     /* Node options. */

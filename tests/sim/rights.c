@@ -18,7 +18,6 @@
 #include <inttypes.h>
 
 #define LIFE_NS UINT64_C(4000000000) /* of a voucher */
-#define SLEEPLESS_ORIGIN_NS UINT64_C(5000000000)
 
 int64_t rights_units(struct sim *sim, unsigned i, struct key_id id, uint16_t limit, const struct limit *of)
 {
@@ -31,13 +30,6 @@ int64_t rights_units(struct sim *sim, unsigned i, struct key_id id, uint16_t lim
         return 0;
     node_explain(sim->node[i].node, id, limit, world_local_ns(sim, i), &explanation);
     return (int64_t)explanation.voucher_tokens * of->units_per_token;
-}
-
-static const struct sim *sleepless;
-
-uint64_t rights_sleepless_ns(void)
-{
-    return SLEEPLESS_ORIGIN_NS + sleepless->now_ns;
 }
 
 /* ---- leaps of the fast clock ---- */
@@ -278,7 +270,6 @@ void rights_home_starts(struct sim *sim, unsigned i)
 void rights_node_starts(struct sim *sim, unsigned i)
 {
     sim->rights.was[i] = (struct rights_figures){0};
-    sleepless = sim;
     rights_home_starts(sim, i);
 }
 

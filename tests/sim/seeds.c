@@ -87,6 +87,7 @@ static bool run_seed(const struct seeds_options *options, uint64_t seed)
         lists_draw(&sim->plan);
     if (options->disks && redraws_limits(options))
         disks_draw(&sim->plan);
+    sim->plan.ticking = options->ticking;
     sim->verbose = options->verbose || options->trace;
     sim->trace = options->trace;
     return options->newer ? newer_run(sim) : sim_run(sim);
@@ -107,7 +108,7 @@ static void print_failure(const struct seeds_options *options, uint64_t seed, co
         {"--liars", options->liars},       {"--windows", options->windows},
         {"--limits", options->limits},     {"--rule-weights", options->rule_weights},
         {"--daemons", options->daemons},   {"--leases", options->leases},
-        {"--buckets", options->buckets},
+        {"--buckets", options->buckets},   {"--ticking", options->ticking},
     };
     printf("%sseed %" PRIu64 ": %s    (%s", options->tap ? "# " : "", seed, what, options->program);
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)

@@ -98,7 +98,10 @@ struct rights_figures {
 
 struct sim {
     struct plan plan;
-    struct random network_random, fault_random, load_random, thread_random, apart_random, newer_random, liar_random;
+    struct random network_random, fault_random, load_random, thread_random, apart_random, newer_random, liar_random,
+        look_random;
+    uint64_t looked_ns; /* what the clock of sleepless.c showed last */
+    bool looks_stand;   /* that clock stands still: answers of the same moment are compared */
     uint64_t now_ns;
     enum phase phase;
     uint64_t phase_ends_ns;            /* the latest end of the phase */
@@ -310,8 +313,6 @@ void rights_clock_leaps(struct sim *sim, unsigned i, uint64_t ns);
 void rights_home_forgets(struct sim *sim, unsigned i);
 /* Node i, perhaps a home, may have its figures from a node whose view is too high. */
 void rights_home_starts(struct sim *sim, unsigned i);
-/* True time: a machine that sleeps, whose clock stands still, knows afterwards for how long. */
-uint64_t rights_sleepless_ns(void);
 void rights_node_starts(struct sim *sim, unsigned i);
 void rights_after_step(struct sim *sim, unsigned i);
 
@@ -386,6 +387,11 @@ void disks_draw(struct plan *plan);
 void disks_begin(struct sim *sim);
 /* Gives the node its counters; must be called before its first start. */
 void disks_restore(struct sim *sim, unsigned i);
+
+/* ---- sleepless.c: the clock that goes on while a machine sleeps, and while a step is taken ---- */
+/* All nodes of that world read the clock, by sleepless_ns(). */
+void sleepless_begin(struct sim *sim);
+uint64_t sleepless_ns(void);
 
 /* ---- liars.c: a member that says false words about others ---- */
 void liars_draw(struct plan *plan);

@@ -111,7 +111,7 @@ static void fill_options(struct node_options *options, const struct sim *sim, un
     options->keeps_weights = plan->weights;
     weights_auto_options(plan, options);
     options->grants_eager = plan->grants_eager;
-    options->sleepless_ns = rights_sleepless_ns;
+    options->sleepless_ns = sleepless_ns;
     options->step_keys = plan->step_keys;
     options->message_max_bytes = plan->message_max_bytes;
     options->reservations_max = plan->asks.rules > 0 ? ASK_HELD_MAX : 0;
