@@ -193,6 +193,7 @@ static void draw_pipeline(struct sim *sim, unsigned k, uint64_t cost, struct pip
     struct random *random = &sim->load_random;
     uint32_t at = 0;
     pipeline->charge_count = draw_one_in(random, 2) ? 1 : (uint32_t)draw_between(random, 2, PIPELINE_CHARGES_MAX);
+    assert(sim->plan.keys > 0);
     if (pipeline->charge_count > sim->plan.keys)
         pipeline->charge_count = 1;
     for (uint32_t i = 0; i < pipeline->charge_count; i++, k = (k + 1) % sim->plan.keys)
