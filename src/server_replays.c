@@ -25,6 +25,15 @@ static void say_flaw(struct server *server, const char *flaw)
         ONCE_FILE_NAME, flaw);
 }
 
+/* The file is what it was: it has the answers of an earlier start, if any. */
+static void say_not_kept(struct server *server, const char *flaw)
+{
+    log_write(&server->log, LOG_LEVEL_WARNING,
+              "%s is not written (%s): requests of this start with an idempotency key are charged again when they "
+              "come again after it",
+              ONCE_FILE_NAME, flaw);
+}
+
 void server_recall_replays(struct server *server)
 {
     char flaw[STATE_FLAW_BYTES];
@@ -63,6 +72,6 @@ void server_keep_replays(struct server *server)
     const size_t size = bytes != NULL ? replays_keep(server->replays, bytes, turn.now_ns, turn.wall_ns) : 0;
     const struct bytes kept = {bytes, size};
     if (bytes == NULL || (size > 0 && !state_file_write(server->persist.directory, ONCE_FILE_NAME, kept, flaw)))
-        say_flaw(server, flaw);
+        say_not_kept(server, flaw);
     free(bytes);
 }

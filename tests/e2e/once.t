@@ -166,6 +166,17 @@ starts();
 like($near->log, qr/ warning headgate.once is of no use \(it is not as this release writes it/, 'the log says so');
 is(once(client($near, 'ann'), 'a', 7, 'k')->[0], 1, 'without what was kept a request is new');
 is(used('a'), 42, 'and charged');
+my $kept = "$near->{state_dir}/headgate.once";
+unlink $kept;
+mkdir $kept or die "$kept: $!";
+is($near->stop, 0, 'it ends where nothing can be kept');
+like($near->log, qr/ warning headgate.once is not written \(it cannot be written: Is a directory\): requests of /,
+     'and says so in a sentence of its own');
+rmdir $kept or die "$kept: $!";
+starts();
+is(scalar(() = $near->log =~ / headgate.once is of no use /g), 1, 'not in that of reading');
+is(once(client($near, 'ann'), 'a', 7, 'k')->[0], 1, 'what was not kept is new');
+is(used('a'), 49, 'and charged');
 
 subtest 'a daemon that is alone' => sub {
     my $alone = Headgate::cluster(regions => ['here'], limits => \@limits, listen_http => 1)->daemon('here')->start;
