@@ -111,8 +111,90 @@ static void false_ones(void)
     world_close();
 }
 
+/* What ann keeps over a restart, and the last message of bob's before `taping` ended. */
+static char kept[4096], tape[65536];
+static size_t kept_size, tape_size;
+static bool taping;
+
+static void watch(unsigned host, const struct effects *effects)
+{
+    if (host == ANN && effects->keys_text.size > 0) {
+        assert(effects->keys_text.size <= sizeof kept);
+        kept_size = effects->keys_text.size;
+        memcpy(kept, effects->keys_text.data, kept_size);
+    }
+    for (size_t e = 0; e < effects->effect_count && host == BOB && taping; e++) {
+        const struct bytes bytes = effect_bytes(effects, &effects->effect[e]);
+        if (effects->effect[e].kind != EFFECT_PUBLISH)
+            continue;
+        assert(bytes.size <= sizeof tape);
+        tape_size = bytes.size;
+        memcpy(tape, bytes.data, tape_size);
+    }
+}
+
+/* Bob has another key, and ann starts anew with what she has kept; she hears nothing of him yet. */
+static void start_after_a_rotation(void)
+{
+    signing_world_init(2, KEYS_LEARNT);
+    world.watch = watch;
+    taping = true;
+    world_start_all();
+    world_run(1000);
+    taping = false;
+    rotate(true);
+    world_run(500);
+    world_crash(ANN);
+    world_links(BOB, LINK_CUT);
+    world_run(100);
+    struct world_host *host = &world.host[ANN];
+    struct error error;
+    host->options.incarnation = host->incarnation++;
+    host->node = node_create(&host->options, &error);
+    assert(host->node && kept_size > 0 && tape_size > 0);
+    const struct event event = {.kind = EVENT_RESTORE,
+                                .now_ns = world.now_ns,
+                                .keys_text = {kept, kept_size},
+                                .keys_number = 1};
+    node_step(host->node, &event, &world.effects);
+    step(ANN, (struct event){.kind = EVENT_START}, ANN);
+    world_run(100);
+    skip_text();
+}
+
+static void said_again_after_a_start(void)
+{
+    start_after_a_rotation();
+    step(ANN, (struct event){.kind = EVENT_MESSAGE, .bytes = {tape, tape_size}}, BOB);
+    EXPECT("what was recorded before the rotation is said again, and nobody is blamed", "");
+    const struct peer_report report = signing_report(ANN, "bob");
+    OK(report.key[0] == 9 && report.key_state == KEY_PINNED && world_stats(ANN).messages_unproven == 1,
+       "nor does it bring the former key back");
+    world_links(BOB, LINK_FINE);
+    world_run(3000);
+    OK(signing_report(ANN, "bob").key[0] == 9 && signing_report(ANN, "bob").state == PEER_ACTIVE,
+       "and bob is heard as ever");
+    world_close();
+}
+
+static void a_thief_after_a_start(void)
+{
+    start_after_a_rotation();
+    world_crash(BOB);
+    world.host[BOB].options.signing.handover.is_there = false;
+    fake_signing(&world.host[BOB].options.signing, 2, signing_key[BOB]);
+    world_links(BOB, LINK_FINE);
+    world_start(BOB);
+    world_run(1000);
+    OK(signing_report(ANN, "bob").key_state == KEY_DIFFERS && signing_report(ANN, "bob").key[0] == 9,
+       "after a start as well whoever has the former key has nothing any more");
+    world_close();
+}
+
 int main(void)
 {
+    said_again_after_a_start();
+    a_thief_after_a_start();
     told(KEYS_LEARNT);
     told(KEYS_REQUIRED);
     on_their_way();
