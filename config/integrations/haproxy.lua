@@ -17,7 +17,7 @@ local function headgate(txn)
         ["X-Real-IP"] = { txn.f:src() },
         ["X-Original-URI"] = { txn.f:pathq() },
     }
-    local key = txn.f:req_hdr("X-Api-Key")
+    local key = txn.f:req_fhdr("X-Api-Key") -- req_hdr would end it at a comma
     if key ~= nil and key ~= "" then
         headers["X-Api-Key"] = { key }
     end

@@ -32,7 +32,7 @@ sub headers_of {
     return $headers;
 }
 
-# Answers every request with its own target; one process.
+# Answers every request with its own target, and says which keys it was told; one process.
 sub application {
     my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $application_port, Listen => 16,
                                          ReuseAddr => 1) or die "application: $!";
@@ -44,7 +44,9 @@ sub application {
             while ($request !~ /\r\n\r\n/ && sysread $client, $request, 4096, length $request) { }
             my ($target) = $request =~ /^\S+ (\S+)/;
             my $body = 'the application has ' . ($target // '') . "\n";
-            print $client "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: " . length($body) . "\r\n\r\n$body";
+            my $keys = join '|', $request =~ /^x[-_]api[-_]key:[ \t]*(.*?)[ \t]*\r$/gim;
+            print $client "HTTP/1.1 200 OK\r\nConnection: close\r\nX-Keys: $keys\r\nContent-Length: " . length($body) .
+                "\r\n\r\n$body";
             close $client;
         }
         POSIX::_exit(0);
@@ -89,6 +91,24 @@ sub goes_around {
     return;
 }
 
+# Of several keys the application reads which it likes: it has none beside the one that is counted.
+sub has_one_key {
+    my ($name) = @_;
+    my $number = 0;
+    my %odd = ('the second of two' => sub { ("X-Api-Key: $_[0]", "X-Api-Key: $_[1]") },
+               'the first of two' => sub { ("X-Api-Key: $_[1]", "X-Api-Key: $_[0]") },
+               'one behind none' => sub { ('X-Api-Key:', "X-Api-Key: $_[1]") },
+               'one before none' => sub { ("X-Api-Key: $_[1]", 'X-Api-Key:') });
+    $odd{'one of a like name'} = sub { ("X-Api-Key: $_[0]", "X_Api_Key: $_[1]") } if $name =~ /nginx|haproxy/;
+    for my $what (sort keys %odd) {
+        my $key = 'hal-' . $number++;
+        my @answers = map { ask('/free', $odd{$what}->("ida-$number-$_", $key)) } 1 .. 5;
+        my $passed = grep { $_->{status} == 200 && ($_->{head}{'x-keys'} // '') =~ /(?:^|\|)$key(?:\||$)/ } @answers;
+        cmp_ok($passed, '<=', 3, "$what: 5 requests whose application may read one key pass $passed times");
+    }
+    return;
+}
+
 # What every gateway has to do, however it does it.
 sub behaves {
     my ($daemon) = @_;
@@ -115,6 +135,7 @@ sub behaves {
     is(ask('/v1/checkout', 'X-Api-Key: cid&cost=0&api_key=x')->{status}, 200, 'a key is what it is');
     is(ask('/free')->{status}, 200, 'no key counts as none');
     goes_around($daemon);
+    has_one_key($daemon->{gateway}) if $daemon->{gateway};
     $daemon->stop;
     is(ask('/free', 'X-Api-Key: ann')->{status}, 200, 'without a daemon, requests pass');
     $daemon->start;
@@ -133,6 +154,7 @@ sub gateway {
         my $daemon = daemon_of(headers_of($file));
         $daemon->{tells} = $name ne 'caddy'; # which tells of limits where it refuses only
         $daemon->{long_keys} = 1;
+        $daemon->{gateway} = $name;
         my $pid = Headgate::spawn("$place/out", "$place/out", $start->($daemon, $place));
         behaves($daemon);
         kill 'TERM', $pid;
