@@ -1,9 +1,10 @@
 /*
- * snapshot merges one part of a donor's table. It first stages the donor's figures by key. It
- * corrects each figure by the batches in the logs: spends of others that the donor did not know are
- * charged on top; own spends that the donor has charged and that are still unsettled here are given
- * back, since settling will charge them. Then the lower of the corrected figure and this node's own
- * figure counts (I12 of docs/accounting.md). snapshot_page.c decides whether a part can be merged.
+ * snapshot merges one part of a donor's table. It first stages the donor's figures by key
+ * (snapshot_stage.c). It corrects each figure by the batches in the logs: spends of others that the
+ * donor did not know are charged on top; own spends that the donor has charged and that are still
+ * unsettled here are given back, since settling will charge them. Then the lower of the corrected
+ * figure and this node's own figure counts (I12 of docs/accounting.md). snapshot_page.c decides
+ * whether a part can be merged.
  */
 #include "cluster/snapshot/snapshot.h"
 
@@ -17,6 +18,7 @@
 #include "cluster/log/compact.h"
 #include "cluster/log/tell.h"
 #include "cluster/snapshot/snapshot_page.h"
+#include "cluster/snapshot/snapshot_stage.h"
 #include "cluster/spend/counters.h"
 #include "cluster/spend/grant.h"
 #include "cluster/spend/voucher.h"
@@ -26,43 +28,11 @@
 #include "limit/kind.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 __extension__ typedef unsigned __int128 wide;
 
 static const wide units_max = (wide)1 << 61; /* more than any debt of a bucket */
-
-/* The donor's level of a key, corrected by batches that this node knows and the donor did not. */
-struct staged {
-    struct key_id id;
-    uint16_t limit;
-    uint64_t expires_ns;
-    int64_t settled; /* units at now */
-    /* tokens unknown to the donor: of others, and own ones that refill had paid off before */
-    int64_t later;
-    int64_t own;      /* tokens known to the donor that settling will charge here, and so many parts less */
-    uint64_t spare;   /* of a token, see struct spend */
-    int64_t untold;   /* own tokens unknown to the donor, without those in `later` */
-    uint64_t paid;    /* own tokens that refill has paid off here: settling must not charge them */
-    uint64_t doubted; /* tokens of these that the donor may have charged all the same */
-    bool returned;    /* some own tokens were given back */
-};
-
-struct stage {
-    struct staged *staged; /* by id */
-    uint32_t count;
-    bool some_paid;
-    bool adds; /* charges of this node come on top of the donor's level */
-};
-
-static int by_id(const void *a, const void *b)
-{
-    const struct staged *x = a, *y = b;
-    if (x->id.high != y->id.high)
-        return x->id.high < y->id.high ? -1 : 1;
-    return x->id.low < y->id.low ? -1 : x->id.low > y->id.low;
-}
 
 static int64_t units_of_tokens(const struct limit *limit, int64_t tokens)
 {
@@ -77,33 +47,6 @@ static int64_t add_units(int64_t a, int64_t b)
 {
     int64_t sum = a + b, most = (int64_t)units_max;
     return sum > most ? most : sum < -most ? -most : sum;
-}
-
-static uint32_t stage_page(struct node *node, struct number_reader reader, struct staged *staged, uint32_t room)
-{
-    struct number_record record;
-    uint32_t count = 0;
-    uint32_t group = UINT32_MAX;
-    int limit = -1;
-    while (count < room && number_next(&reader, &record)) {
-        if (record.group != group)
-            limit = limit_of_terms(node, &record.terms);
-        group = record.group;
-        if (limit < 0) {
-            node->stats.limit_drops++;
-            continue;
-        }
-        if (kind_expires(record.terms.kind) && record.live_ns == 0)
-            continue;
-        staged[count++] = (struct staged){
-            .id = record.id,
-            .limit = (uint16_t)limit,
-            .expires_ns = kind_expires(record.terms.kind) ? node->now_ns + record.live_ns : 0,
-            .settled = bucket_level_of(&node->limits.limit[limit], record.number),
-        };
-    }
-    qsort(staged, count, sizeof *staged, by_id);
-    return count;
 }
 
 /* A batch of this node or of another one, applied at the donor or not. */
@@ -164,13 +107,11 @@ static void correct_key(struct staged *key, struct spend *spend, enum correction
 static void correct_by_batch(const struct page *page, const struct stage *stage, struct batch *batch,
                              enum correction how)
 {
-    uint64_t first = page->bits == 0 ? 0 : page->prefix << (64 - page->bits);
-    uint64_t last = page->bits == 0 ? UINT64_MAX : first | UINT64_MAX >> page->bits;
+    const uint64_t first = page_first(page), last = page_last(page);
     for (uint32_t i = 0, end; i < batch->spend_count; i = end) {
         end = batch_next_limit(batch, i);
         for (i = batch_first_from(batch, first, i, end); i < end && batch->spend[i].id.high <= last; i++) {
-            struct staged id = {.id = batch->spend[i].id};
-            struct staged *key = bsearch(&id, stage->staged, stage->count, sizeof id, by_id);
+            struct staged *key = stage_find(stage, batch->spend[i].id);
             if (key)
                 correct_key(key, &batch->spend[i], how);
         }
@@ -182,10 +123,12 @@ static void correct_by_batch(const struct page *page, const struct stage *stage,
  * that are applied there and unsettled here are given back, since settling will charge them. Untold
  * spends of these keys are told first, so that batches have all spends.
  */
-static void correct_stage(struct node *node, const struct page *page, const struct stage *stage)
+static void correct_stage(struct node *node, const struct page *page, const struct table_owed *owed,
+                          struct stage *stage)
 {
     urge_part(node, page->prefix, page->bits);
     tell_urgent(node);
+    stage_unlisted(node, page, owed, stage);
     for (uint32_t slot = 0; slot < node->origin_end; slot++) {
         struct origin *origin = &node->origin[slot];
         if (!origin->uid)
@@ -225,9 +168,7 @@ static void credit_what_is_paid(struct node *node, const struct page *page, cons
 
 static bool is_staged(void *context, const struct entry *entry)
 {
-    const struct stage *view = context;
-    struct staged key = {.id = entry->id};
-    return bsearch(&key, view->staged, view->count, sizeof *view->staged, by_id) != NULL;
+    return stage_find(context, entry->id) != NULL;
 }
 
 /* The tokens that are missing at that level; a part of one counts as a whole one. */
@@ -317,7 +258,7 @@ static void merge_stage(struct node *node, struct stage *stage)
 static void note_grants(struct node *node, const struct stage *stage, const struct table_owed *owed, bool dropped)
 {
     for (uint32_t i = 0; i < stage->count; i++)
-        if (kind_refills(node->limits.limit[stage->staged[i].limit].kind))
+        if (!stage->staged[i].unlisted && kind_refills(node->limits.limit[stage->staged[i].limit].kind))
             granted_unknown_of(node, stage->staged[i].id);
     /* evicted keys, or of limits for which there is no room, or full ones */
     if (owed->refill_ns > 0 || dropped || node->rights.shared)
@@ -329,21 +270,15 @@ bool snapshot_merge(struct node *node, const struct message *reply, const int *m
 {
     struct snapshot *snapshot = &node->snapshot;
     struct page page = {.prefix = reply->page_prefix, .bits = reply->page_bits};
-    uint32_t room = (uint32_t)(node->options.message_max_bytes / sizeof(struct key_id)) + 1;
-    struct stage stage = {.staged = calloc(room, sizeof *stage.staged)};
+    struct stage stage = {0};
     uncharged_charge(node);
-    if (!stage.staged || !pages_have_room(snapshot) || !snapshot_page_digest(node, reply, member_map, &page) ||
-        !snapshot_page_can_be_merged(node, &page, &stage.adds)) {
-        free(stage.staged);
+    if (!pages_have_room(snapshot) || !snapshot_page_digest(node, reply, member_map, &page) ||
+        !snapshot_page_can_be_merged(node, &page, &stage.adds) || !stage_page(node, reader, &stage))
         return false;
-    }
     node->stores.has_merged = true;
     snapshot_note_retired(node, reply, member_map);
     node->stats.parts_beyond += memcmp(page.beyond, page.applied, sizeof page.beyond) != 0;
-    const uint64_t drops = node->stats.limit_drops;
-    stage.count = stage_page(node, reader, stage.staged, room);
-    correct_stage(node, &page, &stage);
-    /* The donor does not list the keys that it evicted: each unlisted key may be one of them. */
+    correct_stage(node, &page, &reply->page_owed, &stage);
     table_lower(node->table, page.prefix, page.bits, &reply->page_owed, node->now_ns, is_staged, &stage);
     merge_stage(node, &stage);
     credit_what_is_paid(node, &page, &stage);
@@ -355,8 +290,8 @@ bool snapshot_merge(struct node *node, const struct message *reply, const int *m
     aside_forget(node);
     step_works(node, stage.count);
     pages_add(snapshot, &page);
-    note_grants(node, &stage, &reply->page_owed, node->stats.limit_drops > drops);
-    free(stage.staged);
+    note_grants(node, &stage, &reply->page_owed, stage.some_unknown);
+    stage_close(&stage);
     return true;
 }
 
@@ -367,10 +302,9 @@ bool snapshot_merge(struct node *node, const struct message *reply, const int *m
  */
 void snapshot_merge_store(struct node *node, const struct message *reply, struct number_reader reader)
 {
-    uint32_t room = (uint32_t)(node->options.message_max_bytes / sizeof(struct key_id)) + 1;
-    struct stage stage = {.staged = calloc(room, sizeof *stage.staged)};
-    assert(stage.staged && "out of memory");
-    stage.count = stage_page(node, reader, stage.staged, room);
+    struct stage stage = {0};
+    const bool staged = stage_page(node, reader, &stage);
+    assert(staged && "out of memory");
     for (uint32_t i = 0; i < stage.count; i++) {
         stage.staged[i].own = (int64_t)LIMIT_CAPACITY_MAX;
         stage.staged[i].returned = true;
@@ -381,5 +315,5 @@ void snapshot_merge_store(struct node *node, const struct message *reply, struct
     aside_forget(node);
     step_works(node, stage.count);
     node->stores.taken_ns = node->now_ns;
-    free(stage.staged);
+    stage_close(&stage);
 }

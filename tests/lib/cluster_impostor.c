@@ -76,6 +76,7 @@ void impostor_reply(uint64_t prefix, uint32_t bits, bool split, const struct spe
                                       .split = split,
                                       .numbers = numbers,
                                       .number_count = count,
+                                      .owed = impostor.page_owed,
                                       .beyond = impostor.page_beyond,
                                       .beyond_count = impostor.page_beyond[0] > 0 ? 2 : 0};
     message_end_with_page(&writer, &page, &limits, 0);

@@ -26,7 +26,7 @@ void impostor_say(struct batch *batch);
 /* Asks ann for a part of her table. */
 void impostor_request(uint64_t prefix, uint32_t bits);
 
-/* Replies with a page; the page has impostor.page_beyond if any of it is set. */
+/* Replies with a page that has impostor.page_owed, and impostor.page_beyond if any of it is set. */
 void impostor_reply(uint64_t prefix, uint32_t bits, bool split, const struct spend *numbers, uint32_t count);
 
 /*

@@ -1,0 +1,144 @@
+/*
+ * snapshot_stage collects the donor's figures of one part of a snapshot. First come the keys that
+ * the part lists. A key that it does not list was full at the donor, with all spends that the donor
+ * had charged, or was evicted there. That refill is not there a second time for spends that the
+ * donor lacks: so keys of such spends are staged as well (I12 of docs/accounting.md). Only buckets
+ * refill; spends of windows, logs and leases are gone from every figure at the same time.
+ */
+#include "cluster/snapshot/snapshot_stage.h"
+
+#include "cluster/apply/receive.h"
+#include "cluster/codec/batch.h"
+#include "cluster/state/node_state.h"
+#include "limit/kind.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+uint64_t page_first(const struct page *page)
+{
+    return page->bits == 0 ? 0 : page->prefix << (64 - page->bits);
+}
+
+uint64_t page_last(const struct page *page)
+{
+    return page->bits == 0 ? UINT64_MAX : page_first(page) | UINT64_MAX >> page->bits;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const struct staged *x = a, *y = b;
+    if (x->id.high != y->id.high)
+        return x->id.high < y->id.high ? -1 : 1;
+    return x->id.low < y->id.low ? -1 : x->id.low > y->id.low;
+}
+
+bool stage_page(struct node *node, struct number_reader reader, struct stage *stage)
+{
+    struct number_record record;
+    uint32_t group = UINT32_MAX;
+    int limit = -1;
+    stage->room = (uint32_t)(node->options.message_max_bytes / sizeof(struct key_id)) + 1;
+    stage->staged = calloc(stage->room, sizeof *stage->staged);
+    if (!stage->staged)
+        return false;
+    while (stage->count < stage->room && number_next(&reader, &record)) {
+        if (record.group != group)
+            limit = limit_of_terms(node, &record.terms);
+        group = record.group;
+        if (limit < 0) {
+            node->stats.limit_drops++;
+            stage->some_unknown = true;
+            continue;
+        }
+        if (kind_expires(record.terms.kind) && record.live_ns == 0)
+            continue;
+        stage->staged[stage->count++] = (struct staged){
+            .id = record.id,
+            .limit = (uint16_t)limit,
+            .expires_ns = kind_expires(record.terms.kind) ? node->now_ns + record.live_ns : 0,
+            .settled = bucket_level_of(&node->limits.limit[limit], record.number),
+        };
+    }
+    qsort(stage->staged, stage->count, sizeof *stage->staged, by_id);
+    return true;
+}
+
+struct staged *stage_find(const struct stage *stage, struct key_id id)
+{
+    const struct staged key = {.id = id};
+    return bsearch(&key, stage->staged, stage->count, sizeof key, by_id);
+}
+
+void stage_close(struct stage *stage)
+{
+    free(stage->staged);
+}
+
+/* What stage_unlisted works with: it appends keys behind those of the stage. */
+struct unlisted {
+    const struct node *node;
+    const struct page *page;
+    const struct table_owed *owed;
+    struct stage *stage;
+    uint32_t end; /* as many keys are in stage->staged by now */
+};
+
+static void append(struct unlisted *unlisted, const struct spend *spend, const struct limit *limit)
+{
+    struct stage *stage = unlisted->stage;
+    if (unlisted->end == stage->room) {
+        stage->room *= 2;
+        stage->staged = realloc(stage->staged, stage->room * sizeof *stage->staged);
+        assert(stage->staged && "out of memory");
+    }
+    stage->staged[unlisted->end++] = (struct staged){
+        .id = spend->id,
+        .limit = spend->limit,
+        .unlisted = true,
+        .settled = bucket_level_of(limit, unlisted->owed->refill_ns),
+    };
+}
+
+static void append_batch(struct unlisted *unlisted, struct batch *batch)
+{
+    const uint64_t first = page_first(unlisted->page), last = page_last(unlisted->page);
+    for (uint32_t i = 0, end; i < batch->spend_count; i = end) {
+        end = batch_next_limit(batch, i);
+        const struct limit *limit = &unlisted->node->limits.limit[batch->spend[i].limit];
+        if (!kind_refills(limit->kind))
+            continue;
+        for (i = batch_first_from(batch, first, i, end); i < end && batch->spend[i].id.high <= last; i++)
+            if (!stage_find(unlisted->stage, batch->spend[i].id))
+                append(unlisted, &batch->spend[i], limit);
+    }
+}
+
+/* A key may have been appended for several batches. */
+static void sort_in(struct unlisted *unlisted)
+{
+    struct stage *stage = unlisted->stage;
+    uint32_t kept = 0;
+    qsort(stage->staged, unlisted->end, sizeof *stage->staged, by_id);
+    for (uint32_t i = 0; i < unlisted->end; i++)
+        if (kept == 0 || !key_id_equal(stage->staged[kept - 1].id, stage->staged[i].id))
+            stage->staged[kept++] = stage->staged[i];
+    stage->count = kept;
+}
+
+void stage_unlisted(const struct node *node, const struct page *page, const struct table_owed *owed,
+                    struct stage *stage)
+{
+    struct unlisted unlisted = {.node = node, .page = page, .owed = owed, .stage = stage, .end = stage->count};
+    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
+        const struct origin *origin = &node->origin[slot];
+        if (!origin->uid)
+            continue;
+        for (struct list *at = origin->log.next; at != &origin->log; at = at->next) {
+            struct batch *batch = LIST_OWNER(at, struct batch, link);
+            if (batch->last > page->applied[slot])
+                append_batch(&unlisted, batch);
+        }
+    }
+    sort_in(&unlisted);
+}
