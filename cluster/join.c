@@ -179,16 +179,9 @@ static bool donor_is_gone(const struct node *node)
     return !member_needed(donor) || donor->incarnation != node->snapshot.donor_incarnation;
 }
 
-/* The active peer whose figures a start takes; -1: none can be heard. */
-static int donor_of_start(const struct node *node)
-{
-    const uint32_t keeper = node->snapshot.keeper;
-    return keeper > 0 && member_can_give(&node->member[keeper - 1]) ? (int)keeper - 1 : member_to_ask(node);
-}
-
 void join_step(struct node *node, struct effects *effects)
 {
-    int donor = donor_of_start(node), source = stores_overdue(node) ? -1 : stores_source(node);
+    int donor = snapshot_donor(node), source = stores_overdue(node) ? -1 : stores_source(node);
     if (node->sharing.peer_count == 1) {
         become_active(node, effects, "there is no other peer");
         return;
@@ -211,6 +204,7 @@ void join_step(struct node *node, struct effects *effects)
         snapshot_start(node, (uint32_t)source, true);
         snapshot_ask(node, effects);
     } else if (donor >= 0 && !stores_are_wanted(node)) {
+        snapshot_choose(node, (uint32_t)donor, effects);
         snapshot_start(node, (uint32_t)donor, false);
         snapshot_ask(node, effects);
     } else if (donor < 0 && everybody_is_new(node) && weights_are_known(node) && limit_list_is_known(node)) {

@@ -83,6 +83,7 @@ struct peer_report {
     enum key_state key_state;
     uint8_t key[NODE_KEY_BYTES], offered_key[NODE_KEY_BYTES]; /* offered: of KEY_DIFFERS; all 0: it has none */
     bool lacks_our_key; /* it signs, and has not said since this node has its present key that it knows it */
+    bool passed_over;   /* this node joins, and has asked it in vain */
     bool forgotten;     /* left, as somebody said, or as nobody has heard it for long */
 };
 
@@ -149,6 +150,8 @@ uint32_t node_held_ppm(const struct node *node);
     X(bytes_received, "bytes received")                                                                            \
     X(snapshots_served, "snapshot pages served")                                                                   \
     X(snapshots_taken, "snapshots taken from a peer")                                                              \
+    X(donors_passed_over, "times that this node, joining, gave up a peer that gave it nothing in time")            \
+    X(donors_exceeding, "times that a snapshot was said to have more of a peer than that one had made")            \
     X(stores_taken, "peers of which it was asked what their stores had when they started")                         \
     X(parts_beyond, "parts of snapshots that may contain more than their donor had told")                          \
     X(doubted_tokens, "tokens that were charged, or not given back, though a part of a snapshot may contain that") \

@@ -103,6 +103,8 @@ static void report_peer(const struct node *node, uint32_t index, uint64_t now_ns
     (void)snprintf(report->gossip_address, sizeof report->gossip_address, "%s", member->gossip_address);
     report->self = member->self;
     report->forgotten = member->forgotten;
+    report->passed_over =
+        node->life.state == PEER_JOINING && member_needed(member) && member_is_passed_over(member);
     report->state = !member->self ? member->state : node->life.superseded ? PEER_LEFT : node->life.state;
     if (member_needed(member) && member->silent)
         report->state = PEER_SILENT;

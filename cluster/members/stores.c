@@ -73,7 +73,7 @@ void stores_join_again(struct node *node)
 static bool has_unknown_store(const struct member *member, enum peer_state state)
 {
     return member_needed(member) && member->has_store && !member_store_is_known(member) && member->state == state &&
-           !member->silent && !member->mute_in;
+           !member->silent && !member->mute_in && !member_is_passed_over(member);
 }
 
 /* A joining node gets from its donor the store counters that the donor knows. */

@@ -9,6 +9,7 @@
 
 #include "cluster/apply/inbox.h"
 #include "cluster/apply/pages.h"
+#include "cluster/codec/effects.h"
 #include "cluster/codec/message.h"
 #include "cluster/members/header.h"
 #include "cluster/members/stores.h"
@@ -24,6 +25,9 @@ enum {
     ASK_AGAIN_INTERVALS = 4,
     GIVE_UP_INTERVALS = 40,
     SNAPSHOT_GAP_INTERVALS = 2,
+    PART_INTERVALS = 2,         /* that a part may take, one with another */
+    VAIN_INTERVALS = 80,        /* what cannot be used for longer than REFUSED_INTERVALS is wrong */
+    ROUNDS_MAX = 6,             /* patience doubles so often */
     BEHIND_INTERVALS = 10,      /* after these, missing batches will not arrive */
     BEHIND_GHOST_INTERVALS = 4, /* the same for batches of a ghost */
 };
@@ -37,7 +41,13 @@ void snapshot_start(struct node *node, uint32_t donor, bool of_store)
     snapshot->of_store = of_store;
     snapshot->donor_incarnation = node->member[donor].incarnation;
     snapshot->donor_knows_stores = node->member[donor].knows_stores;
-    snapshot->started_ns = node->now_ns;
+    snapshot->started_ns = snapshot->begun_ns = node->now_ns;
+    snapshot->merged_ns = 0;
+    snapshot->answered = 0;
+    if (!of_store && snapshot->tried != donor + 1) {
+        snapshot->tried = donor + 1;
+        snapshot->tried_ns = node->now_ns;
+    }
     snapshot->keeper = 0;
     memset(snapshot->retired, 0xff, sizeof snapshot->retired);
     snapshot->asked_count = 0;
@@ -45,6 +55,73 @@ void snapshot_start(struct node *node, uint32_t donor, bool of_store)
     snapshot->todo_count = 1;
     snapshot->todo[0] = (struct part){0};
 }
+
+/* ---- which donor ---- */
+
+int snapshot_donor(const struct node *node)
+{
+    const uint32_t keeper = node->snapshot.keeper;
+    int best = -1;
+    if (keeper > 0 && member_can_give(&node->member[keeper - 1]) &&
+        !member_is_passed_over(&node->member[keeper - 1]))
+        return (int)keeper - 1;
+    for (uint32_t i = 0; i < node->member_end; i++) {
+        const struct member *member = &node->member[i];
+        if (member_can_give(member) && !member_is_passed_over(member) &&
+            (best < 0 || member->heard_direct_ns > node->member[best].heard_direct_ns))
+            best = (int)i;
+    }
+    return best >= 0 ? best : member_to_ask(node);
+}
+
+void snapshot_choose(struct node *node, uint32_t donor, struct effects *effects)
+{
+    if (!member_is_passed_over(&node->member[donor]))
+        return;
+    for (uint32_t i = 0; i < node->member_end; i++)
+        node->member[i].vain_incarnation = 0;
+    node->snapshot.rounds += node->snapshot.rounds < ROUNDS_MAX;
+    if (effects_notice_is_due(&node->notices.donors_ns, node->now_ns))
+        effects_notice(
+            effects, NOTICE_WARNING,
+            "no active peer gives a snapshot that can be used, so %s stays joining, and asks all of them "
+            "again with more patience: %s is the first",
+            node->options.name, node->member[donor].name);
+}
+
+/* Intervals in which a donor has done what it was asked for, or is passed over. Each round has twice as many. */
+static uint64_t patience_ns(const struct node *node, uint64_t intervals)
+{
+    return (intervals * node->options.interval_ns) << node->snapshot.rounds;
+}
+
+static void pass_over(struct node *node)
+{
+    struct member *donor = &node->member[node->snapshot.donor];
+    node->snapshot.tried = 0;
+    if (node->life.state != PEER_JOINING || donor->incarnation != node->snapshot.donor_incarnation)
+        return;
+    donor->vain_incarnation = donor->incarnation;
+    node->stats.donors_passed_over++;
+}
+
+void snapshot_fails(struct node *node)
+{
+    if (!node->snapshot.of_store && node->now_ns - node->snapshot.tried_ns > patience_ns(node, VAIN_INTERVALS))
+        pass_over(node);
+    snapshot_abandon(node);
+}
+
+/* A donor that says little, again and again, would keep a node from its share for good. */
+static bool takes_too_long(const struct node *node)
+{
+    const struct snapshot *snapshot = &node->snapshot;
+    return node->life.state == PEER_JOINING &&
+           node->now_ns - snapshot->begun_ns >
+               patience_ns(node, GIVE_UP_INTERVALS + (uint64_t)PART_INTERVALS * snapshot->answered);
+}
+
+/* ---- parts ---- */
 
 static void ask_for(struct node *node, struct part *part, struct effects *effects)
 {
@@ -85,8 +162,14 @@ void snapshot_ask(struct node *node, struct effects *effects)
         return;
     }
     if (donor->state != (snapshot->of_store ? PEER_JOINING : PEER_ACTIVE) || donor->silent ||
-        donor->incarnation != snapshot->donor_incarnation ||
-        node->now_ns - snapshot->started_ns > GIVE_UP_INTERVALS * node->options.interval_ns) {
+        donor->incarnation != snapshot->donor_incarnation) {
+        snapshot_abandon(node);
+        return;
+    }
+    const bool is_mute = node->now_ns - snapshot->started_ns > GIVE_UP_INTERVALS * node->options.interval_ns;
+    if (is_mute || takes_too_long(node)) {
+        if (!is_mute || !snapshot->of_store) /* stores that are not given are waited for: stores_overdue */
+            pass_over(node);
         snapshot_abandon(node);
         return;
     }
@@ -113,6 +196,7 @@ struct part *snapshot_asked(struct snapshot *snapshot, uint64_t prefix, uint32_t
 void snapshot_answered(struct snapshot *snapshot, struct part *part, bool is_split)
 {
     struct part answered = *part;
+    snapshot->answered++;
     *part = snapshot->asked[--snapshot->asked_count];
     if (is_split)
         split(snapshot, &answered);

@@ -2,7 +2,7 @@
  * snapshot_ask: chooses a donor and asks it for the parts of its table.
  *
  * The one idea: a part that is too large for one answer is split into halves. A snapshot is given
- * up when its donor is not heard any more.
+ * up when its donor is not heard any more, or takes too long; a node that joins asks the next one then.
  */
 #ifndef HEADGATE_CLUSTER_SNAPSHOT_SNAPSHOT_ASK_H
 #define HEADGATE_CLUSTER_SNAPSHOT_SNAPSHOT_ASK_H
@@ -17,6 +17,15 @@ struct snapshot;
 
 /* `of_store`: the donor is joining as well and is asked for the counters of its store. */
 void snapshot_start(struct node *node, uint32_t donor, bool of_store);
+/*
+ * The active peer whose snapshot a node that joins takes; -1: none can be heard. Peers that were asked for theirs in
+ * vain are passed over while there is another one.
+ */
+int snapshot_donor(const struct node *node);
+/* To be called before that donor is asked: says so where all were passed over, and all are asked once more. */
+void snapshot_choose(struct node *node, uint32_t donor, struct effects *effects);
+/* The donor gave what could not be used. It is given up, and in time passed over. */
+void snapshot_fails(struct node *node);
 /* Asks for missing parts; finishes the snapshot when none is missing. */
 void snapshot_ask(struct node *node, struct effects *effects);
 /* Starts a snapshot for batches that cannot arrive any more, from an active peer that has them. */

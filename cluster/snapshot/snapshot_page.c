@@ -12,6 +12,16 @@
 
 enum { REFUSED_INTERVALS = 64 };
 
+uint64_t snapshot_retired(const struct node *node, uint32_t index, uint64_t said)
+{
+    const struct member *member = &node->member[index];
+    if (member->self)
+        return said < node->life.incarnation ? said : node->life.incarnation;
+    if (!member_needed(member) || !member_signs(node, index) || said < member->incarnation)
+        return said;
+    return member->incarnation > 0 ? member->incarnation - 1 : 0;
+}
+
 /*
  * The digest lacks incarnations that the donor has retired: all members had the same batches of
  * them, and the part contains all of these. If this node's present incarnation is among them, the
@@ -24,7 +34,8 @@ static void add_retired(const struct node *node, const struct message *reply, co
     for (uint32_t slot = 0; slot < node->origin_end; slot++)
         for (uint32_t i = 0; i < reply->member_count && node->origin[slot].uid; i++)
             if (member_map[i] == (int)node->origin[slot].member &&
-                reply->members[i].retired_incarnation >= node->origin[slot].incarnation) {
+                snapshot_retired(node, node->origin[slot].member, reply->members[i].retired_incarnation) >=
+                    node->origin[slot].incarnation) {
                 bool lives = slot == node->my_slot;
                 page->applied[slot] = lives ? origin_most_known(node, slot) : UINT64_MAX;
                 page->beyond[slot] = lives ? node->origin[slot].applied : UINT64_MAX;

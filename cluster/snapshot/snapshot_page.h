@@ -9,6 +9,7 @@
 #define HEADGATE_CLUSTER_SNAPSHOT_SNAPSHOT_PAGE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct message;
 struct node;
@@ -22,6 +23,11 @@ bool snapshot_page_digest(const struct node *node, const struct message *reply, 
                           struct page *page);
 /* Notes retired incarnations: every part contains all spends of them. */
 void snapshot_note_retired(struct node *node, const struct message *reply, const int *member_map);
+/*
+ * What counts where a donor says that all spends of that member's incarnations up to `said` are known to all. Who signs
+ * ends an incarnation itself, by another start or a goodbye, whatever a donor says.
+ */
+uint64_t snapshot_retired(const struct node *node, uint32_t index, uint64_t said);
 /*
  * False: the part cannot be merged now. `adds`: all charges of this node must come on top of the
  * part.

@@ -7,6 +7,7 @@
  */
 #include "cluster/snapshot/snapshot_take.h"
 
+#include "base/number.h"
 #include "cluster/apply/apply.h"
 #include "cluster/apply/pages.h"
 #include "cluster/apply/retire.h"
@@ -16,7 +17,67 @@
 #include "cluster/members/stores.h"
 #include "cluster/snapshot/snapshot.h"
 #include "cluster/snapshot/snapshot_ask.h"
+#include "cluster/snapshot/snapshot_page.h"
+#include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
+#include "cluster/state/origin.h"
+
+enum { WORD_INTERVALS = 10 };
+
+/* Every part contains batches up to here. */
+static uint64_t contained(const struct snapshot *snapshot, uint32_t slot)
+{
+    uint64_t least = UINT64_MAX;
+    for (uint32_t p = 0; p < snapshot->page_count; p++)
+        least = number_least(least, snapshot->page[p].applied[slot]);
+    return least;
+}
+
+/*
+ * True: the parts are said to contain more of a maker than it has said itself that it has made. It signs, goes on, and
+ * is not silent, so its word comes if there is one. What a donor makes up would have this node drop spends of the maker
+ * that are yet to come.
+ */
+static bool exceeds_its_maker(const struct node *node, uint32_t slot)
+{
+    const struct origin *origin = &node->origin[slot];
+    const struct member *maker = &node->member[origin->member];
+    if (!origin->uid || slot == node->my_slot || maker->self || maker->silent || origin_is_ghost(node, origin) ||
+        origin->member == node->snapshot.donor || !member_signs(node, origin->member))
+        return false;
+    const uint64_t least = contained(&node->snapshot, slot);
+    return least > origin->applied && least > maker->known[slot];
+}
+
+/* What the donor has heard before this node is on its way here. */
+static bool awaits_word_of_makers(struct node *node)
+{
+    struct snapshot *snapshot = &node->snapshot;
+    bool awaits = false;
+    if (snapshot->merged_ns == 0)
+        snapshot->merged_ns = node->now_ns;
+    if (node->now_ns - snapshot->merged_ns >= WORD_INTERVALS * node->options.interval_ns)
+        return false;
+    for (uint32_t slot = 0; slot < node->origin_end; slot++)
+        awaits |= exceeds_its_maker(node, slot);
+    return awaits;
+}
+
+/*
+ * The parts may contain what is beyond the maker's word. It is charged all the same when it comes. Of a maker that is
+ * not heard the donor is believed.
+ */
+static void heed_maker(struct node *node, uint32_t slot)
+{
+    const struct origin *origin = &node->origin[slot];
+    const uint64_t word = node->member[origin->member].known[slot];
+    const uint64_t most = word > origin->applied ? word : origin->applied;
+    if (!exceeds_its_maker(node, slot) || !member_speaks_alone(node, origin->member))
+        return;
+    node->stats.donors_exceeding++;
+    for (uint32_t p = 0; p < node->snapshot.page_count; p++)
+        node->snapshot.page[p].applied[slot] = number_least(node->snapshot.page[p].applied[slot], most);
+}
 
 void snapshot_finish(struct node *node, struct effects *effects)
 {
@@ -26,6 +87,8 @@ void snapshot_finish(struct node *node, struct effects *effects)
         stores_taken(node, effects);
         return;
     }
+    if (awaits_word_of_makers(node))
+        return;
     if (!tell_some(node)) { /* the batches that all parts contain will count as applied */
         todo_add(&node->todo, DO_STEP);
         return;
@@ -34,17 +97,17 @@ void snapshot_finish(struct node *node, struct effects *effects)
         struct origin *origin = &node->origin[slot];
         if (!origin->uid || slot == node->my_slot)
             continue;
-        uint64_t base = UINT64_MAX;
-        for (uint32_t p = 0; p < snapshot->page_count; p++)
-            base = snapshot->page[p].applied[slot] < base ? snapshot->page[p].applied[slot] : base;
+        heed_maker(node, slot);
+        const uint64_t base = contained(snapshot, slot);
         if (base > origin->applied && origin->next_part == 0)
             origin->applied = origin->dropped = base;
     }
     for (uint32_t member = 0; member < node->member_end; member++)
         if (node->member[member].used)
-            retire_origins(node, member, snapshot->retired[member]);
+            retire_origins(node, member, snapshot_retired(node, member, snapshot->retired[member]));
     snapshot->running = false;
     snapshot->done = true;
+    snapshot->tried = 0;
     snapshot->refused_since_ns = 0;
     todo_drop(&node->todo, DO_SNAPSHOT);
     stores_came_with_snapshot(node);
@@ -91,7 +154,7 @@ void snapshot_take(struct node *node, const struct message *reply, const int *me
     node->stats.messages_invalid += !sound;
     if (!sound || (!reply->page_split && !merge(node, reply, member_map, reader))) {
         snapshot->vain_ns = node->now_ns;
-        snapshot_abandon(node);
+        snapshot_fails(node);
         return;
     }
     snapshot_answered(snapshot, part, reply->page_split);

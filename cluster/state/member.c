@@ -114,6 +114,11 @@ bool member_can_give(const struct member *member)
            member->number > 0;
 }
 
+bool member_is_passed_over(const struct member *member)
+{
+    return member->vain_incarnation > 0 && member->vain_incarnation == member->incarnation;
+}
+
 int member_to_ask(const struct node *node)
 {
     int best = -1;

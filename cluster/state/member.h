@@ -63,15 +63,16 @@ struct member {
     uint64_t incarnation; /* 0: never heard */
     uint64_t former;      /* of a withheld member: the incarnation before; 0: it was never heard */
     uint64_t retired_incarnation;
-    uint64_t store_known;     /* the incarnation whose store counters are known here; 0: none */
-    uint64_t knows_stores;    /* bit i: it knows the store counters of member i */
-    uint64_t number;          /* of its newest message that is known here */
-    uint64_t heard_ns;        /* when a newer message was heard, at first or second hand; 0: never */
-    uint64_t heard_awake_ns;  /* the same on the clock of awake_ns(): see silence.c */
-    uint64_t heard_direct_ns; /* at first hand */
-    bool silence_told;        /* the last notice said that it is silent */
-    bool flaps;               /* it was silent again soon after it was heard again */
-    uint64_t returned_ns;     /* awake_ns() when it was last heard again; 0: never */
+    uint64_t vain_incarnation; /* it was asked in vain for what a start needs: see member_is_passed_over; 0: none */
+    uint64_t store_known;      /* the incarnation whose store counters are known here; 0: none */
+    uint64_t knows_stores;     /* bit i: it knows the store counters of member i */
+    uint64_t number;           /* of its newest message that is known here */
+    uint64_t heard_ns;         /* when a newer message was heard, at first or second hand; 0: never */
+    uint64_t heard_awake_ns;   /* the same on the clock of awake_ns(): see silence.c */
+    uint64_t heard_direct_ns;  /* at first hand */
+    bool silence_told;         /* the last notice said that it is silent */
+    bool flaps;                /* it was silent again soon after it was heard again */
+    uint64_t returned_ns;      /* awake_ns() when it was last heard again; 0: never */
     uint64_t left_ns;
     /* its message `echo_number` told that it knew our message `echo` */
     uint64_t echo, echo_number;
@@ -127,7 +128,9 @@ bool member_speaks_alone(const struct node *node, uint32_t index);
 bool member_rests(const struct node *node, uint32_t index);
 /* True: an active peer that is heard, and may be asked for a snapshot. */
 bool member_can_give(const struct member *member);
-/* Of those the one that was heard last, or -1. */
+/* True: it was asked in vain for a snapshot since it started; a node that joins asks others first. */
+bool member_is_passed_over(const struct member *member);
+/* Of those that can give, the one that was heard last, or -1. */
 int member_to_ask(const struct node *node);
 
 #endif

@@ -94,6 +94,16 @@ uint64_t origin_most_known(const struct node *node, uint32_t slot)
     return most;
 }
 
+/* Of a maker that only itself speaks for, nobody has more than it says that it has made. */
+static uint64_t believed(const struct node *node, uint32_t index, uint32_t slot)
+{
+    const struct origin *origin = &node->origin[slot];
+    const uint64_t known = node->member[index].known[slot], made = node->member[origin->member].known[slot];
+    const bool is_bound = index != origin->member && slot != node->my_slot && known > made &&
+                          !origin_is_ghost(node, origin) && member_speaks_alone(node, origin->member);
+    return is_bound ? made : known;
+}
+
 int origin_most_informed(const struct node *node, uint32_t slot)
 {
     int best = -1;
@@ -101,9 +111,9 @@ int origin_most_informed(const struct node *node, uint32_t slot)
     for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
         if (member_needed(member) && member->state == PEER_ACTIVE && !member->silent &&
-            member->known[slot] > most) {
+            believed(node, i, slot) > most) {
             best = (int)i;
-            most = member->known[slot];
+            most = believed(node, i, slot);
         }
     }
     return best;

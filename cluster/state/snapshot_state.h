@@ -47,7 +47,13 @@ struct snapshot {
     uint32_t donor; /* member */
     uint64_t donor_incarnation;
     uint64_t donor_knows_stores; /* the donor's knows_stores when the snapshot began */
-    uint64_t started_ns;
+    uint64_t started_ns; /* when it began, or a part last came */
+    uint64_t begun_ns;
+    uint64_t merged_ns; /* when all parts were merged; 0: they are not */
+    uint32_t answered;  /* parts that were merged or split */
+    uint32_t tried;     /* 1 + the donor that is tried since `tried_ns`; 0: none */
+    uint64_t tried_ns;
+    uint32_t rounds; /* how often all donors were passed over, see snapshot_donor */
     uint64_t awaits_since_ns; /* since when the donor is given time to hear us; 0: it is not */
     uint64_t refused_ns;      /* when dropped batches last made us refuse a part; 0: never */
     /* when a part was first refused since the last complete snapshot; 0: none */

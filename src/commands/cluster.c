@@ -62,7 +62,7 @@ static void answer_key(struct answer *answer, const struct peer_report *peer)
                        peer->key_state == KEY_DIFFERS && memcmp(peer->offered_key, none, sizeof none) != 0);
 }
 
-enum { NODES_PAIRS = 25 }; /* of each peer in NODES: answer_pair_* calls */
+enum { NODES_PAIRS = 26 }; /* of each peer in NODES: answer_pair_* calls */
 
 void call_nodes(struct call *call)
 {
@@ -90,6 +90,7 @@ void call_nodes(struct call *call)
         answer_clock(answer, peer);
         answer_key(answer, peer);
         answer_pair_bool(answer, "forgotten", peer->forgotten);
+        answer_pair_bool(answer, "passed_over", peer->passed_over);
     }
 }
 
@@ -105,14 +106,15 @@ void call_cluster(struct call *call)
     for (size_t i = 0; i < count; i++) {
         const struct peer_report *peer = &peers[i];
         output_print(call->answer.output,
-                     "%s %s %s %s%s heard_ms=%lld round_trip_us=%llu lag=%llu log=%llu share=%.4f%s%s%s\n",
+                     "%s %s %s %s%s heard_ms=%lld round_trip_us=%llu lag=%llu log=%llu share=%.4f%s%s%s%s\n",
                      peer->name, peer->region, peer->gossip_address, peer->self ? "self," : "",
                      peer_state_name(peer->state), (long long)(peer->self ? 0 : call_ms(peer->heard_ago_ns)),
                      (unsigned long long)peer->round_trip_ns / 1000, (unsigned long long)peer->lag_batches,
                      (unsigned long long)peer->log_batches, share_of(peer),
                      peer->config_differs ? " config=differs" : "",
                      peer->clock == CLOCK_FAST || peer->clock == CLOCK_SLOW ? " clock=" : "",
-                     peer->clock == CLOCK_FAST || peer->clock == CLOCK_SLOW ? clock_state_name(peer->clock) : "");
+                     peer->clock == CLOCK_FAST || peer->clock == CLOCK_SLOW ? clock_state_name(peer->clock) : "",
+                     peer->passed_over ? " passed_over" : "");
     }
     answer_bulk_end(&call->answer, begun);
 }

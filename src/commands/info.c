@@ -231,6 +231,8 @@ static void print_peer(struct output *output, const struct peer_report *peer)
         output_print(output, ",clock_offset_ms=%" PRId64, peer->wall_ahead_ms);
     if (peer->forgotten)
         output_print(output, ",forgotten=1");
+    if (peer->passed_over)
+        output_print(output, ",passed_over=1");
     output_print(output, "\r\n");
 }
 

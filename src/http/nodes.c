@@ -80,6 +80,7 @@ static void put_peer(struct output *output, const struct peer_report *peer)
     put_fingerprint(output, ",\"offered_key\":", peer->offered_key);
     put_text(output, ",\"forgotten\":");
     put_bool(output, peer->forgotten);
+    put_flag(output, ",\"passed_over\":", peer->passed_over);
     put_text(output, "}");
 }
 

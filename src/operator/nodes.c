@@ -27,7 +27,9 @@ static void fill_row(const struct headgate_reply *node, char cell[NODES_COLUMNS]
     (void)snprintf(cell[0], NODES_CELL_BYTES, "%s%s", command_member_text(node, "node"), self ? " *" : "");
     (void)snprintf(cell[1], NODES_CELL_BYTES, "%s", command_member_text(node, "region"));
     (void)snprintf(cell[2], NODES_CELL_BYTES, "%s",
-                   has_left && command_member_integer(node, "forgotten") != 0 ? "forgotten" : state);
+                   has_left && command_member_integer(node, "forgotten") != 0 ? "forgotten"
+                   : command_member_integer(node, "passed_over") != 0         ? "passed over"
+                                                                              : state);
     if (has_left) /* it takes no part, and a part of 0 says nothing of whether one is kept for it */
         (void)snprintf(cell[3], NODES_CELL_BYTES, "-");
     else
@@ -90,7 +92,8 @@ static void print_nodes(const struct invocation *invocation, const struct headga
             if (key->kind != HEADGATE_REPLY_TEXT)
                 continue;
             if (strcmp(key->text, "self") == 0 || strcmp(key->text, "config_differs") == 0 ||
-                strcmp(key->text, "decides") == 0 || strcmp(key->text, "forgotten") == 0)
+                strcmp(key->text, "decides") == 0 || strcmp(key->text, "forgotten") == 0 ||
+                strcmp(key->text, "passed_over") == 0)
                 json_bool(&json, key->text, value->integer != 0);
             else if (value->kind == HEADGATE_REPLY_INTEGER)
                 json_integer(&json, key->text, value->integer);

@@ -383,7 +383,7 @@ static void test_cluster(void)
            has("eu-west eu-west 127.0.0.1:7071 active heard_ms=2 "),
        "CLUSTER NODES");
     (void)ask("NODES\n");
-    OK(begins("*2\r\n*50\r\n$4\r\nnode\r\n$7\r\nus-east\r\n") && has("$5\r\nshare\r\n$4\r\n0.25\r\n"),
+    OK(begins("*2\r\n*52\r\n$4\r\nnode\r\n$7\r\nus-east\r\n") && has("$5\r\nshare\r\n$4\r\n0.25\r\n"),
        "NODES, version 2");
     node.peers[0].share = ((uint64_t)340000000 << 32) / 1000000000;
     (void)ask("NODES\n");
@@ -393,18 +393,18 @@ static void test_cluster(void)
     OK(has("$5\r\nclock\r\n$10\r\nunmeasured\r\n$10\r\nclock_rate\r\n$-1\r\n"), "NODES, unmeasured clocks");
     node.peers[1].clock = CLOCK_SLOW;
     node.peers[1].clock_ppm = -31250, node.peers[1].clock_jumps = 2;
-    node.peers[1].wall_known = node.peers[0].forgotten = true;
+    node.peers[1].wall_known = node.peers[0].forgotten = node.peers[1].passed_over = true;
     node.peers[1].wall_ahead_ms = -40;
     (void)ask("NODES\nCLUSTER NODES\n");
     OK(has("$4\r\nslow\r\n$10\r\nclock_rate\r\n$7\r\n0.96875\r\n$11\r\nclock_jumps\r\n:2\r\n"
            "$15\r\nclock_offset_ms\r\n:-40\r\n") &&
-           has(" clock=slow\n"),
+           has(" clock=slow passed_over\n"),
        "NODES, a clock that is slow");
     (void)ask("HELLO 3\nNODES\n");
-    OK(has("*2\r\n%25\r\n$4\r\nnode\r\n") && has("$5\r\nshare\r\n,0.25\r\n") && has("$4\r\nself\r\n#t\r\n"),
+    OK(has("*2\r\n%26\r\n$4\r\nnode\r\n") && has("$5\r\nshare\r\n,0.25\r\n") && has("$4\r\nself\r\n#t\r\n"),
        "NODES, version 3");
     (void)ask("INFO\n");
-    OK(has("# Server\r\n") && has("\r\n# Cluster\r\n") && has(",forgotten=1\r\n") &&
+    OK(has("# Server\r\n") && has("\r\n# Cluster\r\n") && has(",forgotten=1\r\n") && has(",passed_over=1\r\n") &&
            has("limit_slow:capacity=5,rate=1/m,overshoot=0\r\n"),
        "INFO");
     OK_STRING(ask("INFO keyspace\n"), "$44\r\n# Keyspace\r\ndb0:keys=7,expires=0,avg_ttl=0\r\n\r\n",

@@ -1,0 +1,164 @@
+/* Of whom a start takes its figures: who gives none in time is passed over, and nobody gives what another one has. */
+#include "cluster/codec/effects.h"
+#include "tests/lib/opened_message.h"
+#include "tests/lib/signing_world.h"
+
+/* What bob, who has a snapshot to give, makes of a part of it. */
+enum wrong {
+    MUTE,        /* he gives none */
+    UNUSABLE,    /* it is too large, however small */
+    TRICKLING,   /* the same, but for the smallest: one part, and long after it was asked for */
+    FAR_AHEAD,   /* it has all that ann makes in the next minutes */
+    ANN_RETIRED, /* ann has ended */
+    ALL_RETIRED, /* so have all, with starts that are yet to come */
+};
+
+enum { AHEAD = 1000, SMALLEST_BITS = 20, LATE_MS = 3000 };
+
+static enum wrong wrong;
+static bool everybody; /* ann as well */
+static struct effects rewritten;
+static uint64_t trickled_ns; /* when a part was last given */
+
+static void tell_wrong(struct message *message)
+{
+    for (uint32_t i = 0; i < message->member_count; i++) {
+        struct member_record *record = &message->members[i];
+        const bool is_ann = bytes_equal(record->name, bytes_of("ann"));
+        for (uint32_t o = 0; o < message->origin_count && wrong == FAR_AHEAD && is_ann; o++)
+            for (uint32_t r = 0; r < message->row_count && message->origins[o].member == i; r++)
+                message->rows[r].applied[o] += message->rows[r].member == message->sender ? AHEAD : 0;
+        if (i != message->sender && (wrong == ALL_RETIRED || (wrong == ANN_RETIRED && is_ann))) {
+            record->incarnation += wrong == ALL_RETIRED ? AHEAD : 0;
+            record->retired_incarnation = record->incarnation;
+        }
+    }
+}
+
+/* Replies of bob's that have a part; their messages are no lies. */
+static struct bytes lie(unsigned from, struct bytes bytes)
+{
+    static struct message message;
+    struct message_writer writer;
+    struct bytes opened = bytes;
+    const struct hash_key *key = &world.host[from].options.hash_key;
+    const struct limit_set limits = limits_view(&world.limits);
+    if ((from != BOB && !(everybody && from == ANN)) || !message_unseal(&opened, key) ||
+        !message_open(&message, opened))
+        return bytes;
+    if (!message.has_page || message.kind != MESSAGE_REPLY) {
+        message_close(&message);
+        return bytes;
+    }
+    const bool is_split = wrong == UNUSABLE || (wrong == TRICKLING && message.page_bits < SMALLEST_BITS);
+    tell_wrong(&message);
+    effects_clear(&rewritten);
+    message_begin(&writer, &rewritten, &message);
+    message_begin_batches(&writer, 0);
+    const struct page_content page = {.prefix = message.page_prefix, .bits = message.page_bits, .split = is_split};
+    message_end_with_page(&writer, &page, &limits, 0);
+    message_seal(&rewritten, writer.start, key);
+    message_close(&message);
+    if (wrong == MUTE || (wrong == TRICKLING && world.now_ns - trickled_ns < LATE_MS * MS))
+        return (struct bytes){0};
+    trickled_ns = world.now_ns;
+    return (struct bytes){(const char *)rewritten.arena, rewritten.arena_size};
+}
+
+static enum peer_state state_of_cat(void)
+{
+    struct node_status status;
+    node_status(world.host[CAT].node, &status);
+    return status.state;
+}
+
+static void begin(enum wrong how, bool by_all)
+{
+    wrong = how;
+    everybody = by_all;
+    effects_init(&rewritten);
+    signing_world_start(3, KEYS_LEARNT);
+    world_link(BOB, CAT, LINK_STUTTERS); /* whom cat has heard last */
+    world.link[BOB][CAT].delay_ns = MS;
+    world_spend(ANN, "alice", 30);
+    world_run(1000);
+    world_crash(CAT);
+    world.rewrite = lie;
+    skip_text();
+    world_start(CAT);
+}
+
+static void end(void)
+{
+    world_close();
+    effects_close(&rewritten);
+}
+
+/* How long cat stays joining, at most `most_ms`. */
+static unsigned joins_ms(unsigned most_ms)
+{
+    unsigned ms = 0;
+    for (; ms < most_ms && state_of_cat() != PEER_ACTIVE; ms += 10)
+        world_run(10);
+    return ms;
+}
+
+static void another_one_is_asked(enum wrong how, const char *what, unsigned most_ms)
+{
+    begin(how, false);
+    const unsigned ms = joins_ms(most_ms);
+    OK(ms < most_ms, "%s: another one is asked, after %u ms", what, ms);
+    world_show_one(CAT, "alice");
+    OK(strstr(world.text, "cat: took a snapshot from ann\n") && strstr(world.text, "cat: alice 130.0 - 0.0, "),
+       "and gives what there is");
+    OK_U64(world_stats(CAT).donors_passed_over, 1, "the first one was passed over, once");
+    OK(!signing_report(CAT, "bob").passed_over, "which is said no more when that is over");
+    end();
+}
+
+static void nobody_gives_any(void)
+{
+    begin(MUTE, true);
+    world_run(6000);
+    OK(signing_report(CAT, "bob").passed_over && !signing_report(CAT, "ann").passed_over,
+       "while it looks for a donor, it shows who is none");
+    world_run(60000);
+    OK(state_of_cat() == PEER_JOINING, "without a snapshot a start stays joining");
+    const char *const notice = "cat: no active peer gives a snapshot that can be used, so cat stays joining, ";
+    const char *found = strstr(world.text, notice);
+    OK(found && !strstr(found + 1, notice), "and says so, once a minute");
+    const uint64_t passed_over = world_stats(CAT).donors_passed_over;
+    OK(passed_over >= 6, "it asks all of them again: %" PRIu64, passed_over);
+    world.rewrite = NULL;
+    OK(joins_ms(20000) < 20000, "and is active when one of them gives it");
+    end();
+}
+
+/* What cat is told of ann, what ann spends later is heard all the same. */
+static void later_spends_count(enum wrong how, const char *what)
+{
+    begin(how, false);
+    (void)joins_ms(20000);
+    OK(state_of_cat() == PEER_ACTIVE, "%s: cat joins", what);
+    world_run(3000);
+    world_spend(ANN, "carol", 30);
+    world_run(2000);
+    skip_text();
+    world_show("carol");
+    EXPECT("and what is spent later is heard", "ann: carol 130.0 - 0.0, may take 56, keeps 0\n"
+                                               "bob: carol 130.0 - 0.0, may take 28, keeps 0\n"
+                                               "cat: carol 130.0 - 0.0, may take 28, keeps 0\n");
+    end();
+}
+
+int main(void)
+{
+    another_one_is_asked(MUTE, "a peer that gives nothing", 10000);
+    another_one_is_asked(UNUSABLE, "one that gives nonsense", 20000);
+    another_one_is_asked(TRICKLING, "one that gives little, late", 20000);
+    nobody_gives_any();
+    later_spends_count(FAR_AHEAD, "a donor has what nobody has spent yet");
+    later_spends_count(ANN_RETIRED, "a donor has retired who goes on");
+    later_spends_count(ALL_RETIRED, "a donor has retired all");
+    return tap_done();
+}
