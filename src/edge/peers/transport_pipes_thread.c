@@ -187,7 +187,8 @@ static bool is_at_port(const struct pipes *pipes, const struct endpoint *local)
 
 /* ---- a look at all descriptors ---- */
 
-static void look_at_descriptors(struct pipes *pipes, bool at_greetings)
+/* Most descriptors are clients', of which there may be many: nearly always no pipe is `looked_for`. */
+static void look_at_descriptors(struct pipes *pipes, bool looked_for, bool at_greetings)
 {
     uint32_t greetings = 0;
     int files = files_end(pipes);
@@ -195,7 +196,8 @@ static void look_at_descriptors(struct pipes *pipes, bool at_greetings)
         struct endpoint local = endpoint_local(fd);
         if (local.port == 0)
             continue;
-        try_descriptor(pipes, fd, &local);
+        if (looked_for)
+            try_descriptor(pipes, fd, &local);
         if (at_greetings && is_at_port(pipes, &local))
             look_after_greeting(pipes, fd, &greetings);
     }
@@ -213,7 +215,7 @@ static void find_descriptors(struct pipes *pipes, uint64_t now_ns)
     if (at_greetings)
         pipes->greetings_ns = now_ns + GREETINGS_EACH_NS;
     if (any || at_greetings)
-        look_at_descriptors(pipes, at_greetings);
+        look_at_descriptors(pipes, any, at_greetings);
 }
 
 /* ---- pipes ---- */
