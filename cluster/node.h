@@ -222,7 +222,7 @@ struct hold {
     uint64_t ttl_ns;
     uint64_t holder;             /* who asks, see struct reservation_owner */
     enum reservations_room room; /* out: without room the request is refused, whatever its limits allow */
-    struct reservation_id id;    /* out, if the request is allowed: valid in this process only */
+    struct reservation_id id;    /* out, if the request is allowed: valid at this node only */
 };
 
 /*
@@ -317,6 +317,32 @@ enum reserve_status node_cancel(struct node *node, struct reservation_id id, uin
  * anew.
  */
 enum reserve_status node_renew(struct node *node, struct reservation_id id, uint64_t ttl_ns, uint64_t now_ns);
+
+/*
+ * An open reservation, for the next process of this daemon: numbers that mean the same there. Times are of this node's
+ * clock. What its charges name of limits and tenants means nothing.
+ */
+struct node_reservation {
+    struct reservation_kept kept;
+    /* of the key of each charge: what is used of it, by whomever; of a LOG 0, since it has what is held anew */
+    struct counter key[CHARGES_MAX];
+};
+/*
+ * True: its reservations may go on in the next process, since no peer counts what they hold: this node has been alone
+ * in the end, or from its start on.
+ */
+bool node_keeps_reservations(const struct node *node);
+/*
+ * The next open reservation; *place is 0 at first. False: there is none left. Nobody may call the node in between, but
+ * for this.
+ */
+bool node_keep_reservation(struct node *node, uint32_t *place, uint64_t now_ns, struct node_reservation *next);
+/*
+ * Opens a reservation of the former process again, and takes what it holds from its keys. One whose time is over ends
+ * in the next step, and gives back what it held. After EVENT_START, and before the first request; only if
+ * node_keeps_reservations. False: it has no room, or its limits have none: it ends, and what it held counts as used.
+ */
+bool node_recall_reservation(struct node *node, const struct node_reservation *former, uint64_t now_ns);
 
 /* ---- threads ---- */
 

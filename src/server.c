@@ -361,6 +361,7 @@ static void on_lingered(uv_timer_t *timer)
     struct server *server = timer->data;
     server_hear_store(server);
     server_keep_replays(server);
+    server_keep_reservations(server);
     if (!persist_close(&server->persist))
         log_write(&server->log, LOG_LEVEL_WARNING, "what waited to be written to %s is lost",
                   server->persist.directory);

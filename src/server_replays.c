@@ -51,8 +51,8 @@ void server_recall_replays(struct server *server)
         say_flaw(server, flaw);
     if (outcome == STATE_FILE_READ) {
         const struct turn turn = worker_turn(&server->worker);
-        const int64_t count =
-            replays_recall(server->replays, (struct bytes){bytes, size}, turn.now_ns, turn.wall_ns);
+        const int64_t count = replays_recall(server->replays, (struct bytes){bytes, size},
+                                             server->reservations_go_on, turn.now_ns, turn.wall_ns);
         if (count < 0)
             say_flaw(server, "it is not as this release writes it, or of another seed");
         else if (count > 0)

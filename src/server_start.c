@@ -286,7 +286,6 @@ static bool start(struct server *server, const char *config_path, struct error *
     server_introduce(server);
     if (!open_store(server, error))
         return false;
-    server_recall_replays(server);
     server_describe(server, config_path);
     set_commands(server, config_path);
     if (!connect_central(server, error))
@@ -294,6 +293,9 @@ static bool start(struct server *server, const char *config_path, struct error *
     server_signals_start(server);
     server->accepts_handed_ns = worker_turn(&server->worker).now_ns + HANDED_WAIT_NS;
     server_step(server, &(struct event){.kind = EVENT_START});
+    server_recall_reservations(server);
+    server_step(server, &(struct event){.kind = EVENT_WAKE});
+    server_recall_replays(server);
     if (!populate_start(&server->populate, &server->worker.loop, on_populated, server))
         return error_set(error, EX_OSERR, "table.populate: cannot start a thread");
     if (!worker_threads_start(&server->worker_threads, error))

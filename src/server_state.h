@@ -74,6 +74,8 @@ struct server {
     bool resting;
     bool stepping; /* effects are being carried out */
     bool leaving, ending;
+    bool reservations_go_on;    /* all that were open when the former process ended */
+    bool reservations_recalled; /* the file of the former process is read; before that it is not this one's to write */
     bool signals_wait[SERVER_SIGNALS]; /* have come, and are obeyed when signals_due ends */
     bool journal_failing;              /* the log was told that the journal cannot be written */
     struct sandboxed sandbox;          /* changes only before the process serves */
@@ -133,8 +135,16 @@ void server_on_awake(uv_idle_t *handle);
 
 /* ---- server_replays.c: the directory of the state is held ---- */
 
+/* After server_recall_reservations. */
 void server_recall_replays(struct server *server);
 void server_keep_replays(struct server *server);
+
+/* ---- server_reservations.c: likewise ---- */
+
+/* The node has started, and serves nobody yet. A step must follow: it ends those whose time is over. */
+void server_recall_reservations(struct server *server);
+/* Nobody is served any more. */
+void server_keep_reservations(struct server *server);
 
 /* ---- server_reload.c ---- */
 

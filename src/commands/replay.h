@@ -74,15 +74,16 @@ bool replay_is_other(struct replays *replays, const struct user *user, struct by
 /* The most bytes that replays_keep writes. */
 size_t replays_kept_most(void);
 /*
- * Writes all answers that are remembered, and returns the size; 0: there are none. Answers of reservations are left
- * out: a reservation ends with its process, and whoever asks again needs another one. `bytes` has room for
+ * Writes all answers that are remembered, and returns the size; 0: there are none. `bytes` has room for
  * replays_kept_most.
  */
 size_t replays_keep(struct replays *replays, char *bytes, uint64_t now_ns, uint64_t wall_ns);
 /*
- * Remembers what replays_keep has written, each answer until its time is over. Returns how many these are; -1: the
- * bytes are not as they were written, or of another release, and none is.
+ * Remembers what replays_keep has written, each answer until its time is over. Without `reservations` those of
+ * reservations are left out: they have ended, and whoever asks again needs another one. Returns how many these are; -1:
+ * the bytes are not as they were written, or of another release, and none is.
  */
-int64_t replays_recall(struct replays *replays, struct bytes bytes, uint64_t now_ns, uint64_t wall_ns);
+int64_t replays_recall(struct replays *replays, struct bytes bytes, bool reservations, uint64_t now_ns,
+                       uint64_t wall_ns);
 
 #endif

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#define MAGIC 0x0a31656372676e48u /* changes with the form of records */
+#define MAGIC 0x0a32656372676e48u /* changes with the form of records */
 
 struct head {
     uint64_t magic, record_bytes, count;
@@ -21,9 +21,9 @@ struct record {
     uint64_t request, owner, until_wall_ns, number;
     int64_t limit, remaining, available, retry_after_ms, reset_after_ms, window_ms;
     uint64_t over_limit;
-    char rule[LIMIT_NAME_BYTES];
+    char rule[LIMIT_NAME_BYTES], reservation[RESERVATION_TEXT_BYTES];
 };
-_Static_assert(LIMIT_NAME_BYTES % sizeof(uint64_t) == 0, "records have no gaps");
+_Static_assert((LIMIT_NAME_BYTES + RESERVATION_TEXT_BYTES) % sizeof(uint64_t) == 0, "records have no gaps");
 
 size_t replays_kept_most(void)
 {
@@ -47,6 +47,7 @@ static struct record record_of(const struct replay_place *place, uint64_t until_
                             .window_ms = answer->window_ms,
                             .over_limit = answer->over_limit};
     memcpy(record.rule, answer->rule, strnlen(answer->rule, sizeof record.rule - 1));
+    memcpy(record.reservation, answer->reservation, sizeof record.reservation);
     return record;
 }
 
@@ -62,6 +63,7 @@ static struct replay_place place_of(const struct record *record, uint64_t until_
                                             .over_limit = record->over_limit != 0,
                                             .number = record->number}};
     memcpy(place.answer.rule, record->rule, sizeof place.answer.rule - 1);
+    memcpy(place.answer.reservation, record->reservation, sizeof place.answer.reservation);
     return place;
 }
 
@@ -74,7 +76,7 @@ size_t replays_keep(struct replays *replays, char *bytes, uint64_t now_ns, uint6
         spin_lock(&row->locked);
         for (uint32_t k = 0; k < REPLAY_ROW_PLACES; k++) {
             const struct replay_place *place = &row->place[k];
-            if (place->until_ns <= now_ns || place->answer.reservation[0] != '\0')
+            if (place->until_ns <= now_ns)
                 continue;
             const struct record record = record_of(place, wall_ns + (place->until_ns - now_ns));
             memcpy(bytes + size, &record, sizeof record);
@@ -122,7 +124,8 @@ static bool recall(struct replays *replays, const struct record *record, uint64_
     return at < REPLAY_ROW_PLACES;
 }
 
-int64_t replays_recall(struct replays *replays, struct bytes bytes, uint64_t now_ns, uint64_t wall_ns)
+int64_t replays_recall(struct replays *replays, struct bytes bytes, bool reservations, uint64_t now_ns,
+                       uint64_t wall_ns)
 {
     struct head head;
     int64_t count = 0;
@@ -131,7 +134,8 @@ int64_t replays_recall(struct replays *replays, struct bytes bytes, uint64_t now
     for (uint64_t i = 0; i < head.count; i++) {
         struct record record;
         memcpy(&record, bytes.data + sizeof head + (size_t)i * sizeof record, sizeof record);
-        count += recall(replays, &record, now_ns, wall_ns);
+        if (reservations || record.reservation[0] == '\0')
+            count += recall(replays, &record, now_ns, wall_ns);
     }
     return count;
 }

@@ -236,6 +236,18 @@ uint64_t bucket_unhold(struct bucket *bucket, const struct limit *limit, uint64_
     return limit->kind == LIMIT_LOG ? events_unhold(limit->events, &bucket->events, tokens, spent_ns) : 0;
 }
 
+bool bucket_hold_again(struct bucket *bucket, const struct limit *limit, uint64_t tokens, uint64_t spent_ns,
+                       uint64_t ends_ns)
+{
+    if (!events_append(limit->events, &bucket->events, (uint32_t)tokens, spent_ns))
+        return false;
+    bucket->settled -= (int64_t)tokens;
+    leave_log(bucket, (int64_t)events_remove_others(limit->events, &bucket->events, tokens, 0),
+              limit->capacity_units);
+    events_hold_at(limit->events, &bucket->events, tokens, spent_ns, ends_ns);
+    return true;
+}
+
 static void raise_settled(struct bucket *bucket, const struct limit *limit, uint64_t tokens)
 {
     int64_t units = units_of_tokens(limit, tokens), room = limit->capacity_units - bucket->settled;

@@ -116,6 +116,12 @@ uint64_t bucket_hold(struct bucket *bucket, const struct limit *limit, uint64_t 
 uint64_t bucket_release(struct bucket *bucket, const struct limit *limit, const struct budget *budget,
                         uint64_t tokens, uint64_t spent_ns, uint64_t now_ns);
 uint64_t bucket_unhold(struct bucket *bucket, const struct limit *limit, uint64_t tokens, uint64_t spent_ns);
+/*
+ * LOG: lists tokens that a reservation of an earlier process took at `spent_ns` and holds until `ends_ns`, in place of
+ * others' tokens where some are listed: then these stand for them. False, with nothing changed: there is no room.
+ */
+bool bucket_hold_again(struct bucket *bucket, const struct limit *limit, uint64_t tokens, uint64_t spent_ns,
+                       uint64_t ends_ns);
 
 /*
  * Charges what a batch of another peer spent, less what it returned, at `at_ns` on this peer's clock (the past; never

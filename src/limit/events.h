@@ -86,6 +86,9 @@ uint64_t events_remove_others(struct events *events, struct event_list *list, ui
  * the event: the functions below find the held tokens by it.
  */
 uint64_t events_hold(struct events *events, struct event_list *list, uint64_t tokens, uint64_t ends_ns);
+/* The same of the event at `at_ns`, which has as many. */
+void events_hold_at(struct events *events, struct event_list *list, uint64_t tokens, uint64_t at_ns,
+                    uint64_t ends_ns);
 /* How many of `tokens` that were held at `at_ns` are still listed. */
 uint64_t events_held(const struct events *events, const struct event_list *list, uint64_t tokens, uint64_t at_ns);
 /* Takes out tokens that were held at `at_ns` (release), or makes them own tokens (unhold). Returns how many. */

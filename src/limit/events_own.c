@@ -108,19 +108,31 @@ static void note_end(struct log_event *event, uint64_t ends_ns)
     event->held_ms = ms > event->held_ms ? ms : event->held_ms;
 }
 
+static void hold(struct events *events, struct log_event *event, uint64_t tokens, uint64_t ends_ns)
+{
+    uint32_t part = events_least(tokens, event->own);
+    event->own -= part;
+    events_set_held(events, event, event->held + part);
+    if (part > 0)
+        note_end(event, ends_ns);
+}
+
 uint64_t events_hold(struct events *events, struct event_list *list, uint64_t tokens, uint64_t ends_ns)
 {
     assert(list->newest);
     uint32_t index = list->newest;
     while (events->event[index].own < tokens && events->event[index].older != 0)
         index = events->event[index].older;
-    struct log_event *event = &events->event[index];
-    uint32_t part = events_least(tokens, event->own);
-    event->own -= part;
-    events_set_held(events, event, event->held + part);
-    if (part > 0)
-        note_end(event, ends_ns);
-    return event->at_ns;
+    hold(events, &events->event[index], tokens, ends_ns);
+    return events->event[index].at_ns;
+}
+
+void events_hold_at(struct events *events, struct event_list *list, uint64_t tokens, uint64_t at_ns,
+                    uint64_t ends_ns)
+{
+    uint32_t index = first_since(events, list, at_ns);
+    assert(index && events->event[index].at_ns == at_ns);
+    hold(events, &events->event[index], tokens, ends_ns);
 }
 
 /*

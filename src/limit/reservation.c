@@ -8,7 +8,7 @@
 
 /*
  * An id is 12 secret bytes and the slot's number, so that finding one is one comparison. Free slots and free
- * charges are chained through `next`.
+ * charges are chained through `next`; free slots also through `previous`, since a certain one may be wanted.
  */
 enum { SECRET_BYTES = 12, TENANTS = UINT16_MAX + 1 };
 
@@ -17,9 +17,9 @@ enum { SECRET_BYTES = 12, TENANTS = UINT16_MAX + 1 };
 struct reservation {
     struct reservation_id id;
     uint64_t expires_ns;
-    uint32_t heap_index; /* NOTHING: the slot is free */
-    uint32_t charge;     /* the first of its charges */
-    uint32_t next;       /* of a free slot */
+    uint32_t heap_index;     /* NOTHING: the slot is free */
+    uint32_t charge;         /* the first of its charges */
+    uint32_t next, previous; /* of a free slot */
     struct reservation_owner owner;
     struct renewal renewal;
 };
@@ -63,6 +63,7 @@ struct reservations *reservations_create(uint32_t room, uint32_t charges_room)
     for (uint32_t i = 0; i < room; i++) {
         reservations->slot[i].heap_index = NOTHING;
         reservations->slot[i].next = i + 1 < room ? i + 1 : NOTHING;
+        reservations->slot[i].previous = i > 0 ? i - 1 : NOTHING;
     }
     for (uint32_t i = 0; i < charges_room; i++)
         reservations->kept[i].next = i + 1 < charges_room ? i + 1 : NOTHING;
@@ -167,22 +168,34 @@ static uint64_t own_cost(const struct charge *charge)
     return charge->cost - charge->granted;
 }
 
-bool reservations_open(struct reservations *reservations, const struct charge *charges, size_t count,
-                       struct reservation_owner owner, struct key_id secret, uint64_t expires_ns,
-                       struct reservation_id *id)
+static void take_slot(struct reservations *reservations, uint32_t slot)
 {
-    assert(count <= CHARGES_MAX);
-    uint32_t slot = reservations->free_slot;
-    if (reservations_room(reservations, owner) != RESERVATIONS_ROOM || reservations->charges_free < count)
-        return false;
+    const struct reservation *taken = &reservations->slot[slot];
+    *(taken->previous == NOTHING ? &reservations->free_slot : &reservations->slot[taken->previous].next) =
+        taken->next;
+    if (taken->next != NOTHING)
+        reservations->slot[taken->next].previous = taken->previous;
+}
+
+static void give_slot(struct reservations *reservations, uint32_t slot)
+{
+    struct reservation *given = &reservations->slot[slot];
+    given->next = reservations->free_slot;
+    given->previous = NOTHING;
+    if (given->next != NOTHING)
+        reservations->slot[given->next].previous = slot;
+    reservations->free_slot = slot;
+}
+
+/* The slot of the id is free, and there is room for the charges. */
+static void open_slot(struct reservations *reservations, struct reservation_id id, const struct charge *charges,
+                      size_t count, struct reservation_owner owner, uint64_t expires_ns)
+{
+    uint32_t slot;
+    memcpy(&slot, id.byte + SECRET_BYTES, sizeof slot);
+    take_slot(reservations, slot);
     struct reservation *opened = &reservations->slot[slot];
-    reservations->free_slot = opened->next;
-    memcpy(opened->id.byte, &secret, SECRET_BYTES);
-    memcpy(opened->id.byte + SECRET_BYTES, &slot, sizeof slot);
-    opened->expires_ns = expires_ns;
-    opened->charge = NOTHING;
-    opened->owner = owner;
-    opened->renewal = (struct renewal){0};
+    *opened = (struct reservation){.id = id, .expires_ns = expires_ns, .charge = NOTHING, .owner = owner};
     reservations->tenant_count[owner.tenant]++;
     held_keys_add(reservations->holders, holder_key(owner.holder), 1);
     for (size_t i = count; i-- > 0;) {
@@ -197,7 +210,45 @@ bool reservations_open(struct reservations *reservations, const struct charge *c
     reservations->charges_free -= (uint32_t)count;
     heap_put(reservations, reservations->count++, slot);
     heap_fix(reservations, opened->heap_index);
-    *id = opened->id;
+}
+
+bool reservations_open(struct reservations *reservations, const struct charge *charges, size_t count,
+                       struct reservation_owner owner, struct key_id secret, uint64_t expires_ns,
+                       struct reservation_id *id)
+{
+    assert(count <= CHARGES_MAX);
+    uint32_t slot = reservations->free_slot;
+    if (reservations_room(reservations, owner) != RESERVATIONS_ROOM || reservations->charges_free < count)
+        return false;
+    memcpy(id->byte, &secret, SECRET_BYTES);
+    memcpy(id->byte + SECRET_BYTES, &slot, sizeof slot);
+    open_slot(reservations, *id, charges, count, owner, expires_ns);
+    return true;
+}
+
+bool reservations_reopen(struct reservations *reservations, const struct reservation_kept *kept)
+{
+    assert(kept->count <= CHARGES_MAX);
+    uint32_t slot;
+    memcpy(&slot, kept->id.byte + SECRET_BYTES, sizeof slot);
+    if (slot >= reservations->room || reservations->slot[slot].heap_index != NOTHING ||
+        reservations->charges_free < kept->count)
+        return false;
+    open_slot(reservations, kept->id, kept->charge, kept->count, kept->owner, kept->expires_ns);
+    return true;
+}
+
+bool reservations_keep_next(const struct reservations *reservations, uint32_t *place, struct reservation_kept *kept)
+{
+    while (*place < reservations->room && reservations->slot[*place].heap_index == NOTHING)
+        ++*place;
+    if (*place == reservations->room)
+        return false;
+    const struct reservation *next = &reservations->slot[(*place)++];
+    kept->id = next->id;
+    kept->owner = next->owner;
+    kept->expires_ns = next->expires_ns;
+    kept->count = reservations_charges(reservations, next->id, kept->charge);
     return true;
 }
 
@@ -253,8 +304,7 @@ void reservations_close(struct reservations *reservations, struct reservation_id
     closed->heap_index = NOTHING;
     reservations->tenant_count[closed->owner.tenant]--;
     held_keys_remove(reservations->holders, holder_key(closed->owner.holder), 1);
-    closed->next = reservations->free_slot;
-    reservations->free_slot = slot;
+    give_slot(reservations, slot);
     reservations->count--;
     if (hole == reservations->count)
         return;
@@ -300,8 +350,12 @@ void reservations_check(const struct reservations *reservations)
         of_tenants += reservations->tenant_count[tenant];
     assert(of_tenants == reservations->count);
     assert(held_keys_count(reservations->keys) <= reservations->charges_room - reservations->charges_free);
-    for (uint32_t at = reservations->free_slot; at != NOTHING; at = reservations->slot[at].next)
+    for (uint32_t at = reservations->free_slot; at != NOTHING; at = reservations->slot[at].next) {
+        const uint32_t next = reservations->slot[at].next;
+        assert(free_slots > 0 || reservations->slot[at].previous == NOTHING);
+        assert(next == NOTHING || reservations->slot[next].previous == at);
         free_slots++;
+    }
     for (uint32_t at = reservations->free_charge; at != NOTHING; at = reservations->kept[at].next)
         free_charges++;
     assert(free_slots + reservations->count == reservations->room);

@@ -97,6 +97,26 @@ bool reservations_ended(const struct reservations *reservations, uint64_t now_ns
 
 uint32_t reservations_count(const struct reservations *reservations);
 
+/* ---- from one process to the next ---- */
+
+/* An existing reservation, but for what it waits for. */
+struct reservation_kept {
+    struct reservation_id id;
+    struct reservation_owner owner;
+    uint64_t expires_ns;
+    size_t count; /* of its charges */
+    struct charge charge[CHARGES_MAX];
+};
+
+/* Copies the first reservation at *place or behind it; *place, 0 at first, moves behind it. False: there is none. */
+bool reservations_keep_next(const struct reservations *reservations, uint32_t *place,
+                            struct reservation_kept *kept);
+/*
+ * Opens a reservation under the id that it had in a pool of another process. Bounds of owners do not concern it. False,
+ * with nothing changed: the pool is full or has too few places, or that id is open already.
+ */
+bool reservations_reopen(struct reservations *reservations, const struct reservation_kept *kept);
+
 /* Asserts every invariant: for tests and the simulator. */
 void reservations_check(const struct reservations *reservations);
 

@@ -190,8 +190,11 @@ subtest 'a daemon that is alone' => sub {
     is($alone->stop, 0, 'it ends');
     $alone->start;
     is_deeply($http->('/v1/check', $body, 'k')->{json}, $checked->{json}, 'the request has the answer that it had');
+    is($http->('/v1/reserve', $reserve, 'r')->{json}{reservation}, $held, 'and so has the reservation');
+    is($alone->kill9 != 0, 1, 'a crash');
+    $alone->start;
     my $anew = $http->('/v1/reserve', $reserve, 'r')->{json}{reservation};
-    isnt($anew, $held, 'a reservation has ended with its process: whoever asks again has another one');
+    isnt($anew, $held, 'after which a reservation has ended: whoever asks again has another one');
     is($http->('/v1/commit', "{\"reservation\":\"$anew\",\"cost\":1}", 'c')->{status}, 200, 'which is there');
     is($alone->stop, 0, 'it ends');
     delete $alone->{settings}{listen}{http};

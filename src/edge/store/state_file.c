@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { PATH_BYTES = STATE_DIR_BYTES + 40, FILE_MODE = 0600 };
@@ -35,31 +37,67 @@ static bool write_all(int file, struct bytes bytes)
     return put > 0;
 }
 
-enum state_file state_file_read(const char *directory, const char *name, char *bytes, size_t room, size_t *size,
-                                char flaw[STATE_FLAW_BYTES])
+/* STATE_FILE_READ: it is open, and the caller must close it. */
+static enum state_file open_to_read(const char *directory, const char *name, int *file, char flaw[STATE_FLAW_BYTES])
 {
     char path[PATH_BYTES];
     bool closed;
     if (!state_file_prepare(path_of(directory, name, "", path), flaw, &closed))
         return STATE_FILE_WRONG;
-    int file = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-    if (file < 0 && errno == ENOENT)
+    *file = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    if (*file >= 0)
+        return STATE_FILE_READ;
+    if (errno == ENOENT)
         return STATE_FILE_NONE;
-    const bool good = file >= 0 && read_all(file, bytes, room, size);
+    fail(flaw, "it cannot be read");
+    return STATE_FILE_WRONG;
+}
+
+enum state_file state_file_read(const char *directory, const char *name, char *bytes, size_t room, size_t *size,
+                                char flaw[STATE_FLAW_BYTES])
+{
+    int file;
+    const enum state_file opened = open_to_read(directory, name, &file, flaw);
+    if (opened != STATE_FILE_READ)
+        return opened;
+    const bool good = read_all(file, bytes, room, size);
     if (!good)
         fail(flaw, "it cannot be read");
-    if (file >= 0)
-        (void)close(file);
+    (void)close(file);
     return good ? STATE_FILE_READ : STATE_FILE_WRONG;
 }
 
-static void sync_directory(const char *directory)
+enum state_file state_file_load(const char *directory, const char *name, char **bytes, size_t *size,
+                                char flaw[STATE_FLAW_BYTES])
+{
+    int file;
+    struct stat status;
+    *bytes = NULL;
+    const enum state_file opened = open_to_read(directory, name, &file, flaw);
+    if (opened != STATE_FILE_READ)
+        return opened;
+    bool good = fstat(file, &status) == 0;
+    const size_t room = good ? (size_t)status.st_size : 0;
+    *bytes = good ? malloc(room + 1) : NULL;
+    good = *bytes != NULL && read_all(file, *bytes, room, size);
+    if (!good) {
+        fail(flaw, "it cannot be read");
+        free(*bytes);
+        *bytes = NULL;
+    }
+    (void)close(file);
+    return good ? STATE_FILE_READ : STATE_FILE_WRONG;
+}
+
+/* The names of the directory stay what they are now. */
+static bool sync_directory(const char *directory)
 {
     int place = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (place < 0)
-        return;
-    (void)fsync(place); /* the name */
+        return false;
+    const bool good = fsync(place) == 0;
     (void)close(place);
+    return good;
 }
 
 bool state_file_write(const char *directory, const char *name, struct bytes bytes, char flaw[STATE_FLAW_BYTES])
@@ -74,8 +112,20 @@ bool state_file_write(const char *directory, const char *name, struct bytes byte
     if (file >= 0)
         (void)close(file);
     if (good)
-        sync_directory(directory);
+        (void)sync_directory(directory);
     else
         (void)unlink(fresh);
+    return good;
+}
+
+bool state_file_remove(const char *directory, const char *name, char flaw[STATE_FLAW_BYTES])
+{
+    char path[PATH_BYTES];
+    const bool removed = unlink(path_of(directory, name, "", path)) == 0;
+    if (!removed && errno == ENOENT)
+        return true;
+    const bool good = removed && sync_directory(directory);
+    if (!good)
+        fail(flaw, "it cannot be removed");
     return good;
 }

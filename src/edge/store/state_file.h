@@ -23,10 +23,19 @@ enum state_file {
 enum state_file state_file_read(const char *directory, const char *name, char *bytes, size_t room, size_t *size,
                                 char flaw[STATE_FLAW_BYTES]);
 
+/* Reads all of it into memory that the caller frees; NULL unless STATE_FILE_READ. */
+enum state_file state_file_load(const char *directory, const char *name, char **bytes, size_t *size,
+                                char flaw[STATE_FLAW_BYTES]);
+
 /*
  * Writes the file. A crash leaves the file that was there or the new one, each whole. The caller must hold the
  * directory (store_open). False: `flaw` says why, and the file is what it was.
  */
 bool state_file_write(const char *directory, const char *name, struct bytes bytes, char flaw[STATE_FLAW_BYTES]);
+/*
+ * Removes the file, if there is one; no crash brings it back. The caller must hold the directory. False: `flaw` says
+ * why, and it may be there.
+ */
+bool state_file_remove(const char *directory, const char *name, char flaw[STATE_FLAW_BYTES]);
 
 #endif

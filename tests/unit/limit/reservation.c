@@ -185,6 +185,24 @@ static bool model_step(struct reservations *pool, struct model *model, struct ra
     return reservations_next_ns(pool) == model_next_ns(model);
 }
 
+/* As from one process to the next, into a pool that has `room`. Returns how many found none. */
+static unsigned move_all(struct reservations **pool, uint32_t room, uint32_t charges_room)
+{
+    struct reservations *next = reservations_create(room, charges_room);
+    struct reservation_kept kept;
+    uint32_t place = 0;
+    unsigned lost = 0;
+    while (reservations_keep_next(*pool, &place, &kept)) {
+        const bool opened = reservations_reopen(next, &kept);
+        lost += !opened;
+        assert(!opened || !reservations_reopen(next, &kept)); /* it is there */
+    }
+    reservations_destroy(pool);
+    *pool = next;
+    reservations_check(next);
+    return lost;
+}
+
 static void test_model(void)
 {
     static struct model model;
@@ -196,8 +214,30 @@ static void test_model(void)
         wrong += !model_step(pool, &model, &random, n) || !model_held(pool, &model, n % MODEL_KEYS);
         if (n % 1024 == 0)
             reservations_check(pool);
+        if (n % 9973 == 0)
+            wrong += move_all(&pool, MODEL_ROOM, MODEL_ROOM);
     }
-    OK_U64(wrong, 0, "a million operations as an array would do them");
+    OK_U64(wrong, 0, "a million operations as an array would do them, in a hundred pools one after the other");
+    reservations_destroy(&pool);
+}
+
+/* A pool that is smaller than the one before has no room for some, and those that it has keep their ids. */
+static void test_smaller_pool(void)
+{
+    struct reservations *pool = reservations_create(4, 8);
+    const struct reservation_id first = open_one(pool, 1, 2, 50), second = open_one(pool, 2, 2, 60),
+                                third = open_one(pool, 3, 1, 70);
+    struct charge charges[CHARGES_MAX];
+    reservations_close(pool, second);
+    OK(move_all(&pool, 2, 8) == 1 && reservations_has(pool, first, 49) && !reservations_has(pool, third, 0),
+       "of two one finds a place in half the room");
+    OK(reservations_charges(pool, first, charges) == 2 && charges[1].cost == 2 && reservations_next_ns(pool) == 50,
+       "with all that it was");
+    const struct reservation_id fourth = open_one(pool, 4, 1, 80);
+    OK(reservations_has(pool, fourth, 79) && reservations_room(pool, nobody) == RESERVATIONS_FULL,
+       "another one takes the place beside it");
+    OK(move_all(&pool, 2, 2) == 1 && reservations_count(pool) == 1,
+       "without room for its charges one is not opened");
     reservations_destroy(&pool);
 }
 
@@ -262,6 +302,7 @@ int main(void)
     test_ends_in_order();
     test_what_a_key_has_held();
     test_model();
+    test_smaller_pool();
     test_tenants();
     test_holders();
     return tap_done();

@@ -195,12 +195,14 @@ static void test_waits(void)
 }
 
 /* A table with what another one has kept, at the wall clock's time. Returns what replays_recall says. */
+static bool with_reservations;
+
 static int64_t recall(struct replays **table, struct bytes bytes, uint64_t wall_ns)
 {
     replays_destroy(table);
     *table = replays_create(&served.commands.hash_key);
     assert(*table != NULL);
-    return replays_recall(*table, bytes, served.now_ns, wall_ns);
+    return replays_recall(*table, bytes, with_reservations, served.now_ns, wall_ns);
 }
 
 static enum replay_status status_of(struct replays *table, const char *key, uint64_t request, uint64_t now_ns)
@@ -235,7 +237,12 @@ static void test_kept(void)
     put("held", "0123");
     const uint64_t left_before = left("user=ann");
     struct bytes bytes = {kept, replays_keep(replays, kept, served.now_ns, served.wall_ns)};
-    OK_I64(recall(&table, bytes, served.wall_ns), 2, "what is kept is remembered, but for reservations");
+    with_reservations = true;
+    OK(recall(&table, bytes, served.wall_ns) == 3 && status_of(table, "held", 9, served.now_ns) == REPLAY_KNOWN,
+       "what is kept is remembered");
+    OK(status_of(table, "held", 8, served.now_ns) == REPLAY_OTHER, "reservations as well,");
+    with_reservations = false;
+    OK_I64(recall(&table, bytes, served.wall_ns), 2, "but not where they have ended");
     OK(status_of(table, "refund", 9, served.now_ns) == REPLAY_KNOWN &&
            status_of(table, "refund", 8, served.now_ns) == REPLAY_OTHER &&
            status_of(table, "held", 9, served.now_ns) == REPLAY_NEW,
