@@ -22,7 +22,10 @@
 #include "cluster/state/node_state.h"
 #include "cluster/state/origin.h"
 
-enum { WORD_INTERVALS = 10 };
+enum {
+    WORD_INTERVALS = 10,
+    BEYOND_BATCHES = 16,
+};
 
 /* Every part contains batches up to here. */
 static uint64_t contained(const struct snapshot *snapshot, uint32_t slot)
@@ -34,19 +37,35 @@ static uint64_t contained(const struct snapshot *snapshot, uint32_t slot)
 }
 
 /*
- * True: the parts are said to contain more of a maker than it has said itself that it has made. It signs, goes on, and
- * is not silent, so its word comes if there is one. What a donor makes up would have this node drop spends of the maker
- * that are yet to come.
+ * True: of that maker only itself says what it has made. It signs, goes on, and is not silent: its word comes. What a
+ * donor makes up would have this node drop spends of the maker that are yet to come.
  */
-static bool exceeds_its_maker(const struct node *node, uint32_t slot)
+static bool is_bound_by_its_maker(const struct node *node, uint32_t slot)
 {
     const struct origin *origin = &node->origin[slot];
     const struct member *maker = &node->member[origin->member];
-    if (!origin->uid || slot == node->my_slot || maker->self || maker->silent || origin_is_ghost(node, origin) ||
-        origin->member == node->snapshot.donor || !member_signs(node, origin->member))
+    return origin->uid && slot != node->my_slot && !maker->self && !maker->silent &&
+           !origin_is_ghost(node, origin) && origin->member != node->snapshot.donor &&
+           member_signs(node, origin->member);
+}
+
+static uint64_t most_made(const struct node *node, uint32_t slot)
+{
+    const struct origin *origin = &node->origin[slot];
+    const uint64_t word = node->member[origin->member].known[slot];
+    return word > origin->applied ? word : origin->applied;
+}
+
+/* True: some part is said to contain more of a maker than it has said itself that it has made. */
+static bool exceeds_its_maker(const struct node *node, uint32_t slot)
+{
+    const struct snapshot *snapshot = &node->snapshot;
+    if (!is_bound_by_its_maker(node, slot))
         return false;
-    const uint64_t least = contained(&node->snapshot, slot);
-    return least > origin->applied && least > maker->known[slot];
+    for (uint32_t p = 0; p < snapshot->page_count; p++)
+        if (snapshot->page[p].applied[slot] > most_made(node, slot))
+            return true;
+    return false;
 }
 
 /* What the donor has heard before this node is on its way here. */
@@ -64,19 +83,20 @@ static bool awaits_word_of_makers(struct node *node)
 }
 
 /*
- * The parts may contain what is beyond the maker's word. It is charged all the same when it comes. Of a maker that is
- * not heard the donor is believed.
+ * The parts may contain what is beyond the maker's word. It is charged all the same when it comes; what it gives back
+ * is not credited again, for some batches more. Of a maker that is not heard the donor is believed.
  */
 static void heed_maker(struct node *node, uint32_t slot)
 {
-    const struct origin *origin = &node->origin[slot];
-    const uint64_t word = node->member[origin->member].known[slot];
-    const uint64_t most = word > origin->applied ? word : origin->applied;
-    if (!exceeds_its_maker(node, slot) || !member_speaks_alone(node, origin->member))
+    const uint64_t most = most_made(node, slot);
+    if (!is_bound_by_its_maker(node, slot) || !member_speaks_alone(node, node->origin[slot].member))
         return;
-    node->stats.donors_exceeding++;
-    for (uint32_t p = 0; p < node->snapshot.page_count; p++)
-        node->snapshot.page[p].applied[slot] = number_least(node->snapshot.page[p].applied[slot], most);
+    node->stats.donors_exceeding += exceeds_its_maker(node, slot);
+    for (uint32_t p = 0; p < node->snapshot.page_count; p++) {
+        struct page *page = &node->snapshot.page[p];
+        page->applied[slot] = number_least(page->applied[slot], most);
+        page->beyond[slot] = number_least(page->beyond[slot], number_sum(most, BEYOND_BATCHES));
+    }
 }
 
 void snapshot_finish(struct node *node, struct effects *effects)

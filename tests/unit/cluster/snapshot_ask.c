@@ -8,15 +8,17 @@ enum wrong {
     MUTE,        /* he gives none */
     UNUSABLE,    /* it is too large, however small */
     TRICKLING,   /* the same, but for the smallest: one part, and long after it was asked for */
+    FAR_BEYOND,  /* it may have all that they make in the next minutes */
     FAR_AHEAD,   /* it has all that ann makes in the next minutes */
     ANN_RETIRED, /* ann has ended */
     ALL_RETIRED, /* so have all, with starts that are yet to come */
 };
 
-enum { AHEAD = 1000, SMALLEST_BITS = 20, LATE_MS = 3000 };
+enum { SPENDS = 20, AHEAD = 1000, SMALLEST_BITS = 20, LATE_MS = 3000 };
 
 static enum wrong wrong;
-static bool everybody; /* ann as well */
+static bool everybody;    /* ann as well */
+static uint64_t half = 2; /* of the key space, of which FAR_AHEAD is said; 2: of all of it */
 static struct effects rewritten;
 static uint64_t trickled_ns; /* when a part was last given */
 
@@ -50,12 +52,21 @@ static struct bytes lie(unsigned from, struct bytes bytes)
         message_close(&message);
         return bytes;
     }
-    const bool is_split = wrong == UNUSABLE || (wrong == TRICKLING && message.page_bits < SMALLEST_BITS);
-    tell_wrong(&message);
+    const bool is_split = (half < 2 && message.page_bits == 0) || wrong == UNUSABLE ||
+                          (wrong == TRICKLING && message.page_bits < SMALLEST_BITS);
+    if (half > 1 || message.page_prefix == half)
+        tell_wrong(&message);
     effects_clear(&rewritten);
     message_begin(&writer, &rewritten, &message);
     message_begin_batches(&writer, 0);
-    const struct page_content page = {.prefix = message.page_prefix, .bits = message.page_bits, .split = is_split};
+    if (wrong == FAR_BEYOND)
+        for (uint32_t o = 0; o < message.origin_count; o++)
+            message.page_beyond[o] = AHEAD;
+    const struct page_content page = {.prefix = message.page_prefix,
+                                      .bits = message.page_bits,
+                                      .split = is_split,
+                                      .beyond = message.page_beyond,
+                                      .beyond_count = wrong == FAR_BEYOND ? message.origin_count : 0};
     message_end_with_page(&writer, &page, &limits, 0);
     message_seal(&rewritten, writer.start, key);
     message_close(&message);
@@ -141,7 +152,12 @@ static void later_spends_count(enum wrong how, const char *what)
     (void)joins_ms(20000);
     OK(state_of_cat() == PEER_ACTIVE, "%s: cat joins", what);
     world_run(3000);
-    world_spend(ANN, "carol", 30);
+    for (unsigned i = 0; i < SPENDS; i++) {
+        world_spend(ANN, "carol", 2);
+        world_run(300);
+    }
+    const struct charge charge = {.id = key_of("carol", 0), .cost = 10};
+    OK_U64(node_return(world.host[ANN].node, &charge, 1, 10, world.now_ns), 10, "ann spends 40 and gives 10 back");
     world_run(2000);
     skip_text();
     world_show("carol");
@@ -158,6 +174,9 @@ int main(void)
     another_one_is_asked(TRICKLING, "one that gives little, late", 20000);
     nobody_gives_any();
     later_spends_count(FAR_AHEAD, "a donor has what nobody has spent yet");
+    for (half = 0; half < 2; half++)
+        later_spends_count(FAR_AHEAD, "a donor says so of one half of the keys");
+    later_spends_count(FAR_BEYOND, "a donor may have what nobody has spent yet");
     later_spends_count(ANN_RETIRED, "a donor has retired who goes on");
     later_spends_count(ALL_RETIRED, "a donor has retired all");
     return tap_done();
