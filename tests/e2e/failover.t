@@ -34,6 +34,10 @@ sub prepare {
 prepare('Java', 'javac', "javac -Xlint:all -Werror -d '$scratch' '$examples/Daemons.java'",
         'java', '-cp', $scratch, 'Daemons');
 prepare('Go', 'go', "HOME='$scratch' go build -o '$scratch/daemons-go' '$examples/daemons.go'", "$scratch/daemons-go");
+# No registry of Debian's has go-redis: HEADGATE_GO_REDIS names the folder of a Go module that requires it.
+$run{'go-redis'} = 'HEADGATE_GO_REDIS names no module that has go-redis';
+prepare('go-redis', 'go', "cd '$ENV{HEADGATE_GO_REDIS}' && HOME='$scratch' go build -o '$scratch/goredis' "
+        . "'$examples/goredis.go'", "$scratch/goredis") if $ENV{HEADGATE_GO_REDIS};
 prepare('Node.js', 'npm',
         "cp -r '$root/tests/e2e/node' '$scratch/node' && cd '$scratch/node' && npm ci --no-audit --no-fund",
         'env', "NODE_PATH=$scratch/node/node_modules", 'node', "$examples/daemons.js");
@@ -44,7 +48,7 @@ sub all_stand_still {
     return !grep { Headgate::read_file($_) !~ /^\d+ \(.*\) T /s } glob "/proc/$pid/task/*/stat";
 }
 
-for my $language ('C', 'Python', 'Node.js', 'Go', 'Java') {
+for my $language ('C', 'Python', 'Node.js', 'Go', 'go-redis', 'Java') {
     subtest $language => sub {
         plan skip_all => $run{$language} if !ref $run{$language};
         my @words = @{$run{$language}};
