@@ -398,10 +398,13 @@ deps:
 unit: $(UNIT)
 	prove $(UNIT)
 
+# More worlds than `make check` runs, of each mode.
+SIM_MODES := COMBINED DISK EDIT GRANTS GRANTS_BUCKETS HOMES HOMES_BUCKETS HOMES_DAEMONS HOMES_LEASES LIARS LIMITS \
+    LIMITS_GRANTS LONELY NEWER ODD RULE_WEIGHTS TAKEOVER TICKING WEIGHTS WINDOWS
 sim:
 	@for flavour in release asan clang; do \
 	    $(SUBMAKE) -s FLAVOUR=$$flavour build/$$flavour/tests/sim || exit 1; done
-	HEADGATE_SIM_SEEDS=1000 prove tests/sim/*.t
+	HEADGATE_SIM_SEEDS=1000 $(SIM_MODES:%=HEADGATE_SIM_%_SEEDS=200) prove tests/sim/*.t
 
 # Planted bugs, each in a copy of the tree: which seed finds it?
 .PHONY: sim-canary
@@ -453,12 +456,11 @@ TSAN := $(patsubst %.c,build/tsan/%,$(wildcard tests/unit/base/gate.c tests/unit
 # The end-to-end tests again, with daemons under ASan and UBSan; not those that measure speed or
 # compile, nor what runs with TSan.
 E2E_ASAN := $(patsubst %,build/asan/%,$(filter-out %/dashboard.t %/docs.t %/failover.t %/floods.t %/integrations.t %/kubernetes.t %/library.t %/licenses.t %/load.t %/threads.t %/up.t %/upgrade_former.t %/wan.t,$(wildcard tests/e2e/*.t)))
-# What takes long, and is about neither speed nor the sandbox, runs with sanitizers only. What such a test asks of the
-# system, another one asks in release: central.t, failover.t, grpc.t, keys.t, protocol.t, reload.t, rules.t,
-# rules_check.t, store.t and takeover.t.
-E2E_RELEASE := $(filter-out $(patsubst %,tests/e2e/%.t,central_liar central_sentinel clients config_differs homes \
-    homes_daemon homes_leases keys_required live loss reload-limits resets returns rules_command rules_examples silence \
-    store_rules store_start strangers weights),$(wildcard tests/e2e/*.t))
+# The others run with sanitizers only, but for those that are about what sanitizers change: time, the sandbox, sockets that
+# are handed over, files, what a client of another language gets; and one of each door and of each way to decide.
+E2E_RELEASE := $(filter-out $(E2E_ASAN:build/asan/%=%),$(wildcard tests/e2e/*.t)) \
+    $(patsubst %,tests/e2e/%.t,central cluster grpc http keys patience peers protocol reload rules rules_check service \
+    signals sockets store takeover tls upgrade users)
 # And with TSan what makes several threads of a daemon work.
 E2E_TSAN := build/tsan/tests/e2e/threads.t
 build/asan/tests/e2e/%.t build/tsan/tests/e2e/%.t: tests/e2e/%.t
@@ -488,7 +490,7 @@ check: deps
 	@echo 'check: building with gcc (release, asan, tsan) and clang; a warning is an error'
 	@$(SUBMAKE) -s check-build
 	@echo 'check: units, simulator, fuzz corpus, source rules, end to end'
-	@HARNESS_RULESFILE=tests/order.yml prove -j3 \
+	@HARNESS_RULESFILE=tests/order.yml prove -j4 \
 	    $(UNIT_CHECKED) $(patsubst %.c,build/asan/%,$(UNIT_SOURCES) $(wildcard tests/fuzz/fuzz_*.c)) \
 	    $(TSAN) $(wildcard tests/sim/*.t tests/model/*.t tests/tidy/*.t) $(E2E_RELEASE) $(E2E_ASAN) $(E2E_TSAN)
 

@@ -22,7 +22,7 @@ compiles() { # patch, tree
     all=$(sources "$1" "$2")
     [ -n "$all" ] || { echo 'no source includes what it changes' && return 1; }
     for source in $all; do
-        nice "${compile[@]}" -iquote "$2" -iquote "$2/src" -g0 -c -o "$2/object.o" "$source" || return
+        nice "${compile[@]}" -iquote "$2" -iquote "$2/src" -g0 -fsyntax-only "$source" || return
     done
 }
 

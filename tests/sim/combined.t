@@ -6,7 +6,7 @@ use strict;
 use warnings;
 use Test::More;
 
-my $seeds = $ENV{HEADGATE_SIM_COMBINED_SEEDS} // 12;
+my $seeds = $ENV{HEADGATE_SIM_COMBINED_SEEDS} // 8;
 # Once failed: a reservation that had ended was known as long as a step had not seen that the node's right had ended;
 # what was granted, and told anew after joining again, was given back to clients; who had retired an incarnation lacked
 # spends that others took of it later; a key that was full at the donor of a snapshot, with other spends than here, had

@@ -2,4 +2,4 @@
 # Rules have weights of their own, which some nodes learn late, while nodes crash, join and are cut off: the laws hold
 # all the same. HEADGATE_SIM_RULE_WEIGHTS_SEEDS sets how many worlds.
 exec nice -n 19 build/release/tests/sim --rule-weights --tap \
-    --seeds "${HEADGATE_SIM_RULE_WEIGHTS_SEEDS:-100}" --jobs 2
+    --seeds "${HEADGATE_SIM_RULE_WEIGHTS_SEEDS:-60}" --jobs 2
