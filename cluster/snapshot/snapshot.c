@@ -120,15 +120,10 @@ static void correct_by_batch(const struct page *page, const struct stage *stage,
 
 /*
  * Batches of third peers that are applied here and not at the donor are charged on top. Own batches
- * that are applied there and unsettled here are given back, since settling will charge them. Untold
- * spends of these keys are told first, so that batches have all spends.
+ * that are applied there and unsettled here are given back, since settling will charge them.
  */
-static void correct_stage(struct node *node, const struct page *page, const struct table_owed *owed,
-                          struct stage *stage)
+static void correct_stage(struct node *node, const struct page *page, const struct stage *stage)
 {
-    urge_part(node, page->prefix, page->bits);
-    tell_urgent(node);
-    stage_unlisted(node, page, owed, stage);
     for (uint32_t slot = 0; slot < node->origin_end; slot++) {
         struct origin *origin = &node->origin[slot];
         if (!origin->uid)
@@ -265,8 +260,18 @@ static void note_grants(struct node *node, const struct stage *stage, const stru
         granted_unknown(node);
 }
 
-bool snapshot_merge(struct node *node, const struct message *reply, const int *member_map,
-                    struct number_reader reader)
+/* True: one step would work on too many keys. The stage is closed, and halves of the part are asked for. */
+static bool is_too_large(const struct node *node, const struct page *page, struct stage *stage)
+{
+    const bool too_large = stage->some_unlisted && page->bits < SNAPSHOT_PREFIX_BITS_MAX &&
+                           stage->count > snapshot_page_keys_max(node);
+    if (too_large)
+        stage_close(stage);
+    return too_large;
+}
+
+enum snapshot_merge snapshot_merge(struct node *node, const struct message *reply, const int *member_map,
+                                   struct number_reader reader)
 {
     struct snapshot *snapshot = &node->snapshot;
     struct page page = {.prefix = reply->page_prefix, .bits = reply->page_bits};
@@ -274,11 +279,17 @@ bool snapshot_merge(struct node *node, const struct message *reply, const int *m
     uncharged_charge(node);
     if (!pages_have_room(snapshot) || !snapshot_page_digest(node, reply, member_map, &page) ||
         !snapshot_page_can_be_merged(node, &page, &stage.adds) || !stage_page(node, reader, &stage))
-        return false;
+        return SNAPSHOT_REFUSED;
+    /* Untold spends of these keys are told first, so that batches have all spends. */
+    urge_part(node, page.prefix, page.bits);
+    tell_urgent(node);
+    stage_unlisted(node, &page, &reply->page_owed, &stage);
+    if (is_too_large(node, &page, &stage))
+        return SNAPSHOT_TOO_LARGE;
     node->stores.has_merged = true;
     snapshot_note_retired(node, reply, member_map);
     node->stats.parts_beyond += memcmp(page.beyond, page.applied, sizeof page.beyond) != 0;
-    correct_stage(node, &page, &reply->page_owed, &stage);
+    correct_stage(node, &page, &stage);
     table_lower(node->table, page.prefix, page.bits, &reply->page_owed, node->now_ns, is_staged, &stage);
     merge_stage(node, &stage);
     credit_what_is_paid(node, &page, &stage);
@@ -292,7 +303,7 @@ bool snapshot_merge(struct node *node, const struct message *reply, const int *m
     pages_add(snapshot, &page);
     note_grants(node, &stage, &reply->page_owed, stage.some_unknown);
     stage_close(&stage);
-    return true;
+    return SNAPSHOT_MERGED;
 }
 
 /*

@@ -9,16 +9,20 @@
 
 #include "cluster/codec/message.h"
 
-#include <stdbool.h>
-
 struct node;
+
+enum snapshot_merge {
+    SNAPSHOT_MERGED,
+    SNAPSHOT_TOO_LARGE, /* with keys that it does not list: its halves must be asked for */
+    SNAPSHOT_REFUSED,   /* it cannot be merged, or there is no memory */
+};
 
 /*
  * Merge a part that this node asked for; no batch may be half applied. snapshot_merge corrects the
- * donor's figures as said above. False: the part cannot be merged, or there is no memory.
+ * donor's figures as said above.
  */
 void snapshot_merge_store(struct node *node, const struct message *reply, struct number_reader reader);
-bool snapshot_merge(struct node *node, const struct message *reply, const int *member_map,
-                    struct number_reader reader);
+enum snapshot_merge snapshot_merge(struct node *node, const struct message *reply, const int *member_map,
+                                   struct number_reader reader);
 
 #endif

@@ -12,6 +12,16 @@
 
 enum { REFUSED_INTERVALS = 64 };
 
+uint32_t snapshot_page_keys_max(const struct node *node)
+{
+    struct table_stats table;
+    table_stats(node->table, &table);
+    uint64_t fit = node->options.message_max_bytes / NUMBER_ENCODED_MAX_BYTES;
+    uint64_t keys = table.used_keys / (PAGES_MAX / 4);
+    keys = keys > node->step.keys ? keys : node->step.keys;
+    return (uint32_t)(keys < fit ? keys : fit);
+}
+
 uint64_t snapshot_retired(const struct node *node, uint32_t index, uint64_t said)
 {
     const struct member *member = &node->member[index];

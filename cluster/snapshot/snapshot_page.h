@@ -24,6 +24,11 @@ bool snapshot_page_digest(const struct node *node, const struct message *reply, 
 /* Notes retired incarnations: every part contains all spends of them. */
 void snapshot_note_retired(struct node *node, const struct message *reply, const int *member_map);
 /*
+ * The keys of a part on which one step works; more where a large table would have too many parts. A part with more is
+ * split.
+ */
+uint32_t snapshot_page_keys_max(const struct node *node);
+/*
  * What counts where a donor says that all spends of that member's incarnations up to `said` are known to all. Who signs
  * ends an incarnation itself, by another start or a goodbye, whatever a donor says.
  */

@@ -15,6 +15,7 @@
 #include "cluster/log/tell.h"
 #include "cluster/members/header.h"
 #include "cluster/members/stores.h"
+#include "cluster/snapshot/snapshot_page.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/step.h"
 #include "limit/kind.h"
@@ -215,17 +216,6 @@ static size_t page_bytes(const struct spend *numbers, uint32_t count)
            (size_t)spends_groups(numbers, count) * GROUP_ENCODED_MAX_BYTES;
 }
 
-/* The keys that one step works on; more where a large table would have too many parts. */
-static uint32_t page_keys_max(const struct node *node)
-{
-    struct table_stats table;
-    table_stats(node->table, &table);
-    uint64_t fit = node->options.message_max_bytes / NUMBER_ENCODED_MAX_BYTES;
-    uint64_t keys = table.used_keys / (PAGES_MAX / 4);
-    keys = keys > node->step.keys ? keys : node->step.keys;
-    return (uint32_t)(keys < fit ? keys : fit);
-}
-
 /*
  * Ids are hashes, so the counts of the whole table tell how many keys a part has, and how many
  * slots it takes to look at, without a visit to them.
@@ -234,8 +224,9 @@ static bool is_too_large(const struct node *node, uint32_t bits)
 {
     struct table_stats table;
     table_stats(node->table, &table);
-    return bits < SNAPSHOT_PREFIX_BITS_MAX && (table.used_keys >> bits > 2 * (uint64_t)page_keys_max(node) ||
-                                               table.capacity_keys >> bits > PAGE_SLOTS_MAX);
+    return bits < SNAPSHOT_PREFIX_BITS_MAX &&
+           (table.used_keys >> bits > 2 * (uint64_t)snapshot_page_keys_max(node) ||
+            table.capacity_keys >> bits > PAGE_SLOTS_MAX);
 }
 
 static void serve_page(struct node *node, uint64_t prefix, uint32_t bits, struct effects *effects)
@@ -257,13 +248,13 @@ static void serve_page(struct node *node, uint64_t prefix, uint32_t bits, struct
         message_size(&writer) + PAGE_HEAD_BYTES + origins * (size_t)BEYOND_ENCODED_BYTES + MESSAGE_SEAL_BYTES;
     size_t room = node->options.message_max_bytes > head ? node->options.message_max_bytes - head : 0;
     struct collection page = {.node = node, .room = (uint32_t)(room / NUMBER_ENCODED_MAX_BYTES)};
-    page.room = page.room < page_keys_max(node) ? page.room : page_keys_max(node);
+    page.room = page.room < snapshot_page_keys_max(node) ? page.room : snapshot_page_keys_max(node);
     page.numbers = calloc(page.room + 1, sizeof *page.numbers);
     assert(page.numbers && "out of memory");
     bool split = is_too_large(node, bits);
     if (!split) {
         gather_own(&page, prefix, bits); /* the table may lack most keys of own spends */
-        split = bits < SNAPSHOT_PREFIX_BITS_MAX && own_keys(&page) > 2 * page_keys_max(node);
+        split = bits < SNAPSHOT_PREFIX_BITS_MAX && own_keys(&page) > 2 * snapshot_page_keys_max(node);
     }
     if (!split) {
         table_visit(node->table, prefix, bits, collect, &page);

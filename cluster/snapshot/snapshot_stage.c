@@ -140,5 +140,6 @@ void stage_unlisted(const struct node *node, const struct page *page, const stru
                 append_batch(&unlisted, batch);
         }
     }
+    stage->some_unlisted = unlisted.end > stage->count;
     sort_in(&unlisted);
 }

@@ -38,7 +38,8 @@ struct stage {
     struct staged *staged; /* by id */
     uint32_t count, room;
     bool some_paid;
-    bool adds;         /* charges of this node come on top of the donor's level */
+    bool adds; /* charges of this node come on top of the donor's level */
+    bool some_unlisted;
     bool some_unknown; /* the part lists keys of limits that this node does not have */
 };
 

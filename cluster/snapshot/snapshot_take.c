@@ -148,13 +148,15 @@ static struct part *answered_part(struct node *node, const struct message *reply
     return expected ? snapshot_asked(snapshot, reply->page_prefix, reply->page_bits) : NULL;
 }
 
-static bool merge(struct node *node, const struct message *reply, const int *member_map,
-                  struct number_reader reader)
+static enum snapshot_merge merge(struct node *node, const struct message *reply, const int *member_map,
+                                 struct number_reader reader)
 {
+    if (reply->page_split)
+        return reply->page_bits < SNAPSHOT_PREFIX_BITS_MAX ? SNAPSHOT_TOO_LARGE : SNAPSHOT_REFUSED;
     if (!node->snapshot.of_store)
         return snapshot_merge(node, reply, member_map, reader);
     snapshot_merge_store(node, reply, reader);
-    return true;
+    return SNAPSHOT_MERGED;
 }
 
 void snapshot_take(struct node *node, const struct message *reply, const int *member_map, struct effects *effects)
@@ -170,13 +172,13 @@ void snapshot_take(struct node *node, const struct message *reply, const int *me
         return;
     }
     snapshot->started_ns = node->now_ns; /* a sign of progress */
-    bool sound = !reply->page_split || reply->page_bits < SNAPSHOT_PREFIX_BITS_MAX;
-    node->stats.messages_invalid += !sound;
-    if (!sound || (!reply->page_split && !merge(node, reply, member_map, reader))) {
+    node->stats.messages_invalid += reply->page_split && reply->page_bits >= SNAPSHOT_PREFIX_BITS_MAX;
+    const enum snapshot_merge merged = merge(node, reply, member_map, reader);
+    if (merged == SNAPSHOT_REFUSED) {
         snapshot->vain_ns = node->now_ns;
         snapshot_fails(node);
         return;
     }
-    snapshot_answered(snapshot, part, reply->page_split);
+    snapshot_answered(snapshot, part, merged == SNAPSHOT_TOO_LARGE);
     snapshot_ask(node, effects);
 }

@@ -374,7 +374,9 @@ static void finishes(void)
     reply_with_nothing(0, 0, true);
     reply_with_nothing(0, 1, false);
     OK_U64(spend_range("own", 0, UNTOLD), UNTOLD, "much is untold");
-    reply_with_nothing(1, 1, false);
+    for (uint32_t bits = 1; bits <= 3; bits++) /* with as many keys of her own, the node asks for smaller parts */
+        for (uint64_t prefix = UINT64_C(1) << (bits - 1); prefix < UINT64_C(1) << bits; prefix++)
+            reply_with_nothing(prefix, bits, false);
     OK_U64(world_stats(ANN).snapshots_taken, 0, "a snapshot waits for what is to be told before");
     uint64_t applied = world_stats(ANN).batches_applied;
     for (unsigned i = 0; world_stats(ANN).snapshots_taken == 0 && i < 100; i++)
