@@ -134,6 +134,12 @@ sub function_length {
     return @faults;
 }
 
+sub left_of_merges {
+    my ($file) = @_;
+    my @lines = @{$file->{lines}};
+    return map { $_ + 1 . ': left of a merge' } grep { $lines[$_] =~ /^(?:<{7}|>{7}) / } 0 .. $#lines;
+}
+
 sub whitespace {
     my ($file) = @_;
     return () if $file->{path} =~ /(?:^|\/)Makefile$|^config\/debian\/rules$|\.go$/;
@@ -350,6 +356,8 @@ my @rules = (
         'src/x.c', '/' x 121 . "\n"],
     ['no tabs, no trailing space, one final newline', qr{^(?!tests/fuzz/corpus/)}, \&whitespace,
         'src/x.c', "a; \n"],
+    ['nothing is left of a merge', qr/./, \&left_of_merges,
+        'docs/x.md', '<' x 7 . " HEAD\n"],
     ["files have at most $file_lines_most lines", $c, \&file_length,
         'src/x.c', "a;\n" x 601],
     ['guards are named after their headers', qr/\.h$/, \&guard,
