@@ -4,6 +4,9 @@
 #include "persist.h"
 
 #include "base/number.h"
+#include "limit/bucket.h"
+
+#define SLOW_BUCKET_NS (UINT64_MAX / 4) /* less than it takes to fill */
 
 struct store_counter persist_counter(const struct counter *counter, uint64_t now_ns, uint64_t wall_ns)
 {
@@ -12,7 +15,10 @@ struct store_counter persist_counter(const struct counter *counter, uint64_t now
         return kept; /* a bucket that is full, or an expired cell: nothing to keep */
     switch ((enum limit_kind)counter->terms.kind) {
     case LIMIT_BUCKET:
-        kept.until_wall_ns = number_sum(wall_ns, counter->number);
+        /* A number of tokens: its bucket takes centuries to fill, and nothing is known to come back meanwhile. */
+        if (!bucket_number_is_time(&counter->terms))
+            kept.number = counter->number;
+        kept.until_wall_ns = number_sum(wall_ns, kept.number > 0 ? SLOW_BUCKET_NS : counter->number);
         break;
     case LIMIT_CELL:
         kept.number = counter->number;
@@ -34,7 +40,7 @@ bool persist_counter_back(const struct store_counter *kept, uint64_t now_ns, uin
     if (kept->until_wall_ns <= wall_ns)
         return false;
     *counter = (struct counter){.id = kept->id, .terms = kept->terms, .number = kept->number};
-    if (kept->terms.kind == LIMIT_BUCKET)
+    if (kept->terms.kind == LIMIT_BUCKET && kept->number == 0)
         counter->number = kept->until_wall_ns - wall_ns;
     if (kept->terms.kind == LIMIT_CELL)
         counter->expires_ns = number_sum(now_ns, kept->until_wall_ns - wall_ns);

@@ -4,7 +4,7 @@
 #include "persist_reservations.h"
 
 #include "base/number.h"
-#include "limit/kind.h"
+#include "limit/bucket.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -213,7 +213,7 @@ static struct counter key_of(const struct charge_record *record, const struct re
                           .id = record->id,
                           .number = record->used,
                           .expires_ns = reader_time(reader, record->used_expires)};
-    if (kind_refills(key.terms.kind)) /* a time, and so much of it has passed */
+    if (bucket_number_is_time(&key.terms)) /* so much of it has passed */
         key.number -= number_least(key.number, reader->passed_ns);
     return key;
 }

@@ -96,7 +96,7 @@ static void append(struct unlisted *unlisted, const struct spend *spend, const s
         .id = spend->id,
         .limit = spend->limit,
         .unlisted = true,
-        .settled = bucket_level_of(limit, unlisted->owed->refill_ns),
+        .settled = bucket_level_before_full(limit, unlisted->owed->refill_ns),
     };
 }
 

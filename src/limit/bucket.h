@@ -183,8 +183,12 @@ void bucket_close(struct bucket *bucket, const struct limit *limit);
  * a BUCKET that takes more than 146 years to fill: the tokens, rounded up. 0: full.
  */
 uint64_t bucket_number(const struct bucket *bucket, const struct limit *limit);
+/* True: bucket_number of a limit of these terms is a time, of which less is left as time passes. */
+bool bucket_number_is_time(const struct limit_terms *terms);
 /* The settled level, in units, of a bucket of which only that number is known. May be far below zero. */
 int64_t bucket_level_of(const struct limit *limit, uint64_t number);
+/* The level of a BUCKET that is full after so many ns of refill, rounded down. May be far below zero. */
+int64_t bucket_level_before_full(const struct limit *limit, uint64_t refill_ns);
 /*
  * Lowers `settled` to `level` units, but not below the declared overshoot; never raises it. A LOG lists the
  * difference as one spend of limit_granted_at_ns() of now.

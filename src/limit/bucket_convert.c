@@ -37,6 +37,13 @@ static bool is_told_by_time(const struct limit *limit)
            limit_refill_ns(limit, limit->overshoot_units) < most_ns;
 }
 
+bool bucket_number_is_time(const struct limit_terms *terms)
+{
+    struct limit limit;
+    struct error error;
+    return terms->kind == LIMIT_BUCKET && limit_init(&limit, terms, &error) && is_told_by_time(&limit);
+}
+
 uint64_t bucket_number(const struct bucket *bucket, const struct limit *limit)
 {
     int64_t used = limit->capacity_units - (bucket->settled - bucket->unsettled);
@@ -46,10 +53,15 @@ uint64_t bucket_number(const struct bucket *bucket, const struct limit *limit)
     return ((uint64_t)used + (uint64_t)limit->units_per_token - 1) / (uint64_t)limit->units_per_token;
 }
 
+int64_t bucket_level_before_full(const struct limit *limit, uint64_t refill_ns)
+{
+    return limit->capacity_units - units_of_ns(limit, refill_ns);
+}
+
 int64_t bucket_level_of(const struct limit *limit, uint64_t number)
 {
     if (is_told_by_time(limit))
-        return limit->capacity_units - units_of_ns(limit, number);
+        return bucket_level_before_full(limit, number);
     return limit->capacity_units - units_of_tokens(limit, number);
 }
 

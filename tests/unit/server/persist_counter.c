@@ -10,7 +10,7 @@ static struct counter counter_of(enum limit_kind kind, uint64_t number, uint64_t
 {
     return (struct counter){
         .id = {1, 2},
-        .terms = {(uint8_t)kind, LIMIT_PERSISTENT, 100, 0, 10 * SECOND_NS, 5, 0},
+        .terms = {(uint8_t)kind, LIMIT_PERSISTENT, 100, kind == LIMIT_BUCKET ? 10 : 0, 10 * SECOND_NS, 5, 0},
         .number = number,
         .expires_ns = expires_ns,
     };
@@ -35,6 +35,11 @@ int main(void)
     OK(!comes_back(bucket, 10 * SECOND_NS, 5, &back), "until it was full");
     bucket.number = UINT64_MAX;
     OK(comes_back(bucket, 4 * SECOND_NS, 5, &back) && back.number > (uint64_t)1 << 63, "or never will be");
+
+    bucket.terms = (struct limit_terms){LIMIT_BUCKET, LIMIT_PERSISTENT, 4000000, 1, 3600 * SECOND_NS, 0, 0};
+    bucket.number = 3000000;
+    OK(comes_back(bucket, 600 * SECOND_NS, 5, &back) && back.number == 3000000,
+       "the tokens of one that takes centuries to fill are kept as tokens");
 
     OK(comes_back(cell, 600 * SECOND_NS, 5, &back) && back.number == 40 && back.expires_ns == 5 + 3000 * SECOND_NS,
        "a window ends when it would have ended, by the wall clock");
