@@ -29,7 +29,7 @@ void snapshot_abandon(struct node *node)
     pages_forget(node);
 }
 
-static uint64_t page_start(const struct page *page)
+uint64_t page_first(const struct page *page)
 {
     return page->bits == 0 ? 0 : page->prefix << (64 - page->bits);
 }
@@ -40,7 +40,7 @@ static uint32_t page_index(const struct snapshot *snapshot, uint64_t start)
     uint32_t low = 0, high = snapshot->page_count;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
-        if (page_start(&snapshot->page[middle]) < start)
+        if (page_first(&snapshot->page[middle]) < start)
             low = middle + 1;
         else
             high = middle;
@@ -48,9 +48,9 @@ static uint32_t page_index(const struct snapshot *snapshot, uint64_t start)
     return low;
 }
 
-static uint64_t page_last(const struct page *page)
+uint64_t page_last(const struct page *page)
 {
-    return page->bits == 0 ? UINT64_MAX : page_start(page) | UINT64_MAX >> page->bits;
+    return page->bits == 0 ? UINT64_MAX : page_first(page) | UINT64_MAX >> page->bits;
 }
 
 bool pages_have_room(struct snapshot *snapshot)
@@ -81,18 +81,18 @@ static void insert_page(struct snapshot *snapshot, uint32_t index, const struct 
  */
 static uint32_t cut_around(struct snapshot *snapshot, const struct page *page)
 {
-    uint32_t index = page_index(snapshot, page_start(page));
-    if (index > 0 && page_last(&snapshot->page[index - 1]) >= page_start(page))
+    uint32_t index = page_index(snapshot, page_first(page));
+    if (index > 0 && page_last(&snapshot->page[index - 1]) >= page_first(page))
         index--;
     while (index < snapshot->page_count && snapshot->page[index].bits < page->bits &&
-           page_start(&snapshot->page[index]) <= page_start(page)) {
+           page_first(&snapshot->page[index]) <= page_first(page)) {
         struct page half = snapshot->page[index];
         half.bits++;
         half.prefix *= 2;
         snapshot->page[index] = half;
         half.prefix++;
         insert_page(snapshot, index + 1, &half);
-        index += page_start(&half) <= page_start(page);
+        index += page_first(&half) <= page_first(page);
     }
     return index;
 }
@@ -101,7 +101,7 @@ void pages_add(struct snapshot *snapshot, const struct page *page)
 {
     uint32_t from = cut_around(snapshot, page), to = from;
     struct page added = *page;
-    for (; to < snapshot->page_count && page_start(&snapshot->page[to]) <= page_last(page); to++)
+    for (; to < snapshot->page_count && page_first(&snapshot->page[to]) <= page_last(page); to++)
         /* the lower figure of two is lower by batches that either contains */
         for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++)
             if (snapshot->page[to].beyond[slot] > added.beyond[slot])
@@ -122,7 +122,7 @@ uint32_t pages_beyond(const struct node *node, const struct page *part, const ui
         for (uint32_t p = 0; p < snapshot->page_count; p++) {
             const struct page *page = &snapshot->page[p];
             if (page->beyond[slot] > node->origin[slot].applied && page->beyond[slot] > beyond[o] &&
-                page_start(page) <= page_last(part) && page_start(part) <= page_last(page))
+                page_first(page) <= page_last(part) && page_first(part) <= page_last(page))
                 beyond[o] = page->beyond[slot];
         }
         some |= beyond[o] > 0;
@@ -183,7 +183,7 @@ void pages_check(const struct node *node)
 {
     const struct snapshot *snapshot = &node->snapshot;
     for (uint32_t p = 0; p < snapshot->page_count; p++) {
-        assert(p == 0 || page_last(&snapshot->page[p - 1]) < page_start(&snapshot->page[p]));
+        assert(p == 0 || page_last(&snapshot->page[p - 1]) < page_first(&snapshot->page[p]));
         assert(snapshot->running || page_matters(node, &snapshot->page[p]));
     }
 }

@@ -16,6 +16,9 @@ struct node;
 struct page;
 struct snapshot;
 
+/* The least and the greatest id.high of the page's keys. */
+uint64_t page_first(const struct page *page);
+uint64_t page_last(const struct page *page);
 /* Makes room for one more part and for the remains of a part that it cuts. False: there is none. */
 bool pages_have_room(struct snapshot *snapshot);
 /* Adds a page, for which there must be room. For its keys the page replaces earlier ones. */

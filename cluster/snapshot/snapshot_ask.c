@@ -61,17 +61,10 @@ void snapshot_start(struct node *node, uint32_t donor, bool of_store)
 int snapshot_donor(const struct node *node)
 {
     const uint32_t keeper = node->snapshot.keeper;
-    int best = -1;
     if (keeper > 0 && member_can_give(&node->member[keeper - 1]) &&
         !member_is_passed_over(&node->member[keeper - 1]))
         return (int)keeper - 1;
-    for (uint32_t i = 0; i < node->member_end; i++) {
-        const struct member *member = &node->member[i];
-        if (member_can_give(member) && !member_is_passed_over(member) &&
-            (best < 0 || member->heard_direct_ns > node->member[best].heard_direct_ns))
-            best = (int)i;
-    }
-    return best >= 0 ? best : member_to_ask(node);
+    return member_to_ask_first(node);
 }
 
 void snapshot_choose(struct node *node, uint32_t donor, struct effects *effects)

@@ -7,6 +7,7 @@
  */
 #include "cluster/snapshot/snapshot_stage.h"
 
+#include "cluster/apply/pages.h"
 #include "cluster/apply/receive.h"
 #include "cluster/codec/batch.h"
 #include "cluster/state/node_state.h"
@@ -14,16 +15,6 @@
 
 #include <assert.h>
 #include <stdlib.h>
-
-uint64_t page_first(const struct page *page)
-{
-    return page->bits == 0 ? 0 : page->prefix << (64 - page->bits);
-}
-
-uint64_t page_last(const struct page *page)
-{
-    return page->bits == 0 ? UINT64_MAX : page_first(page) | UINT64_MAX >> page->bits;
-}
 
 static int by_id(const void *a, const void *b)
 {
@@ -141,5 +132,6 @@ void stage_unlisted(const struct node *node, const struct page *page, const stru
         }
     }
     stage->some_unlisted = unlisted.end > stage->count;
-    sort_in(&unlisted);
+    if (stage->some_unlisted)
+        sort_in(&unlisted);
 }

@@ -43,10 +43,6 @@ struct stage {
     bool some_unknown; /* the part lists keys of limits that this node does not have */
 };
 
-/* The least and the greatest id.high of the part's keys. */
-uint64_t page_first(const struct page *page);
-uint64_t page_last(const struct page *page);
-
 /* The figures that the part lists. False: there is no memory. */
 bool stage_page(struct node *node, struct number_reader reader, struct stage *stage);
 /*

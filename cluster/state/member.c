@@ -119,15 +119,27 @@ bool member_is_passed_over(const struct member *member)
     return member->vain_incarnation > 0 && member->vain_incarnation == member->incarnation;
 }
 
-int member_to_ask(const struct node *node)
+/* Of those that can give, the one that was heard last; -1: none. */
+static int heard_last(const struct node *node, bool with_passed_over)
 {
     int best = -1;
     for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
-        if (!member_can_give(member))
+        if (!member_can_give(member) || (!with_passed_over && member_is_passed_over(member)))
             continue;
         if (best < 0 || member->heard_direct_ns > node->member[best].heard_direct_ns)
             best = (int)i;
     }
     return best;
+}
+
+int member_to_ask(const struct node *node)
+{
+    return heard_last(node, true);
+}
+
+int member_to_ask_first(const struct node *node)
+{
+    const int best = heard_last(node, false);
+    return best >= 0 ? best : heard_last(node, true);
 }

@@ -132,5 +132,7 @@ bool member_can_give(const struct member *member);
 bool member_is_passed_over(const struct member *member);
 /* Of those that can give, the one that was heard last, or -1. */
 int member_to_ask(const struct node *node);
+/* The same, but one that is passed over only where there is no other. */
+int member_to_ask_first(const struct node *node);
 
 #endif
