@@ -74,8 +74,9 @@ struct server {
     bool resting;
     bool stepping; /* effects are being carried out */
     bool leaving, ending;
-    bool reservations_go_on;    /* all that were open when the former process ended */
-    bool reservations_recalled; /* the file of the former process is read; before that it is not this one's to write */
+    bool reservations_go_on; /* all that were open when the former process ended */
+    bool
+        reservations_recalled; /* the file of the former process is read; before that it is not this one's to write */
     bool signals_wait[SERVER_SIGNALS]; /* have come, and are obeyed when signals_due ends */
     bool journal_failing;              /* the log was told that the journal cannot be written */
     struct sandboxed sandbox;          /* changes only before the process serves */
@@ -85,6 +86,7 @@ struct server {
 static inline struct grpc_options server_grpc_options(const struct settings *settings)
 {
     return (struct grpc_options){.limit_fields = settings->grpc.limit_fields,
+                                 .endpoint_spelling = settings->grpc.endpoint_spelling,
                                  .memory_bytes = (size_t)(settings->grpc.memory_bytes / settings->threads),
                                  .request_timeout_ns = settings->request_timeout_ns};
 }

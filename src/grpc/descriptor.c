@@ -6,13 +6,7 @@
 #include <string.h>
 
 static const char *const options[] = {"endpoint", "tier", "priority", "rule", "drain", "alternative"};
-enum {
-    OPTIONS = sizeof options / sizeof options[0],
-    ENDPOINT = 0,
-    DRAIN = 4,
-    ALTERNATIVE = 5,
-    NUMBER_BYTES = 4
-};
+enum { OPTIONS = sizeof options / sizeof options[0], ENDPOINT = 0, DRAIN = 4, ALTERNATIVE = 5, NUMBER_BYTES = 4 };
 _Static_assert((int)COMMAND_SELECTOR_MAX_BYTES > (int)RULE_ENDPOINT_MAX_BYTES, "what is cut equals no pattern");
 #define COST_PREFIX "cost."
 #define COST_MAX_TEXT "1000000000000" /* COMMAND_COST_MAX */
@@ -20,9 +14,10 @@ _Static_assert(COMMAND_COST_MAX == 1000000000000u, "as the text says");
 /* It cannot be written in a rule. */
 static const struct command_id_words stand_in = {{"*", 1}, {"*", 1}};
 
-void grpc_descriptor_begin(struct grpc_descriptor *descriptor)
+void grpc_descriptor_begin(struct grpc_descriptor *descriptor, enum path_spelling spelling)
 {
     command_query_clear(&descriptor->query);
+    descriptor->spelling = spelling;
     descriptor->said = 0;
     descriptor->alternative = descriptor->has_stand_in_id = false;
     descriptor->error[0] = '\0';
@@ -39,10 +34,13 @@ static bool out_of_room(struct grpc_descriptor *descriptor)
     return fail(descriptor, "the request needs too much memory to be read");
 }
 
-static struct bytes without_query(struct bytes target)
+static bool spell(struct grpc_descriptor *descriptor, struct bytes *path, struct grpc_arena *arena)
 {
-    const char *mark = memchr(target.data, '?', target.size);
-    return mark != NULL ? (struct bytes){target.data, (size_t)(mark - target.data)} : target;
+    char *room = grpc_arena_take(arena, PATH_ROOM_BYTES);
+    if (room == NULL)
+        return out_of_room(descriptor);
+    *path = path_spell(*path, descriptor->spelling, room);
+    return true;
 }
 
 static bool say_flag(struct grpc_descriptor *descriptor, struct bytes value, bool *flag)
@@ -51,15 +49,15 @@ static bool say_flag(struct grpc_descriptor *descriptor, struct bytes value, boo
     return *flag || bytes_equal(value, bytes_of("false")) || fail(descriptor, "expected true or false");
 }
 
-static bool say(struct grpc_descriptor *descriptor, unsigned option, struct bytes value)
+static bool say(struct grpc_descriptor *descriptor, unsigned option, struct bytes value, struct grpc_arena *arena)
 {
     if ((descriptor->said & 1u << option) != 0)
         return fail(descriptor, "said twice: expected it once");
     descriptor->said |= 1u << option;
     if (option == DRAIN || option == ALTERNATIVE)
         return say_flag(descriptor, value, option == DRAIN ? &descriptor->query.drain : &descriptor->alternative);
-    if (option == ENDPOINT)
-        value = without_query(value);
+    if (option == ENDPOINT && !spell(descriptor, &value, arena))
+        return false;
     return value.size == 0 ||
            command_query_set(&descriptor->query, bytes_of(options[option]), value, 0, descriptor->error);
 }
@@ -129,7 +127,7 @@ bool grpc_descriptor_add(struct grpc_descriptor *descriptor, struct bytes key, s
         return true;
     for (unsigned i = 0; i < OPTIONS; i++)
         if (bytes_equal(key, bytes_of(options[i])))
-            return say(descriptor, i, value);
+            return say(descriptor, i, value, arena);
     if (is_named_cost(key))
         return say_cost(descriptor, key, value);
     if (value.size > COMMAND_VALUE_MAX_BYTES && !shorten(&value, hash_key, arena))
@@ -145,6 +143,11 @@ void grpc_descriptor_end(struct grpc_descriptor *descriptor)
     descriptor->has_stand_in_id = query->id_count == 0;
     if (descriptor->has_stand_in_id)
         query->id[query->id_count++] = stand_in;
+}
+
+bool grpc_descriptor_is_endpoint(struct bytes key)
+{
+    return bytes_equal(key, bytes_of(options[ENDPOINT]));
 }
 
 bool grpc_descriptor_is_manner(struct bytes key)

@@ -42,8 +42,9 @@ struct grpc_session {
 
 struct grpc_options {
     enum http_limit_fields limit_fields; /* of response_headers_to_add */
-    size_t memory_bytes;                 /* of all connections of the thread */
-    uint64_t request_timeout_ns;         /* in which a request that has begun must be whole */
+    enum path_spelling endpoint_spelling;
+    size_t memory_bytes;         /* of all connections of the thread */
+    uint64_t request_timeout_ns; /* in which a request that has begun must be whole */
 };
 
 /* `commands` outlives it, and is used from the first request on. NULL without memory. */

@@ -43,7 +43,7 @@ static bool read_descriptor(struct asking *asking, size_t index)
     struct asked *asked = &asking->asked[index];
     struct grpc_descriptor read;
     asked->descriptor = asking->request->descriptors[index];
-    grpc_descriptor_begin(&read);
+    grpc_descriptor_begin(&read, grpc->options.endpoint_spelling);
     for (size_t i = 0; i < asked->descriptor->n_entries; i++) {
         const struct bytes key = bytes_in(asked->descriptor->entries[i]->key);
         if (grpc_descriptor_add(&read, key, bytes_in(asked->descriptor->entries[i]->value),

@@ -217,7 +217,10 @@ static void put_sized(struct output *output, struct bytes bytes)
     output_append(output, bytes.data, bytes.size);
 }
 
-/* The domain and the entries as they are, each after its size: what is about something else has another name. */
+/*
+ * The domain and the entries, each after its size: what is about something else has another name. They are as they are,
+ * but for the endpoint, whose spelling is that of the query.
+ */
 static bool name_of(struct asking *asking, const struct asked *asked, struct bytes *name)
 {
     const Descriptor *descriptor = asked->descriptor;
@@ -230,10 +233,12 @@ static bool name_of(struct asking *asking, const struct asked *asked, struct byt
     struct output output = output_over(room, size);
     put_sized(&output, bytes_in(asking->request->domain));
     for (size_t i = 0; i < descriptor->n_entries; i++) {
-        if (grpc_descriptor_is_manner(bytes_in(descriptor->entries[i]->key)))
+        const struct bytes key = bytes_in(descriptor->entries[i]->key);
+        if (grpc_descriptor_is_manner(key))
             continue;
-        put_sized(&output, bytes_in(descriptor->entries[i]->key));
-        put_sized(&output, bytes_in(descriptor->entries[i]->value));
+        put_sized(&output, key);
+        put_sized(&output, grpc_descriptor_is_endpoint(key) ? asked->query.endpoint
+                                                            : bytes_in(descriptor->entries[i]->value));
     }
     *name = (struct bytes){output.data, output.size};
     return true;

@@ -143,8 +143,9 @@ void http_explain(struct http_call *call)
     struct commands *commands = call->http->commands;
     struct http_words words;
     struct question question;
-    http_words_init(&words, &question.query, &commands->hash_key);
-    if (!http_words_add_query(&words, call->query, &call->decoded) || !http_words_end(&words)) {
+    http_words_init(&words, &question.query, &commands->hash_key, call->settings->endpoint_spelling,
+                    &call->decoded);
+    if (!http_words_add_query(&words, call->query) || !http_words_end(&words)) {
         http_problem(call, 400, words.field[0] ? words.field : NULL, "%s", words.error);
         return;
     }

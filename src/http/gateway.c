@@ -11,7 +11,7 @@ bool http_gateway_read(struct http_call *call, struct http_words *words)
 {
     const struct bytes below = {call->path.data + PATH_BYTES, call->path.size - PATH_BYTES};
     if (below.size == 0)
-        return http_words_add_query(words, call->query, &call->decoded) &&
+        return http_words_add_query(words, call->query) &&
                http_words_add_fields(words, call->message, call->settings) && http_words_end(words);
     /* /check/what/the/client/asked: its query is the client's and says nothing here */
     return http_words_add_fields(words, call->message, call->settings) && http_words_add_endpoint(words, below) &&
@@ -38,7 +38,8 @@ __attribute__((noinline)) static void answer_parsed(struct http_call *call)
 {
     struct http_words words;
     struct question question;
-    http_words_init(&words, &question.query, &call->http->commands->hash_key);
+    http_words_init(&words, &question.query, &call->http->commands->hash_key, call->settings->endpoint_spelling,
+                    &call->decoded);
     if (!http_gateway_read(call, &words))
         http_problem(call, 400, words.field[0] ? words.field : NULL, "%s", words.error);
     else if (http_match(call, &question, "") && answer(call, &question.query, &question.match, words.denied_status))

@@ -119,7 +119,8 @@ static bool read_copy(struct http_call *call, struct bytes copy, struct http_kno
     if (copy.size == 0 || http_frame(&framer, copy, message, &size, &fault) != HTTP_WHOLE || size != copy.size)
         return false;
     http_query_split(message->target, &call->path, &call->query);
-    http_words_init(&words, &known->query, &call->http->commands->hash_key);
+    http_words_init(&words, &known->query, &call->http->commands->hash_key, call->settings->endpoint_spelling,
+                    &call->decoded);
     if (!http_gateway_read(call, &words) || call->decoded.size > 0)
         return false;
     known->method = message->method;

@@ -21,10 +21,13 @@ static const struct {
 #define COST_PREFIX "cost."
 enum { NAMES = sizeof names / sizeof names[0], SAID_DENIED = 1 << NAMES };
 
-void http_words_init(struct http_words *words, struct command_query *query, const struct hash_key *hash_key)
+void http_words_init(struct http_words *words, struct command_query *query, const struct hash_key *hash_key,
+                     enum path_spelling spelling, struct output *decoded)
 {
     words->query = query;
     words->hash_key = hash_key;
+    words->spelling = spelling;
+    words->decoded = decoded;
     command_query_clear(query);
     words->denied_status = 0;
     words->said = 0;
@@ -67,8 +70,23 @@ static bool say_denied(struct http_words *words, struct bytes name, struct bytes
     return words->denied_status > 0 || fail(words, name, "denied is a status: expected 429 or 403");
 }
 
+/* A path that is written otherwise is decoded, so that no shape is learned of it. */
+static bool spell(struct http_words *words, struct bytes name, struct bytes *value)
+{
+    struct output *decoded = words->decoded;
+    char *room = decoded->data + decoded->size;
+    if (!output_has_room(decoded, PATH_ROOM_BYTES))
+        return fail(words, name, "expected a request of fewer bytes");
+    *value = path_spell(*value, words->spelling, room);
+    if (value->data == room)
+        decoded->size += value->size;
+    return true;
+}
+
 static bool say(struct http_words *words, struct bytes name, struct bytes value)
 {
+    if (is(name, "endpoint") && !spell(words, name, &value))
+        return false;
     if (value.size == 0)
         return true;
     if (is(name, "denied"))
@@ -107,10 +125,10 @@ static bool was_said(const struct http_words *words, struct bytes name)
 
 /* ---- the query ---- */
 
-bool http_words_add_query(struct http_words *words, struct bytes query, struct output *decoded)
+bool http_words_add_query(struct http_words *words, struct bytes query)
 {
     struct http_pair pair;
-    while (http_query_next(&query, decoded, &pair))
+    while (http_query_next(&query, words->decoded, &pair))
         if (pair.error != NULL ? !fail(words, pair.name, pair.error) : !say(words, pair.name, pair.value))
             return false;
     return true;
@@ -134,12 +152,6 @@ static struct bytes last_of(struct bytes list)
         if (list.data[i - 1] == ',')
             return trimmed((struct bytes){list.data + i, list.size - i});
     return trimmed(list);
-}
-
-static struct bytes without_query(struct bytes target)
-{
-    const char *mark = target.size > 0 ? memchr(target.data, '?', target.size) : NULL;
-    return mark != NULL ? (struct bytes){target.data, (size_t)(mark - target.data)} : target;
 }
 
 /* The value of a field that stands there once; of an address list that stands there in parts, the last part. */
@@ -169,8 +181,6 @@ bool http_words_add_fields(struct http_words *words, const struct http_message *
             continue;
         if (!value_of(words, message, source->header, &value))
             return false;
-        if (is(gives, "endpoint"))
-            value = without_query(value);
         if (!say(words, gives, value))
             return fail(words, bytes_of(source->header), NULL);
     }

@@ -109,6 +109,31 @@ sub has_one_key {
     return;
 }
 
+# Spellings of /v1/checkout are no way past its rule; what is another path for most applications is another one here.
+sub counts_spellings {
+    my ($name) = @_;
+    my (%said, $number);
+    for my $odd ('/v1//checkout', '//v1/checkout', '/v1/./checkout', '/v1/x/../checkout', '/v1/x/%2E%2e/checkout',
+                 '/v1/check%6fut', '/v1/check%6Fut?basket=1', '/%76%31/checkout', '/x//../v1/checkout',
+                 '/v1/' . 'x' x 300 . '/../checkout', '/../v1/checkout',
+                 $name eq 'caddy' ? () : '/v1/checkout#there', # for Caddy it is another path, with %23
+                 'http://shop.example/v1/checkout', 'http://shop.example//v1/./checkout?basket=1') {
+        my $key = 'X-Api-Key: jon-' . ++$number;
+        is(ask('/v1/checkout', $key)->{status}, 200, 'the first request of an endpoint passes');
+        my $status = ask($odd, $key)->{status};
+        like($status, qr/^(?:429|400|404)$/, "$odd is refused, here or by $name: $status");
+        $said{$status}++;
+    }
+    cmp_ok($said{429} // 0, '>=', 9, 'most of them by the limit');
+    for my $other ('/v1/checkout/', '/v1/checkout;a=b', '/v1/Checkout', '/v1%2Fcheckout') {
+        my $key = 'X-Api-Key: kit-' . ++$number;
+        is(ask('/v1/checkout', $key)->{status}, 200, 'the first request of an endpoint passes');
+        my $status = ask($other, $key)->{status};
+        like($status, qr/^(?:200|404)$/, "$other is another path: $status"); # Apache has no %2F
+    }
+    return;
+}
+
 # What every gateway has to do, however it does it.
 sub behaves {
     my ($daemon) = @_;
@@ -136,6 +161,7 @@ sub behaves {
     is(ask('/free')->{status}, 200, 'no key counts as none');
     goes_around($daemon);
     has_one_key($daemon->{gateway}) if $daemon->{gateway};
+    counts_spellings($daemon->{gateway}) if $daemon->{gateway};
     $daemon->stop;
     is(ask('/free', 'X-Api-Key: ann')->{status}, 200, 'without a daemon, requests pass');
     $daemon->start;

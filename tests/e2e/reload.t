@@ -178,8 +178,10 @@ subtest 'HTTP' => sub {
     my $force = sub { my ($test) = @_; return Headgate::wait_until(10, sub { !grep { !$test->($_) } @clients }) };
     is_deeply($reload->({request_headers => '"user=X-User"'})->[1], ['http.request_headers'], 'one does now');
     ok($force->(sub { $ask->($_[0], 'X-User: ann')->{status} == 429 }), 'on connections that are there');
-    is_deeply($reload->({request_headers => '"user=X-Id"', limit_headers => 'draft-10'})->[1],
-              ['http.limit_headers', 'http.request_headers'], 'another header, and other fields in answers');
+    is_deeply($reload->({request_headers => '"user=X-Id"', limit_headers => 'draft-10',
+                         endpoint_spelling => 'ignore-case'})->[1],
+              ['http.limit_headers', 'http.request_headers', 'http.endpoint_spelling'],
+              'another header, and other fields in answers');
     ok($force->(sub {
         my $answer = $ask->($_[0], 'X-User: ann', 'X-Id: bob');
         return $answer->{status} == 429 && defined $answer->{head}{ratelimit} &&
@@ -189,14 +191,16 @@ subtest 'HTTP' => sub {
          qr/^ERR \Q$alone->{config}\E:\d+: http\.request_headers is 'user': expected at most 12 of name=Header/,
          'a mistake is refused with its line');
     ok(defined $ask->($clients[0], 'X-Id: bob')->{head}{ratelimit}, 'and changes nothing');
-    $send->({request_headers => '"user=X-User"'});
-    $alone->{settings}{grpc} = {limit_headers => 'none', memory => '8MiB'};
+    $send->({request_headers => '"user=X-User"', endpoint_spelling => 'ignore-case'});
+    $alone->{settings}{grpc} = {limit_headers => 'none', memory => '8MiB', endpoint_spelling => 'as-written'};
     $alone->write_config->signal('HUP');
-    my $line = qr/ info SIGHUP: .* http.limit_headers, http.request_headers, grpc.limit_headers, grpc.memory\n/;
+    my $names = join ', ', qw(http.limit_headers http.request_headers grpc.limit_headers grpc.endpoint_spelling
+                              grpc.memory);
+    my $line = qr/ info SIGHUP: .* \Q$names\E\n/;
     ok(Headgate::wait_until(10, sub { $alone->log =~ $line }), 'a signal does it, and gRPC changes as well');
     ok($force->(sub { exists $ask->($_[0], 'X-User: ann')->{head}{'x-ratelimit-limit'} }), 'for all threads');
     $alone->{settings}{grpc}{memory} = '65MiB';
-    is_deeply([@{$reload->({})}[1, 3]], [['http.request_headers'], ['grpc.memory']],
+    is_deeply([@{$reload->({})}[1, 3]], [['http.request_headers', 'http.endpoint_spelling'], ['grpc.memory']],
               'more memory for gRPC than at the start needs a restart');
     is($alone->stop, 0, 'it ends');
 };

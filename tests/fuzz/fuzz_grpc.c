@@ -81,7 +81,7 @@ static void read_further(struct bytes input)
                                                                   (const uint8_t *)input.data);
     assert(arena.used <= arena.size);
     for (size_t i = 0; request != NULL && i < request->n_descriptors; i++) {
-        grpc_descriptor_begin(&descriptor);
+        grpc_descriptor_begin(&descriptor, PATH_MERGE_SLASHES);
         for (size_t j = 0; j < request->descriptors[i]->n_entries; j++) {
             const ProtobufCBinaryData name = request->descriptors[i]->entries[j]->key,
                                       value = request->descriptors[i]->entries[j]->value;

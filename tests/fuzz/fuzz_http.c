@@ -160,8 +160,8 @@ static void read_further(const char *data, size_t size)
     struct command_query said;
     struct json_query query;
     json_error_t error;
-    http_words_init(&words, &said, &key);
-    (void)http_words_add_query(&words, (struct bytes){data, size}, &decoded);
+    http_words_init(&words, &said, &key, PATH_MERGE_SLASHES, &decoded);
+    (void)http_words_add_query(&words, (struct bytes){data, size});
     assert(said.id_count <= COMMAND_IDS_MAX);
     json_arena_init(&arena, room, sizeof room);
     json_t *tree = json_arena_parse(&arena, (struct bytes){data, size}, &error);

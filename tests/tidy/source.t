@@ -387,7 +387,7 @@ my @rules = (
         'src/x.c', "#define NDEBUG\n"],
     ['names are of ASCII', $c, pattern(qr/[^\x00-\x7f]/, 'another letter'),
         'src/x.c', "int \xd7\x90;\n"],
-    ['comments are /* */', $c, pattern(qr{(?<!:)//}, 'a line comment', 'lines'),
+    ['comments are /* */', $c, pattern(qr{^(?:[^"]|"(?:[^"\\]|\\.)*")*?(?<!:)//}, 'a line comment', 'lines'),
         'src/x.c', "// a\n"],
     ['nothing is left to do', qr/./, pattern(qr/\b(?:$words)/, 'names unfinished work', 'lines'),
         'src/x.c', '/* TO' . "DO */\n"],

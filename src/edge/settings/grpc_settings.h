@@ -10,7 +10,8 @@
 
 struct grpc_settings {
     enum http_limit_fields limit_fields; /* of response_headers_to_add */
-    uint64_t memory_bytes;               /* of all connections of all threads together */
+    enum path_spelling endpoint_spelling;
+    uint64_t memory_bytes; /* of all connections of all threads together */
 };
 
 #endif

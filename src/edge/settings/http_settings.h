@@ -4,6 +4,8 @@
 #ifndef HEADGATE_EDGE_SETTINGS_HTTP_SETTINGS_H
 #define HEADGATE_EDGE_SETTINGS_HTTP_SETTINGS_H
 
+#include "wire/path.h"
+
 #include <stdint.h>
 
 enum {
@@ -26,6 +28,7 @@ struct http_source {
 
 struct http_settings {
     enum http_limit_fields limit_fields;
+    enum path_spelling endpoint_spelling;
     uint32_t source_count;
     struct http_source source[HTTP_SOURCES_MAX];
 };

@@ -107,6 +107,7 @@ struct settings {
     uint32_t max_connections; /* of all threads together */
     /* for how many connections the daemon made room at its start (0: not yet), and whether the config asks for more */
     uint32_t connections_room;
+    uint32_t threads; /* number of workers; at least 1 */
     bool connections_cut;
     uint64_t grpc_room_bytes; /* the memory that the daemon took for gRPC at its start; 0: not yet */
     /* the time in which a request that has begun must be complete */
@@ -115,7 +116,6 @@ struct settings {
     uint64_t auth_timeout_ns;
     /* the time in which the next request must come; 0: no limit */
     uint64_t idle_timeout_ns;
-    uint32_t threads;                /* number of workers; at least 1 */
     uint64_t reservation_ttl_max_ns; /* the longest time of RESERVE and RENEW */
     uint64_t service_keys_max;       /* see node_set_tenant_keys_max */
     /* of the regions of `node`, as the file has them: in billionths, and where; line 0: the file has none */

@@ -218,8 +218,10 @@ void settings_take(struct settings *now, const struct settings *next)
         now->max_connections = next->max_connections;
     if (may_take("http.", now, next))
         now->http = next->http;
-    if (may_take("grpc.", now, next))
+    if (may_take("grpc.", now, next)) {
         now->grpc.limit_fields = next->grpc.limit_fields;
+        now->grpc.endpoint_spelling = next->grpc.endpoint_spelling;
+    }
     if (may_take("grpc.memory", now, next))
         now->grpc.memory_bytes = next->grpc.memory_bytes;
     if (may_take("central.", now, next))

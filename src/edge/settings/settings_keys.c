@@ -33,6 +33,9 @@ enum {
 static const struct reader_choices unknown_services = {"error or open", {"error", "open"}};
 static const struct reader_choices limit_fields = {"x-ratelimit, draft-10 or none",
                                                    {"x-ratelimit", "draft-10", "none"}};
+static const struct reader_choices spellings = {"merge-slashes, keep-slashes, ignore-case or as-written",
+                                                {"merge-slashes", "keep-slashes", "ignore-case",
+                                                 "as-written"}}; /* as enum path_spelling has them */
 static const struct reader_choices syncs = {"normal or full", {"normal", "full"}};
 static const struct reader_choices signatures = {"off, learn, pinned or required",
                                                  {"off", "learn", "pinned", "required"}};
@@ -120,8 +123,10 @@ const struct settings_key settings_keys[] = {
     {"http", MAP},
     {"http.limit_headers", CHOICE(http.limit_fields, &limit_fields)},
     {"http.request_headers", HEADERS(http)},
+    {"http.endpoint_spelling", CHOICE(http.endpoint_spelling, &spellings)},
     {"grpc", MAP},
     {"grpc.limit_headers", CHOICE(grpc.limit_fields, &limit_fields)},
+    {"grpc.endpoint_spelling", CHOICE(grpc.endpoint_spelling, &spellings)},
     {"grpc.memory", SIZE(grpc.memory_bytes, GRPC_MEMORY_LEAST_BYTES, GRPC_MEMORY_MOST_BYTES)},
     {"unknown_service", CHOICE(node.unknown_service_open, &unknown_services)},
     {"grants", CHOICE(node.grants, &reader_booleans)},

@@ -91,6 +91,10 @@ static void test_keys(void)
         {"listen: {grpc: '127.0.0.1:8000'}",
          "listen: {grpc: '127.0.0.1:8000'}\ngrpc: {limit_headers: none, memory: 8MiB}",
          "grpc.limit_headers, grpc.memory; "},
+        {"listen: {http: '127.0.0.1:8000', grpc: '127.0.0.1:8001'}",
+         "listen: {http: '127.0.0.1:8000', grpc: '127.0.0.1:8001'}\nhttp: {endpoint_spelling: ignore-case}\n"
+         "grpc: {endpoint_spelling: as-written}",
+         "http.endpoint_spelling, grpc.endpoint_spelling; "},
         {"listen: {grpc: '127.0.0.1:8000'}\ngrpc: {limit_headers: none}", "region: default",
          "; listen.grpc, grpc.limit_headers"},
         {"listen: {http_tls: '127.0.0.1:8000'}\ntls: {certificate: /a, key: /b}",

@@ -26,12 +26,22 @@ static void test_values(void)
     OK(reads("region: r") && settings.http_address[0] == '\0', "HTTP is off unless it is asked for");
     OK(reads("listen: {http: '127.0.0.1:7073'}") && strcmp(settings.http_address, "127.0.0.1:7073") == 0,
        "an address");
-    OK(settings.http.limit_fields == HTTP_LIMIT_X && settings.http.source_count == 0,
+    OK(settings.http.limit_fields == HTTP_LIMIT_X && settings.http.source_count == 0 &&
+           settings.http.endpoint_spelling == PATH_MERGE_SLASHES,
        "and what else is by default");
     OK(reads("listen: {http: '*:7073'}\nhttp: {limit_headers: draft-10, request_headers: 'ip=X-Real-IP, "
              "user=X-User'}"),
        "all of it");
     OK(settings.http.limit_fields == HTTP_LIMIT_DRAFT_10 && settings.http.source_count == 2, "is read");
+    OK(reads("listen: {http_tls: '*:1', grpc: '*:2'}\ntls: {certificate: c, key: k}\n"
+             "http: {endpoint_spelling: ignore-case}\ngrpc: {endpoint_spelling: as-written}") &&
+           settings.http.endpoint_spelling == PATH_IGNORE_CASE &&
+           settings.grpc.endpoint_spelling == PATH_AS_WRITTEN,
+       "the spelling of endpoints: %s", error.text);
+    OK(reads("listen: {http: '*:7073'}\nhttp: {endpoint_spelling: keep-slashes, request_headers: 'ip=X-Real-IP, "
+             "user=X-User'}") &&
+           settings.http.endpoint_spelling == PATH_KEEP_SLASHES,
+       "of each kind");
     OK_STRING(settings.http.source[0].header, "x-real-ip", "names of headers are small");
     settings_print_sources(&settings.http, text);
     OK_STRING(text, "ip=x-real-ip,user=x-user", "and printed as they are written");
@@ -57,7 +67,8 @@ static void test_printed(void)
     FILE *out = open_memstream(&text, &size);
     OK(reads(
            "listen: {http: '*:7073', grpc: '*:7074'}\nhttp: {limit_headers: none, request_headers: 'ip=X-Real-IP, "
-           "tier=X-Tier'}\ngrpc: {limit_headers: draft-10, memory: 8MiB}") &&
+           "tier=X-Tier', endpoint_spelling: ignore-case}\ngrpc: {limit_headers: draft-10, memory: 8MiB, "
+           "endpoint_spelling: as-written}") &&
            out != NULL && settings_print(&settings, out),
        "settings are printed");
     (void)fclose(out);
@@ -65,7 +76,8 @@ static void test_printed(void)
            strcmp(again.http_address, settings.http_address) == 0 &&
            memcmp(&again.http, &settings.http, sizeof again.http) == 0 &&
            strcmp(again.grpc_address, settings.grpc_address) == 0 &&
-           again.grpc.limit_fields == HTTP_LIMIT_DRAFT_10 && again.grpc.memory_bytes == 8 << 20,
+           again.grpc.endpoint_spelling == PATH_AS_WRITTEN && again.grpc.limit_fields == HTTP_LIMIT_DRAFT_10 &&
+           again.grpc.memory_bytes == 8 << 20,
        "and read back to the same");
     free(text);
 }
@@ -99,6 +111,11 @@ static void test_mistakes(void)
         {"listen: {http: '127.0.0.1:7072'}",
          "listen.http has port 7072: expected another one than listen.snapshots"},
         {"http: {limit_headers: none}", "http has no effect without listen.http"},
+        {"http: {endpoint_spelling: ignore-case}", "http has no effect without listen.http"},
+        {"listen: {http: '*:1'}\ngrpc: {endpoint_spelling: ignore-case}", "grpc has no effect without listen.grpc"},
+        {"listen: {http: '*:1'}\nhttp: {endpoint_spelling: lower}",
+         "c.yaml:3: http.endpoint_spelling is 'lower': expected merge-slashes, keep-slashes, ignore-case or "
+         "as-written"},
         {"listen: {http: '*:7073', grpc: '*:7073'}",
          "listen.grpc has port 7073: expected another one than listen.http"},
         {"grpc: {memory: 8MiB}", "grpc has no effect without listen.grpc"},

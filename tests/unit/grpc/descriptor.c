@@ -19,7 +19,7 @@ static const char *told(const char *entries)
     size_t size = 0;
     grpc_arena_init(&arena, room, sizeof room);
     grpc_arena_begin(&arena);
-    grpc_descriptor_begin(&descriptor);
+    grpc_descriptor_begin(&descriptor, PATH_MERGE_SLASHES);
     text[0] = '\0';
     for (const char *at = entries; *at;) {
         const size_t entry = strcspn(at, "|"), key = strcspn(at, "=");
@@ -57,6 +57,7 @@ static void test_entries(void)
     OK_STRING(told("endpoint=/x|user=bob|tier=gold|priority=high"), "user=bob at /x tier gold priority 2",
               "or an option of CHECK");
     OK_STRING(told("endpoint=/x?a=b|user=bob"), "user=bob at /x", "an endpoint has no query");
+    OK_STRING(told("endpoint=//x/./%79?a=b|path=//x|user=bob"), "path=//x user=bob at /x/y", "and one spelling");
     OK_STRING(told("user=|ip=1.2.3.4"), "ip=1.2.3.4", "an entry without a value is none");
     OK_STRING(told("endpoint=/x"), "*=* at /x", "without an identifier one stands in that no rule can name");
     OK_STRING(told(""), "*=*", "also where nothing is said");

@@ -103,6 +103,12 @@ static void test_brought(void)
     OK_STRING(grpc_ask_all("edge", 0, &asked, 1), "OVER: OVER  0/3 0", "as is one that admits nothing");
     drain.entries = "drain=true tenant=b";
     OK_STRING(grpc_ask_all("edge", 0, &drain, 1), "OK: OK  10/3 2 in 2880000", "a limit is drained");
+    asked = (struct grpc_asked){.entries = "endpoint=/x/y?a tenant=a", .hits = 4, .limit = 10, .unit = 3};
+    OK_STRING(grpc_ask_all("edge", 0, &asked, 1), "OK: OK  10/3 6 in 1440000", "a limit of an endpoint");
+    asked.entries = "endpoint=//x/./%79?b tenant=a";
+    OK_STRING(grpc_ask_all("edge", 0, &asked, 1), "OK: OK  10/3 2 in 2880000", "counts it however it is written");
+    asked.entries = "endpoint=/x tenant=a";
+    OK_STRING(grpc_ask_all("edge", 0, &asked, 1), "OK: OK  10/3 6 in 1440000", "and another one by itself");
     asked = (struct grpc_asked){.entries = "tenant=b", .hits = 0, .limit = 10, .unit = 3};
     OK_STRING(grpc_ask_all("edge", 0, &asked, 1), "OK: OK  10/3 2 in 2880000", "of the key that others look at");
     OK_STRING(grpc_ask_all("edge", 0, &drain, 1), "OK: OK  10/3 0 in 3600000", "to its end");

@@ -314,6 +314,43 @@ static void test_gateways(void)
     end();
 }
 
+/* No shape is learned of a path that is written otherwise, and each request has its key. */
+static void test_spelling(void)
+{
+    static const char *const others[] = {"//a/b", "/a/%62", "/x/../a/b?c", "/a//b#c"};
+    char request[200];
+    begin();
+    OK(set_rules("{id: e, by: user, endpoint: /a/b, rate: 1/m, burst: 400}"), "a rule of a path");
+    add_source("user", "x-user");
+    add_source("endpoint", "x-uri");
+    take_settings();
+    for (int round = 0; round < 3; round++)
+        for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+            (void)snprintf(request, sizeof request, WITH("X-User: u\r\nX-Uri: %s\r\n"), others[i]);
+            (void)ask_bytes(request);
+            OK(strstr(answer, "\"rule\":\"e\"") != NULL, "%s is counted", others[i]);
+            (void)snprintf(request, sizeof request, "GET /check%s HTTP/1.1\r\nHost: a\r\nX-User: u\r\n\r\n",
+                           others[i]);
+            OK(strstr(ask_bytes(request), "\"rule\":\"e\"") != NULL, "also behind /check");
+        }
+    OK_U64(recognised(), 0, "each was parsed");
+    OK_STRING(told_of(WITH("X-User: u\r\nX-Uri: /a/b\r\n")), "200 375", "and all had one key");
+    for (int i = 0; i < 60; i++)
+        (void)ask_bytes(WITH("X-User: u\r\nX-Uri: /a/b\r\n"));
+    OK_STRING(told_of(WITH("X-User: u\r\nX-Uri: /a/b\r\n")), "200 314 known", "as what is written so");
+    const uint64_t before = recognised();
+    settings.endpoint_spelling = PATH_AS_WRITTEN;
+    take_settings();
+    for (int i = 0; i < 60; i++)
+        (void)ask_bytes(WITH("X-User: u\r\nX-Uri: //a/b\r\n"));
+    OK(strstr(answer, "\"rule\":\"e\"") == NULL && recognised() > before,
+       "another spelling of the config is another shape");
+    settings.endpoint_spelling = PATH_MERGE_SLASHES;
+    take_settings();
+    OK_STRING(told_of(WITH("X-User: u\r\nX-Uri: //a/b\r\n")), "200 313", "which is void with the next");
+    end();
+}
+
 /* ---- the same of two ---- */
 
 static const struct {
@@ -392,6 +429,7 @@ int main(void)
     test_fields();
     test_fields_for_two();
     test_gateways();
+    test_spelling();
     test_equal();
     return tap_done();
 }

@@ -32,9 +32,9 @@ static const char *told(const char *query)
     struct output decoded = output_over(room, sizeof room);
     struct command_query filled;
     struct http_words words;
-    http_words_init(&words, &filled, &hash_key);
-    if (!http_words_add_query(&words, bytes_of(query), &decoded) ||
-        !http_words_add_fields(&words, &message, &settings) || !http_words_end(&words)) {
+    http_words_init(&words, &filled, &hash_key, settings.endpoint_spelling, &decoded);
+    if (!http_words_add_query(&words, bytes_of(query)) || !http_words_add_fields(&words, &message, &settings) ||
+        !http_words_end(&words)) {
         (void)snprintf(text, sizeof text, "! %s: %s", words.field, words.error);
         return text;
     }
@@ -113,6 +113,28 @@ static void test_fields(void)
     OK_STRING(told("endpoint=/&cost.bytes=5"), "ip=1.2.3.4 user=alice |/|||bytes:5|1 1 0", "before it the query");
 }
 
+/* Wherever an endpoint comes from, a path has one spelling. */
+static void test_spelling(void)
+{
+    settings = (struct http_settings){0};
+    message.header_count = 0;
+    add_source("user", "x-user");
+    add_source("path", "x-path");
+    add_source("endpoint", "x-original-uri");
+    add_header("X-User", "a");
+    add_header("X-Path", "//v1//%6f");
+    add_header("X-Original-URI", "//v1/./check%6fut?card=1");
+    OK_STRING(told(""), "user=a path=//v1//%6f |/v1/checkout|||1 1 0", "of a field, but not of an identifier");
+    OK_STRING(told("endpoint=/a/%252e./b%23c"), "user=a path=//v1//%6f |/b|||1 1 0", "of the query, decoded once");
+    OK_STRING(told("endpoint=orders.%252e//x"), "user=a path=//v1//%6f |orders.%2e//x|||1 1 0",
+              "a name is no path");
+    OK_STRING(told("endpoint=%3F"), "user=a path=//v1//%6f |/v1/checkout|||1 1 0", "what has no path says nothing");
+    settings.endpoint_spelling = PATH_IGNORE_CASE;
+    OK_STRING(told("endpoint=/A%252Fb"), "user=a path=//v1//%6f |/a%2Fb|||1 1 0", "as the config says");
+    settings.endpoint_spelling = PATH_AS_WRITTEN;
+    OK_STRING(told(""), "user=a path=//v1//%6f |//v1/./check%6fut|||1 1 0", "or as it is written");
+}
+
 /* What the client of a gateway may choose is no error, however long it is. */
 static void test_long(void)
 {
@@ -145,6 +167,7 @@ int main(void)
 {
     test_query();
     test_fields();
+    test_spelling();
     test_long();
     return tap_done();
 }
