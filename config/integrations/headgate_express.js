@@ -6,8 +6,10 @@
  *                       identify: (request) => ({api_key: request.get('x-api-key'), ip: request.ip})}));
  *
  * `identify` says who asks: dimensions of rules with their values; undefined is an absent one, and without any the
- * request passes. The path is the endpoint. A question that the daemon finds wrong (a value that is too long) gets 400.
- * Without an answer within `timeoutMs` the request passes, or with closed: true gets 503.
+ * request passes. The path is the endpoint, as Express routes it: in small letters and without a slash at the end, unless
+ * the application has `case sensitive routing` or `strict routing`; rules write it so. A question that the daemon finds
+ * wrong (a value that is too long) gets 400. Without an answer within `timeoutMs` the request passes, or with
+ * closed: true gets 503.
  */
 'use strict';
 
@@ -19,6 +21,13 @@ module.exports = ({identify, service = 'default', address = 'http://127.0.0.1:70
     const headers = {'Content-Type': 'application/json'};
     if (password)
         headers.Authorization = `Bearer ${password}`;
+
+    // What Express takes for one path has one limit.
+    function endpointOf(request) {
+        const path = request.baseUrl + request.path;
+        const cased = request.app.enabled('case sensitive routing') ? path : path.toLowerCase();
+        return request.app.enabled('strict routing') ? cased : cased.replace(/(.)\/$/, '$1');
+    }
 
     // The daemon's answer; undefined: there is none.
     async function ask(question) {
@@ -36,7 +45,7 @@ module.exports = ({identify, service = 'default', address = 'http://127.0.0.1:70
         const said = Object.entries(identify(request)).filter(([, value]) => (value ?? '') !== '');
         if (said.length === 0)
             return next();
-        const answer = await ask({service_id: service, endpoint: request.baseUrl + request.path,
+        const answer = await ask({service_id: service, endpoint: endpointOf(request),
                                   identifiers: Object.fromEntries(said)});
         const status = answer ? answer.status : 0;
         if (status === 400 || status === 413)

@@ -1,8 +1,9 @@
 /*
  * headgate rules lint: rules that are right and will surprise all the same, because several daemons share their limits.
  *
- * Two things surprise: a limit so small that a daemon's part of it is less than a burst, and an overshoot so large that
- * the worst moment is far beyond the limit. The shares are even and daemons grant, since no daemon is asked.
+ * Three things surprise: a limit so small that a daemon's part of it is less than a burst, an overshoot so large that
+ * the worst moment is far beyond the limit, and an endpoint that no path of a gateway is spelled like. The shares are
+ * even and daemons grant, since no daemon is asked.
  */
 #include "limit/kind.h"
 #include "limit/limit.h"
@@ -11,6 +12,7 @@
 #include "rules/homes.h"
 #include "rules/rule_reach.h"
 #include "rules/rule_value.h"
+#include "wire/path.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -164,6 +166,31 @@ static void lint_amount(struct lint *lint, const struct rule *rule, const char *
     lint_part(lint, rule, what, &terms);
 }
 
+/* Of a prefix up to its last slash: what follows may be part of anything. */
+static struct bytes whole_segments(struct bytes endpoint)
+{
+    if (endpoint.size > 0 && endpoint.data[endpoint.size - 1] == '*')
+        while (endpoint.size > 0 && endpoint.data[endpoint.size - 1] != '/')
+            endpoint.size--;
+    return endpoint;
+}
+
+static void lint_endpoint(struct lint *lint, const struct rule *rule)
+{
+    char room[PATH_ROOM_BYTES], says[2 * SAYS_BYTES];
+    const struct bytes written = whole_segments(rule->endpoint);
+    if (written.size == 0 || written.data[0] != '/')
+        return;
+    const struct bytes path = path_spell(written, PATH_MERGE_SLASHES, room);
+    if (bytes_equal(path, written))
+        return;
+    (void)snprintf(says, sizeof says,
+                   "endpoint begins with %.*s: a path of a gateway has another spelling, unless endpoint_spelling "
+                   "says so: expected %.*s",
+                   (int)written.size, written.data, (int)path.size, path.data);
+    say(lint, rule, "", says);
+}
+
 /* A sheet's overrides are those of its rule, if that is in the files. */
 static bool is_sheet_in(const struct rule_list *list, const struct rule *rule, struct rule *joined)
 {
@@ -190,6 +217,7 @@ static void lint_rule(struct lint *lint, const struct rule_list *list, const str
         rule = &joined;
     if (rule->mode == RULE_OFF || rule->mode == RULE_SHADOW)
         return;
+    lint_endpoint(lint, rule);
     if (rule_reach(rule, &lint->peers, &sentence) != RULE_REACHES)
         say(lint, rule, "", sentence.text);
     uint64_t shares[REACH_PEERS_MAX];
@@ -207,7 +235,8 @@ static void lint_rule(struct lint *lint, const struct rule_list *list, const str
 
 int rules_lint(struct rules_invocation *invocation)
 {
-    struct lint lint = {.peers = {.count = invocation->daemons, .shares = lint.shares, .grants = true, .homes = true}};
+    struct lint lint = {
+        .peers = {.count = invocation->daemons, .shares = lint.shares, .grants = true, .homes = true}};
     struct rule_list list = {0};
     struct json json;
     const int status = rules_read_files(invocation, &list);

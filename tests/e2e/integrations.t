@@ -160,6 +160,9 @@ sub behaves {
     is(ask('/v1/checkout', 'X-Api-Key: cid&cost=0&api_key=x')->{status}, 200, 'a key is what it is');
     is(ask('/free')->{status}, 200, 'no key counts as none');
     goes_around($daemon);
+    for my $same (@{$daemon->{same} // []}) {
+        is(ask($_, "X-Api-Key: $same")->{status}, $_ eq $same ? 429 : 200, "$_ in its turn") for '/v1/checkout', $same;
+    }
     has_one_key($daemon->{gateway}) if $daemon->{gateway};
     counts_spellings($daemon->{gateway}) if $daemon->{gateway};
     $daemon->stop;
@@ -202,6 +205,7 @@ sub middleware {
         mkdir $place or die "$place: $!";
         my $daemon = daemon_of();
         $daemon->{tells} = 1;
+        $daemon->{same} = ['/v1/checkout/', '/V1/Checkout', '/V1/CHECKOUT/?basket=1'] if $name eq 'express';
         my ($script) = map { Headgate::write_file("$place/$_->[0]", $_->[1]) }
             $source, [$file, Headgate::read_file("$files/$file")];
         my ($closed_port) = Headgate::free_ports(1);
