@@ -168,17 +168,6 @@ static void say_hello(struct node *node, struct effects *effects)
     }
 }
 
-/*
- * True if the peer that gave this node its figures has left since, or has started anew. A peer that
- * knew only that one is alone from then on. It spends without telling anybody, so no batch says
- * that the figures here lack those spends.
- */
-static bool donor_is_gone(const struct node *node)
-{
-    const struct member *donor = &node->member[node->snapshot.donor];
-    return !member_needed(donor) || donor->incarnation != node->snapshot.donor_incarnation;
-}
-
 void join_step(struct node *node, struct effects *effects)
 {
     int donor = snapshot_donor(node), source = stores_overdue(node) ? -1 : stores_source(node);
@@ -188,9 +177,14 @@ void join_step(struct node *node, struct effects *effects)
     }
     if (node->snapshot.done && origins_are_amid_parts(node))
         return; /* without a snapshot nothing is applied, and amid parts no snapshot is merged */
-    if (donor >= 0 && donor_is_gone(node))
+    if (donor >= 0 && snapshot_giver_is_gone(node)) {
         node->snapshot.done = false; /* the figures of an active peer are taken as well */
-    if (node->snapshot.done) {
+        node->snapshot.giver_count = 0;
+    }
+    const int second = node->snapshot.done ? snapshot_second(node) : -1;
+    if (second >= 0) {
+        snapshot_start_second(node, (uint32_t)second, effects);
+    } else if (node->snapshot.done) {
         if (share_is_ours(node) && plane_knows_the_rules(node) && weights_are_known(node) &&
             limit_list_is_known(node) && !awaits_own_past(node))
             become_active(node, effects, "its state comes from a peer");

@@ -150,6 +150,7 @@ uint32_t node_held_ppm(const struct node *node);
     X(bytes_received, "bytes received")                                                                            \
     X(snapshots_served, "snapshot pages served")                                                                   \
     X(snapshots_taken, "snapshots taken from a peer")                                                              \
+    X(second_donors, "times that this node, joining, took the snapshot of a second peer as well")                  \
     X(donors_passed_over, "times that this node, joining, gave up a peer that gave it nothing in time")            \
     X(donors_exceeding, "times that a snapshot was said to have more of a peer than that one had made")            \
     X(stores_taken, "peers of which it was asked what their stores had when they started")                         \

@@ -74,6 +74,7 @@ static bool begin_anew(struct node *node, uint64_t incarnation, const char *why,
     node->life.hello_ns = node->now_ns;
     todo_drop(&node->todo, DO_SNAPSHOT);
     snapshot_abandon(node);
+    node->snapshot.giver_count = 0;
     effects_notice(effects, NOTICE_WARNING, "%s %s", node->options.name, why);
     return true;
 }

@@ -300,6 +300,7 @@ enum snapshot_merge snapshot_merge(struct node *node, const struct message *repl
     table_absent_are_full(node->table, node->now_ns);
     aside_forget(node);
     step_works(node, stage.count);
+    snapshot_page_contains_no_more(node, &page);
     pages_add(snapshot, &page);
     note_grants(node, &stage, &reply->page_owed, stage.some_unknown);
     stage_close(&stage);

@@ -36,7 +36,7 @@ void snapshot_start(struct node *node, uint32_t donor, bool of_store)
 {
     struct snapshot *snapshot = &node->snapshot;
     snapshot->running = true;
-    snapshot->done = false;
+    snapshot->done = snapshot->is_second = false;
     snapshot->donor = donor;
     snapshot->of_store = of_store;
     snapshot->donor_incarnation = node->member[donor].incarnation;
@@ -65,6 +65,61 @@ int snapshot_donor(const struct node *node)
         !member_is_passed_over(&node->member[keeper - 1]))
         return (int)keeper - 1;
     return member_to_ask_first(node);
+}
+
+bool snapshot_has_given(const struct node *node, uint32_t donor)
+{
+    const struct snapshot *snapshot = &node->snapshot;
+    for (uint32_t g = 0; g < snapshot->giver_count; g++)
+        if (snapshot->giver[g].member == donor && snapshot->giver[g].incarnation == node->member[donor].incarnation)
+            return true;
+    return false;
+}
+
+int snapshot_second(const struct node *node)
+{
+    int best = -1;
+    if (node->snapshot.giver_count == 0 || node->snapshot.giver_count == SNAPSHOT_GIVERS)
+        return -1;
+    for (uint32_t i = 0; i < node->member_end; i++) {
+        const struct member *member = &node->member[i];
+        if (member_can_give(member) && member->proof.has_key && member_speaks_alone(node, i) &&
+            !member_is_passed_over(member) && !snapshot_has_given(node, i) &&
+            (best < 0 || member->heard_direct_ns > node->member[best].heard_direct_ns))
+            best = (int)i;
+    }
+    return best;
+}
+
+void snapshot_start_second(struct node *node, uint32_t donor, struct effects *effects)
+{
+    if (snapshot_was_in_vain(node))
+        return; /* asked again at once, it would answer the same */
+    snapshot_start(node, donor, false);
+    node->snapshot.is_second = true;
+    snapshot_ask(node, effects);
+}
+
+bool snapshot_giver_is_gone(const struct node *node)
+{
+    const struct snapshot *snapshot = &node->snapshot;
+    for (uint32_t g = 0; g < snapshot->giver_count; g++) {
+        const struct member *giver = &node->member[snapshot->giver[g].member];
+        if (!member_needed(giver) || giver->incarnation != snapshot->giver[g].incarnation)
+            return true;
+    }
+    return false;
+}
+
+void snapshot_note_giver(struct node *node)
+{
+    struct snapshot *snapshot = &node->snapshot;
+    if (node->life.state != PEER_JOINING || snapshot_has_given(node, snapshot->donor) ||
+        snapshot->giver_count == SNAPSHOT_GIVERS)
+        return;
+    node->stats.second_donors += snapshot->giver_count > 0;
+    snapshot->giver[snapshot->giver_count++] =
+        (struct snapshot_giver){snapshot->donor, snapshot->donor_incarnation};
 }
 
 void snapshot_choose(struct node *node, uint32_t donor, struct effects *effects)
@@ -98,11 +153,19 @@ static void pass_over(struct node *node)
     node->stats.donors_passed_over++;
 }
 
+/* What the first donor gave counts all the same. */
+static void give_up(struct node *node)
+{
+    const bool is_second = node->snapshot.is_second;
+    snapshot_abandon(node);
+    node->snapshot.done = is_second;
+}
+
 void snapshot_fails(struct node *node)
 {
     if (!node->snapshot.of_store && node->now_ns - node->snapshot.tried_ns > patience_ns(node, VAIN_INTERVALS))
         pass_over(node);
-    snapshot_abandon(node);
+    give_up(node);
 }
 
 /* A donor that says little, again and again, would keep a node from its share for good. */
@@ -156,14 +219,14 @@ void snapshot_ask(struct node *node, struct effects *effects)
     }
     if (donor->state != (snapshot->of_store ? PEER_JOINING : PEER_ACTIVE) || donor->silent ||
         donor->incarnation != snapshot->donor_incarnation) {
-        snapshot_abandon(node);
+        give_up(node);
         return;
     }
     const bool is_mute = node->now_ns - snapshot->started_ns > GIVE_UP_INTERVALS * node->options.interval_ns;
     if (is_mute || takes_too_long(node)) {
         if (!is_mute || !snapshot->of_store) /* stores that are not given are waited for: stores_overdue */
             pass_over(node);
-        snapshot_abandon(node);
+        give_up(node);
         return;
     }
     for (uint32_t i = 0; i < snapshot->asked_count; i++) {

@@ -22,6 +22,21 @@ void snapshot_start(struct node *node, uint32_t donor, bool of_store);
  * vain are passed over while there is another one.
  */
 int snapshot_donor(const struct node *node);
+/*
+ * Another active peer that a start takes a snapshot of as well, where peers sign, so that none alone says how much is
+ * left; -1: there is none, or two have given theirs.
+ */
+int snapshot_second(const struct node *node);
+void snapshot_start_second(struct node *node, uint32_t donor, struct effects *effects);
+/* That peer has given its snapshot since this node began to join. */
+bool snapshot_has_given(const struct node *node, uint32_t donor);
+/* The snapshot that is taken is complete. */
+void snapshot_note_giver(struct node *node);
+/*
+ * True if a peer that gave this node its figures has left since, or has started anew. A peer that knew only that one is
+ * alone from then on. It spends without telling anybody, so no batch says that the figures here lack those spends.
+ */
+bool snapshot_giver_is_gone(const struct node *node);
 /* To be called before that donor is asked: says so where all were passed over, and all are asked once more. */
 void snapshot_choose(struct node *node, uint32_t donor, struct effects *effects);
 /* The donor gave what could not be used. It is given up, and in time passed over. */

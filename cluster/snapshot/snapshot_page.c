@@ -4,13 +4,14 @@
  */
 #include "cluster/snapshot/snapshot_page.h"
 
+#include "base/number.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/origin.h"
 
 #include <string.h>
 
-enum { REFUSED_INTERVALS = 64 };
+enum { REFUSED_INTERVALS = 64, LATE_INTERVALS = 4 };
 
 uint32_t snapshot_page_keys_max(const struct node *node)
 {
@@ -151,4 +152,37 @@ bool snapshot_page_can_be_merged(struct node *node, const struct page *page, boo
         *adds |= lost;
     }
     return !*adds || is_refused_for_long(node);
+}
+
+uint64_t snapshot_most_made(const struct node *node, uint32_t slot)
+{
+    const struct origin *origin = &node->origin[slot];
+    const uint64_t word = node->member[origin->member].known[slot];
+    return word > origin->applied ? word : origin->applied;
+}
+
+/* True: this node has lacked its batches for so long that they may be in no log any more. */
+static bool is_late(const struct node *node, const struct origin *origin)
+{
+    return origin->behind_since_ns > 0 &&
+           node->now_ns - origin->behind_since_ns > LATE_INTERVALS * node->options.interval_ns;
+}
+
+void snapshot_page_contains_no_more(const struct node *node, struct page *page)
+{
+    const struct snapshot *snapshot = &node->snapshot;
+    if (node->life.state == PEER_JOINING && snapshot->giver_count == 0)
+        return; /* nothing is charged before the makers have said what they have made: snapshot_finish */
+    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
+        const struct origin *origin = &node->origin[slot];
+        if (!origin->uid || slot == node->my_slot)
+            continue;
+        const bool signs = !origin_is_ghost(node, origin) && origin->member != snapshot->donor &&
+                           member_signs(node, origin->member);
+        const bool comes = signs && member_speaks_alone(node, origin->member) && !is_late(node, origin);
+        if (snapshot->is_second || comes)
+            page->applied[slot] = number_least(page->applied[slot], origin->applied);
+        else if (signs)
+            page->applied[slot] = number_least(page->applied[slot], snapshot_most_made(node, slot));
+    }
 }

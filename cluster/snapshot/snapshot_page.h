@@ -33,6 +33,16 @@ uint32_t snapshot_page_keys_max(const struct node *node);
  * ends an incarnation itself, by another start or a goodbye, whatever a donor says.
  */
 uint64_t snapshot_retired(const struct node *node, uint32_t index, uint64_t said);
+/* The batches of that origin that are applied here, or that its maker has said to have made. */
+uint64_t snapshot_most_made(const struct node *node, uint32_t slot);
+/*
+ * A donor that lies could say that its figures have what is on its way to this node, which would charge nothing of it
+ * then. So what a maker that signs and is heard tells is charged when it comes, perhaps once more, unless this node has
+ * lacked it for long; and so is all that a second donor of a start has. Of a maker that signs and is not heard, or has
+ * been lacked for long, the part contains no more than that one has signed. To be called after the figures were
+ * corrected, before the page is kept.
+ */
+void snapshot_page_contains_no_more(const struct node *node, struct page *page);
 /*
  * False: the part cannot be merged now. `adds`: all charges of this node must come on top of the
  * part.

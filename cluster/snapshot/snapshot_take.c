@@ -49,13 +49,6 @@ static bool is_bound_by_its_maker(const struct node *node, uint32_t slot)
            member_signs(node, origin->member);
 }
 
-static uint64_t most_made(const struct node *node, uint32_t slot)
-{
-    const struct origin *origin = &node->origin[slot];
-    const uint64_t word = node->member[origin->member].known[slot];
-    return word > origin->applied ? word : origin->applied;
-}
-
 /* True: some part is said to contain more of a maker than it has said itself that it has made. */
 static bool exceeds_its_maker(const struct node *node, uint32_t slot)
 {
@@ -63,7 +56,7 @@ static bool exceeds_its_maker(const struct node *node, uint32_t slot)
     if (!is_bound_by_its_maker(node, slot))
         return false;
     for (uint32_t p = 0; p < snapshot->page_count; p++)
-        if (snapshot->page[p].applied[slot] > most_made(node, slot))
+        if (snapshot->page[p].applied[slot] > snapshot_most_made(node, slot))
             return true;
     return false;
 }
@@ -88,7 +81,7 @@ static bool awaits_word_of_makers(struct node *node)
  */
 static void heed_maker(struct node *node, uint32_t slot)
 {
-    const uint64_t most = most_made(node, slot);
+    const uint64_t most = snapshot_most_made(node, slot);
     if (!is_bound_by_its_maker(node, slot) || !member_speaks_alone(node, node->origin[slot].member))
         return;
     node->stats.donors_exceeding += exceeds_its_maker(node, slot);
@@ -122,10 +115,12 @@ void snapshot_finish(struct node *node, struct effects *effects)
         if (base > origin->applied && origin->next_part == 0)
             origin->applied = origin->dropped = base;
     }
-    for (uint32_t member = 0; member < node->member_end; member++)
+    /* what a second donor has retired, its maker's others say as well, or it stays */
+    for (uint32_t member = 0; member < node->member_end && !snapshot->is_second; member++)
         if (node->member[member].used)
             retire_origins(node, member, snapshot_retired(node, member, snapshot->retired[member]));
-    snapshot->running = false;
+    snapshot_note_giver(node);
+    snapshot->running = snapshot->is_second = false;
     snapshot->done = true;
     snapshot->tried = 0;
     snapshot->refused_since_ns = 0;

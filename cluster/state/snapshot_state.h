@@ -17,6 +17,7 @@
 enum {
     SNAPSHOT_PREFIX_BITS_MAX = 32,
     SNAPSHOT_ASKED_MAX = 6, /* parts asked for at the same time */
+    SNAPSHOT_GIVERS = 2,    /* that a start takes a snapshot of, where they sign */
     SNAPSHOT_TODO_MAX = (SNAPSHOT_ASKED_MAX + 1) * (SNAPSHOT_PREFIX_BITS_MAX + 1),
     PAGES_MAX = 8192, /* parts of a snapshot */
 };
@@ -37,6 +38,12 @@ struct part {
     uint64_t asked_ns; /* 0: to be asked for at once */
 };
 
+/* Whose snapshot this node has taken since it began to join. */
+struct snapshot_giver {
+    uint32_t member;
+    uint64_t incarnation;
+};
+
 /*
  * A snapshot that is being taken: a stack of parts to ask for, parts asked for, and merged parts.
  */
@@ -44,6 +51,9 @@ struct snapshot {
     bool running;
     bool of_store;  /* of the counters of the donor's store, while the donor joins: see stores.h */
     bool done;      /* since this incarnation began to join */
+    bool is_second; /* of another peer, besides the one that is taken: see snapshot_second */
+    uint32_t giver_count;
+    struct snapshot_giver giver[SNAPSHOT_GIVERS];
     uint32_t donor; /* member */
     uint64_t donor_incarnation;
     uint64_t donor_knows_stores; /* the donor's knows_stores when the snapshot began */

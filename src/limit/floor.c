@@ -25,6 +25,8 @@ void floor_apply(const struct floor *floor, const struct limit_set *limits, cons
     bucket->unsettled = units_of(limit, (uint64_t)floor->unsettled << FLOOR_SHIFT);
     if (floor->full_at_ns >= bucket->last_refill_ns) {
         bucket->settled -= units_of(limit, floor->full_at_ns - bucket->last_refill_ns);
+        if (bucket->settled < -limit->overshoot_units) /* as no key is, whatever others say that it owes */
+            bucket->settled = -limit->overshoot_units;
         return;
     }
     uint64_t spill_ticks = (bucket->last_refill_ns - floor->full_at_ns) / limit->tick_ns, spill;

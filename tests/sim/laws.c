@@ -220,7 +220,8 @@ static void check_limits(struct sim *sim, unsigned i)
     if (stats.log_keys - stats.log_ghost_keys > sim->plan.log_keys_max + sim->plan.keys + ask_keys(sim))
         sim_fail(sim, "log: %s keeps %" PRIu64 " spends, the limit is %" PRIu64, n->name, stats.log_keys,
                  sim->plan.log_keys_max);
-    if (stats.messages_invalid > 0 && sim->phase == PHASE_SAFETY && !laws_are_off(sim))
+    if (stats.messages_invalid > 0 && sim->phase == PHASE_SAFETY && !laws_are_off(sim) &&
+        !liars_lie_in_snapshots(sim))
         sim_fail(sim, "messages: %s calls a true message nonsense", n->name);
     if (stats.messages_impostor > 0 && !laws_are_off(sim))
         sim_fail(sim, "messages: %s hears one in the name of another than its sender", n->name);
@@ -264,6 +265,8 @@ static void watch_joining(struct sim *sim, unsigned i)
                stats.snapshots_taken > 0 ? "" : ", without a snapshot");
     if (stats.snapshots_taken > 0)
         rights_home_starts(sim, i);
+    if (n->lied_to && stats.second_donors == 0)
+        laws_knowledge_lost(sim, i); /* the figures are the liar's word alone */
     if (n->cold || stats.snapshots_taken > 0)
         return;
     sim->alone = true;

@@ -7,6 +7,7 @@
 enum {
     SMALL_LOG_KEYS = 256,
     SNAPSHOT_PARTS_AT_ONCE = 6,
+    VAIN_INTERVALS_MAX = 240,   /* a donor that lies is asked for so long, before another one is */
     REFUSED_INTERVALS_MAX = 64, /* parts of snapshots that lack what was dropped here are not taken for so long */
     STEP_PARTS = 16, /* of a step's keys may be told in it, or applied, or settled: no smaller part of them */
     STEP_TURNS = 4,  /* each key is told, applied, tallied and settled */
@@ -117,5 +118,5 @@ uint64_t laws_agree_ns(const struct sim *sim)
     return laws_settle_ns(sim) + LAWS_WAITS_INTERVALS_MAX * sim->plan.interval_ns + sim->plan.join_timeout_ns +
            2 * sim->plan.silent_after_ns + faults_longest_way_ns(sim) + snapshots_ns(sim) + refused_ns(sim) +
            retelling_ns(sim) + edit_agree_ns(sim) + takeover_agree_ns(sim) + weights_agree_ns(sim) +
-           lists_agree_ns(sim);
+           lists_agree_ns(sim) + (liars_lie_in_snapshots(sim) ? VAIN_INTERVALS_MAX * sim->plan.interval_ns : 0);
 }

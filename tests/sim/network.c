@@ -150,7 +150,9 @@ void network_deliver(struct sim *sim, struct happening *happening)
         if (world_is_up(sim, i)) /* nothing else may be what it waited for before it left */
             world_event(sim, i, &(struct event){.kind = EVENT_MESSAGE, .bytes = bytes, .from = from});
     } else if (happening->kind == HAPPENS_RESPONSE) {
-        world_event(sim, i, &(struct event){.kind = EVENT_RESPONSE, .bytes = bytes, .from = from});
+        const struct bytes said = liars_reply(sim, happening, bytes);
+        if (said.size > 0)
+            world_event(sim, i, &(struct event){.kind = EVENT_RESPONSE, .bytes = said, .from = from});
     } else {
         world_step(sim, i, EVENT_REQUEST, bytes, NULL);
         answer(sim, happening);

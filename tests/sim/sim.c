@@ -279,6 +279,7 @@ static void init(struct sim *sim)
     random_seed(&sim->newer_random, seed * 10 + 7);
     random_seed(&sim->liar_random, seed * 10 + 8);
     random_seed(&sim->look_random, seed * 10 + 9);
+    random_seed(&sim->donor_random, seed * 11 + 10);
     sim->now_ns = 0;
     sleepless_begin(sim);
     sim->hash = UINT64_C(0xcbf29ce484222325);

@@ -57,6 +57,7 @@ struct sim_node {
     uint64_t leave_by_ns; /* LIFE_LEAVING: after this time the node waits for no peer */
     bool was_joining;     /* the node is not active yet in this life */
     bool cold;            /* the first start: nothing was spent before */
+    bool lied_to;         /* a part of a snapshot was another one than its donor has, in this life */
     bool unawaited;       /* the node went on alone, and some peer does not wait for its word */
     uint64_t
         list_due_ns[PLAN_LISTS]; /* when the node learns that list of weights; UINT64_MAX: it knows it, or never */
@@ -99,7 +100,7 @@ struct rights_figures {
 struct sim {
     struct plan plan;
     struct random network_random, fault_random, load_random, thread_random, apart_random, newer_random, liar_random,
-        look_random;
+        donor_random, look_random;
     uint64_t looked_ns; /* what the clock of sleepless.c showed last */
     bool looks_stand;   /* that clock stands still: answers of the same moment are compared */
     uint64_t now_ns;
@@ -158,6 +159,8 @@ struct sim {
     uint64_t hash;        /* of every effect and every decision */
     bool unheld;          /* nodes' times are as fast as their clocks, whatever they ask for */
     bool beside;          /* but not of a step that only a node of a later release causes */
+    bool lied_low;        /* somebody was told by a snapshot that less is left than there is */
+    bool lied_ahead;      /* the liar has said to have heard what it has not: others may wait for that, or keep it */
     struct effects lie;   /* scratch for what the liar makes up */
     struct effects newer; /* scratch for messages of nodes of a later release */
     uint64_t steps, admissions, refusals, messages;
@@ -407,6 +410,11 @@ void liars_after_step(struct sim *sim, unsigned i);
  * in vain. Who is forgotten is no more in the config of those who start.
  */
 bool liars_may_have_dialled(const struct sim *sim, const char *address);
+
+/* ---- liars_snapshots.c: what that member gives to those that ask for parts of its table ---- */
+bool liars_lie_in_snapshots(const struct sim *sim);
+/* What is heard in place of this reply, until the next lie; empty: nothing. */
+struct bytes liars_reply(struct sim *sim, const struct happening *happening, struct bytes bytes);
 
 /* ---- rule_weights.c: limits of rules with weights of their own ---- */
 void rule_weights_draw(struct plan *plan);

@@ -98,7 +98,7 @@ static void end_life(struct sim *sim, unsigned i)
     node_destroy(&n->node);
     n->life = n->stays_away ? LIFE_FORGOTTEN : LIFE_DOWN;
     n->lives++;
-    n->cold = n->unawaited = false;
+    n->cold = n->unawaited = n->lied_to = false;
     n->paused_until_ns = 0;
     n->incarnation += 1 + random_below(&sim->fault_random, 1000);
     for (unsigned j = 0; j < sim->plan.nodes; j++)

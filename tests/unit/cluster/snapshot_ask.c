@@ -12,11 +12,14 @@ enum wrong {
     FAR_AHEAD,   /* it has all that ann makes in the next minutes */
     ANN_RETIRED, /* ann has ended */
     ALL_RETIRED, /* so have all, with starts that are yet to come */
+    ALL_FULL,    /* nobody has used anything */
 };
 
 enum { SPENDS = 20, AHEAD = 1000, SMALLEST_BITS = 20, LATE_MS = 3000 };
 
 static enum wrong wrong;
+static unsigned liar = BOB;
+static const char *about = "ann";
 static bool everybody;    /* ann as well */
 static uint64_t half = 2; /* of the key space, of which FAR_AHEAD is said; 2: of all of it */
 static struct effects rewritten;
@@ -26,11 +29,11 @@ static void tell_wrong(struct message *message)
 {
     for (uint32_t i = 0; i < message->member_count; i++) {
         struct member_record *record = &message->members[i];
-        const bool is_ann = bytes_equal(record->name, bytes_of("ann"));
-        for (uint32_t o = 0; o < message->origin_count && wrong == FAR_AHEAD && is_ann; o++)
+        const bool is_it = bytes_equal(record->name, bytes_of(about));
+        for (uint32_t o = 0; o < message->origin_count && wrong == FAR_AHEAD && is_it; o++)
             for (uint32_t r = 0; r < message->row_count && message->origins[o].member == i; r++)
                 message->rows[r].applied[o] += message->rows[r].member == message->sender ? AHEAD : 0;
-        if (i != message->sender && (wrong == ALL_RETIRED || (wrong == ANN_RETIRED && is_ann))) {
+        if (i != message->sender && (wrong == ALL_RETIRED || (wrong == ANN_RETIRED && is_it))) {
             record->incarnation += wrong == ALL_RETIRED ? AHEAD : 0;
             record->retired_incarnation = record->incarnation;
         }
@@ -45,7 +48,7 @@ static struct bytes lie(unsigned from, struct bytes bytes)
     struct bytes opened = bytes;
     const struct hash_key *key = &world.host[from].options.hash_key;
     const struct limit_set limits = limits_view(&world.limits);
-    if ((from != BOB && !(everybody && from == ANN)) || !message_unseal(&opened, key) ||
+    if ((from != liar && !(everybody && from == ANN)) || !message_unseal(&opened, key) ||
         !message_open(&message, opened))
         return bytes;
     if (!message.has_page || message.kind != MESSAGE_REPLY) {
@@ -167,6 +170,63 @@ static void later_spends_count(enum wrong how, const char *what)
     end();
 }
 
+static void one_says_that_all_is_left(unsigned who)
+{
+    liar = who;
+    begin(ALL_FULL, false);
+    (void)joins_ms(20000);
+    OK(state_of_cat() == PEER_ACTIVE && world_stats(CAT).snapshots_taken == 2 &&
+           world_stats(CAT).second_donors == 1,
+       "a start takes the snapshots of two peers");
+    world_show_one(CAT, "alice");
+    OK(strstr(world.text, "cat: alice 130.0 - 0.0, "),
+       "and the lower figure counts, whoever says that all is left");
+    end();
+    liar = BOB;
+}
+
+static void one_of_two_leaves(void)
+{
+    begin(ALL_FULL, false);
+    world_link(ANN, CAT, LINK_CUT); /* so there is one donor at first */
+    (void)joins_ms(2000);
+    OK(state_of_cat() == PEER_ACTIVE && world_stats(CAT).second_donors == 0,
+       "where one is heard, a start does not wait for another");
+    end();
+}
+
+/* What cat does not hear from dan itself comes by way of the others, one of whom says that his figures have it. */
+static void second_one_is_ahead(void)
+{
+    effects_init(&rewritten);
+    wrong = FAR_AHEAD;
+    everybody = false;
+    liar = ANN;
+    about = "dan";
+    signing_world_start(4, KEYS_LEARNT);
+    world_link(BOB, CAT, LINK_STUTTERS);
+    world.link[BOB][CAT].delay_ns = MS;
+    world_run(1000);
+    world_crash(CAT);
+    world_link(DAN, CAT, LINK_CUT);
+    world.rewrite = lie;
+    skip_text();
+    world_start(CAT);
+    step(CAT, (struct event){.kind = EVENT_KEY, .name = "dan", .key = signing_key[DAN]}, CAT);
+    (void)joins_ms(20000);
+    OK(world_stats(CAT).second_donors == 1,
+       "the second donor says that it has all that dan makes in the next minutes");
+    for (unsigned i = 0; i < 4; i++) {
+        world_spend(DAN, "carol", 2);
+        world_run(150);
+    }
+    world_show_one(CAT, "carol");
+    OK(strstr(world.text, "cat: carol 152.0 - 0.0, "), "and what dan spends then is heard all the same");
+    end();
+    liar = BOB;
+    about = "ann";
+}
+
 int main(void)
 {
     another_one_is_asked(MUTE, "a peer that gives nothing", 10000);
@@ -179,5 +239,9 @@ int main(void)
     later_spends_count(FAR_BEYOND, "a donor may have what nobody has spent yet");
     later_spends_count(ANN_RETIRED, "a donor has retired who goes on");
     later_spends_count(ALL_RETIRED, "a donor has retired all");
+    one_says_that_all_is_left(BOB);
+    one_says_that_all_is_left(ANN);
+    one_of_two_leaves();
+    second_one_is_ahead();
     return tap_done();
 }

@@ -103,5 +103,9 @@ int main(void)
     OK(!floor_age(&floor, &limits, budgets, share_min, 2 * SECOND_NS),
        "a floor stands until everybody would be full");
     OK(floor_age(&floor, &limits, budgets, share_min, 2 * SECOND_NS + 1), "... and no longer");
+    floor_lower(&floor, UINT64_C(1) << 60, SECOND_NS);
+    floor_apply(&floor, &limits, budgets, 1, &start);
+    OK(start.settled == -limits.limit[1].overshoot_units,
+       "whatever another table is said to owe, no key starts with more debt than its limit declares");
     return tap_done();
 }
