@@ -31,7 +31,7 @@ enum {
 };
 
 static const char usage[] =
-    "usage: headgated --config FILE [--check-config | --print-config [--show-secrets]]\n"
+    "Usage: headgated --config FILE [--check-config | --print-config [--show-secrets]]\n"
     "       headgated --version | --help\n"
     "\n"
     "One rate limit for many daemons: this is one of them.\n"

@@ -108,12 +108,26 @@ static int make_ca(const struct certs *certs)
     return access(certs->ca, F_OK) == 0 ? EX_OK : make(&authority);
 }
 
+static int wrong_days(const char *value)
+{
+    fprintf(stderr, "headgate certs: --days is \"%s\": expected a number from 1 to %d\n", value, DAYS_MAX);
+    return EX_USAGE;
+}
+
 static int make_all(struct certs *certs)
 {
     if (!is_name(certs->name))
         return fail("the name becomes the name of files: expected at most 64 letters, digits, dots, dashes or "
                     "underscores, and not ca",
                     EX_USAGE);
+    for (uint32_t i = 0; i < certs->host_count; i++) {
+        if (certificate_is_host(certs->hosts[i]))
+            continue;
+        fprintf(stderr,
+                "headgate certs: \"%s\" is not a host to name: expected a name or an address, without a port\n",
+                certs->hosts[i]);
+        return EX_USAGE;
+    }
     if (!set_paths(certs))
         return fail("--dir is too long: expected a shorter path", EX_USAGE);
     if (certs->host_count == NAME_WORDS) {
@@ -153,7 +167,7 @@ int command_certs(int argc, char **argv)
             certs.dir = value;
         if (option == DAYS &&
             (!units_parse_count(bytes_of(value), &certs.days) || certs.days < 1 || certs.days > DAYS_MAX))
-            return fail("--days is wrong: expected a number from 1 to 3650", EX_USAGE);
+            return wrong_days(value);
         if (option == OPTION_WORD && !add_host(&certs, value))
             return fail("too many hosts: expected at most 15", EX_USAGE);
     }

@@ -33,8 +33,9 @@ static void print_accepted(const struct invocation *invocation, const struct hea
     if (invocation->json)
         print(invocation, "accepted", name, "");
     else if (strcmp(key, "none") == 0)
-        printf("%s has no key at this daemon now, and the next key that it brings is learnt: say so to each daemon\n",
-               name);
+        printf(
+            "%s has no key at this daemon now, and the next key that it brings is learnt: say so to each daemon\n",
+            name);
     else
         printf("%s has the key %s at this daemon from now on: say so to each daemon\n", name, key);
 }
@@ -52,7 +53,7 @@ int command_key(const struct invocation *invocation)
         words[3] = invocation->word[2];
         return command_exchange(invocation, words, 4, HEADGATE_REPLY_STATUS, print_accepted);
     }
-    fprintf(stderr, "headgate key: expected show, rotate, or accept node fingerprint, not %s with %u words\n", action,
-            invocation->word_count - 1);
+    fprintf(stderr, "headgate key: expected show, rotate, or accept node fingerprint, not %s with %u words\n",
+            action, invocation->word_count - 1);
     return EX_USAGE;
 }

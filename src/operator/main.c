@@ -69,13 +69,13 @@ static const struct subcommand {
     {"fingerprint", "id ...", "how headgate hot and the log of refusals call a key", 1, IDS_MAX, true, false,
      command_fingerprint, ""},
     {"nodes", "", "the daemons of the cluster, as this one sees them", 0, 0, false, false, command_nodes, ""},
-    {"info", "[section ...]",
-     "figures: " COMMAND_INFO_SECTIONS,
-     0, COMMAND_WORDS_MAX - 1, false, false, command_info, ""},
+    {"info", "[section ...]", "figures of the daemon: all, or those of some sections", 0, COMMAND_WORDS_MAX - 1,
+     false, false, command_info, "Sections: " COMMAND_INFO_SECTIONS ".\n"},
     {"top", "[word value ...]", "what the daemon decides each second, live, until q is typed", 0, 4, false, false,
      command_top,
      "Further words: interval 100ms..1h (default 1s), count n (looks, then the end). Where it does not write to a\n"
-     "terminal, and with --json, which writes a line of JSON for each look, it looks once; with interval and without\n"
+     "terminal, and with --json, which writes a line of JSON for each look, it looks once; with interval and "
+     "without\n"
      "count it looks until it is ended.\n"},
     {"forget", "node", "declares a daemon gone for good, so that others get its share", 1, 1, false, false,
      command_forget, "Only for a daemon that will not come back: if it still runs, the limit no longer holds.\n"},
@@ -94,7 +94,8 @@ static const struct subcommand {
      "  accept node fingerprint  the asked daemon takes that key for that peer's from now on; none: it learns the "
      "next\n"
      "                           one. Say so to each daemon, and compare with what show says there\n"
-     "headgate nodes shows whose key is known. accept and rotate need the role admin, where the daemon has users.\n"},
+     "headgate nodes shows whose key is known. accept and rotate need the role admin, where the daemon has "
+     "users.\n"},
     {"reload", "", "makes the daemon read its config again, with the files that it names", 0, 0, false, false,
      command_reload,
      "It says what has changed and is in force now, and what has changed and waits for a restart of the daemon. A\n"
@@ -112,15 +113,26 @@ static const char statuses[] =
     "Exit status otherwise: 64 wrong usage, 65 the daemon refused the request, 69 no daemon answers,\n"
     "76 what answers is not a daemon.\n";
 
+static const char hash_statuses[] =
+    "Exit status: 0, or 64 wrong usage, 65 no password of 1 to 256 bytes, 71 too little memory.\n";
+
+/* Otherwise it has no options about one. */
+static bool asks_daemon(const struct subcommand *subcommand)
+{
+    return subcommand->run != command_hash_password;
+}
+
 static void help(FILE *out)
 {
+    static const char row[] = "  %-14s%-18s%s\n";
     fputs("Usage: headgate [options] command [words]\n\n", out);
     for (size_t i = 0; i < SUBCOMMAND_COUNT; i++)
-        fprintf(out, "  %-14s%-18s%s\n", subcommands[i].name, subcommands[i].words, subcommands[i].summary);
-    fprintf(out, "  %-32s%s\n", "rules action ...",
-            "rules of all services: check, lint, test, apply, diff, export, list, get, delete, history, rollback");
-    fprintf(out, "  %-32s%s\n", "certs name [host ...]", "makes certificates for TLS, and what signs them");
-    fprintf(out, "  %-32s%s\n", "load", "sends requests to several daemons and measures speed and accuracy");
+        fprintf(out, row, subcommands[i].name, subcommands[i].words, subcommands[i].summary);
+    fprintf(out, row, "rules", "action ...",
+            "rules of all services: check, lint, test, apply, diff, export, list, get, delete,\n"
+            "                                  history, rollback");
+    fprintf(out, row, "certs", "name [host ...]", "makes certificates for TLS, and what signs them");
+    fprintf(out, row, "load", "", "sends requests to several daemons and measures speed and accuracy");
     fputs("\n\"headgate command --help\" tells more.\n\n", out);
     option_help(out, options, COST);
     fputs("\nA password is taken from $HEADGATE_PASSWORD.\n", out);
@@ -131,6 +143,11 @@ static void help_subcommand(FILE *out, const struct subcommand *subcommand)
 {
     fprintf(out, "Usage: headgate %s [options]%s%s\n\n%s.\n%s\n", subcommand->name, subcommand->words[0] ? " " : "",
             subcommand->words, subcommand->summary, subcommand->details);
+    if (!asks_daemon(subcommand)) {
+        option_help(out, options + HELP, 1);
+        fprintf(out, "\n%s", hash_statuses);
+        return;
+    }
     option_help(out, options, VERSION);
     if (subcommand->takes_cost)
         option_help(out, options + COST, 1);
@@ -147,21 +164,33 @@ static const struct subcommand *find_subcommand(const char *name)
     return NULL;
 }
 
-static bool take_timeout(struct invocation *invocation, const char *value)
+static bool take_timeout(struct invocation *invocation, const struct subcommand *subcommand, const char *value)
 {
     uint64_t ns;
     if (!units_parse_duration(bytes_of(value), &ns) || ns < 1000000 || ns > UINT64_C(3600000000000)) {
-        fprintf(stderr, "headgate: --timeout is \"%s\": expected a duration from 1ms to 1h\n", value);
+        fprintf(stderr, "headgate %s: --timeout is \"%s\": expected a duration from 1ms to 1h\n", subcommand->name,
+                value);
         return false;
     }
     invocation->timeout_ms = (uint32_t)(ns / 1000000);
     return true;
 }
 
+static bool takes(const struct subcommand *subcommand, int option)
+{
+    if (!asks_daemon(subcommand) || option == VERSION)
+        return false;
+    return option >= SERVICE ? subcommand->takes_rule : option == COST ? subcommand->takes_cost : true;
+}
+
 /* False: the subcommand has no such option, or the value is invalid; stderr says so. */
 static bool take_option(struct invocation *invocation, const struct subcommand *subcommand, int option,
                         const char *value)
 {
+    if (!takes(subcommand, option)) {
+        fprintf(stderr, "headgate %s: --%s makes no sense here\n", subcommand->name, options[option].name);
+        return false;
+    }
     if (option == AT)
         invocation->at = value;
     if (option == JSON)
@@ -178,14 +207,9 @@ static bool take_option(struct invocation *invocation, const struct subcommand *
     if (option == PRIORITY)
         invocation->priority = value;
     if (option == TIMEOUT)
-        return take_timeout(invocation, value);
-    if (option == VERSION || (option == COST && !subcommand->takes_cost) ||
-        (option >= SERVICE && !subcommand->takes_rule)) {
-        fprintf(stderr, "headgate %s: --%s makes no sense here\n", subcommand->name, options[option].name);
-        return false;
-    }
+        return take_timeout(invocation, subcommand, value);
     if (option == COST && !units_parse_count(bytes_of(value), &invocation->cost)) {
-        fprintf(stderr, "headgate: --cost is \"%s\": expected a number of tokens\n", value);
+        fprintf(stderr, "headgate %s: --cost is \"%s\": expected a number of tokens\n", subcommand->name, value);
         return false;
     }
     return true;
@@ -196,8 +220,8 @@ static bool is_bare_option(const struct invocation *invocation, const struct sub
                            const char *word)
 {
     for (int option = COST; option < OPTION_COUNT; option++) {
-        const bool taken = option >= SERVICE ? subcommand->takes_rule : subcommand->takes_cost;
-        if (!taken || invocation->word_count == 0 || strcasecmp(word, options[option].name) != 0)
+        if (!takes(subcommand, option) || invocation->word_count == 0 ||
+            strcasecmp(word, options[option].name) != 0)
             continue;
         fprintf(stderr, "headgate %s: \"%s\" is no identifier: expected --%s\n", subcommand->name, word,
                 options[option].name);

@@ -63,9 +63,12 @@ static int read_config(struct check *check)
         return no_memory(check);
     if (!settings_read(check->settings, path, &error))
         return explain(check, &error);
-    check->peers = (struct reach_peers){settings_shares(&check->settings->node, check->shares), check->shares,
-                                        check->settings->node.grants, check->regions,
-                                        check->settings->node.takeover_after_ns == 0, check->names};
+    check->peers = (struct reach_peers){settings_shares(&check->settings->node, check->shares),
+                                        check->shares,
+                                        check->settings->node.grants,
+                                        check->regions,
+                                        check->settings->node.takeover_after_ns == 0,
+                                        check->names};
     check->regions[0] = check->settings->node.region;
     check->names[0] = check->settings->node.name;
     for (uint32_t i = 0; i < check->settings->node.peer_count; i++) {

@@ -2,8 +2,8 @@
  * headgate rules lint: rules that are right and will surprise all the same, because several daemons share their limits.
  *
  * Three things surprise: a limit so small that a daemon's part of it is less than a burst, an overshoot so large that
- * the worst moment is far beyond the limit, and an endpoint that no path of a gateway is spelled like. The shares are
- * even and daemons grant, since no daemon is asked.
+ * the worst moment is far beyond the limit, and names that gateways do not say: an endpoint that no path of theirs is
+ * spelled like, a dimension that is none for them. The shares are even and daemons grant, since no daemon is asked.
  */
 #include "limit/kind.h"
 #include "limit/limit.h"
@@ -191,6 +191,23 @@ static void lint_endpoint(struct lint *lint, const struct rule *rule)
     say(lint, rule, "", says);
 }
 
+/* What /check and gRPC say as something else is no identifier there. */
+static void lint_dimensions(struct lint *lint, const struct rule *rule)
+{
+    static const char *const others[] = {"endpoint", "tier", "priority", "rule", "service_id", "cost"};
+    char says[SAYS_BYTES];
+    for (size_t i = 0; i < rule->by_count; i++)
+        for (size_t k = 0; k < sizeof others / sizeof others[0]; k++) {
+            if (!bytes_equal(rule->by[i], bytes_of(others[k])))
+                continue;
+            (void)snprintf(says, sizeof says,
+                           "by names %s, which is no identifier in a request of a gateway, so none of them counts: "
+                           "expected another name, such as %s",
+                           others[k], k == 0 ? "path" : "plan");
+            say(lint, rule, "", says);
+        }
+}
+
 /* A sheet's overrides are those of its rule, if that is in the files. */
 static bool is_sheet_in(const struct rule_list *list, const struct rule *rule, struct rule *joined)
 {
@@ -218,6 +235,7 @@ static void lint_rule(struct lint *lint, const struct rule_list *list, const str
     if (rule->mode == RULE_OFF || rule->mode == RULE_SHADOW)
         return;
     lint_endpoint(lint, rule);
+    lint_dimensions(lint, rule);
     if (rule_reach(rule, &lint->peers, &sentence) != RULE_REACHES)
         say(lint, rule, "", sentence.text);
     uint64_t shares[REACH_PEERS_MAX];

@@ -24,11 +24,14 @@ is("$status$err$out", "0$dir/client.pem\n$dir/client.key\n", 'another one is sig
 ($status, $out, $err) = Headgate::run(10, $headgate, 'certs', '--dir', $dir, 'client');
 is("$status$err", "73headgate certs: $dir/client.key cannot be made: File exists\n", 'what is there is kept');
 for (['a/b' => 64, 'the name becomes the name of files'], ['ca' => 64, 'the name becomes'],
-     ['x --days 0' => 64, '--days is wrong: expected a number from 1 to 3650'], ['' => 64, 'a word is missing']) {
+     ['x --days 0' => 64, '--days is "0": expected a number from 1 to 3650'], ['' => 64, 'a word is missing'],
+     (map { ["--dir $dir/none x $_" => 64, "\"$_\" is not a host to name: expected a name or an address"] }
+          'localhost:7070', '[::1]', 'a*b', '*.')) {
     ($status, $out, $err) = run_shell("$headgate certs $_->[0]");
     is($status, $_->[1], "certs $_->[0]: exit status $_->[1]");
     like($err, qr/^headgate certs: \Q$_->[2]\E/, 'and a sentence');
 }
+ok(!-e "$dir/none", 'and no authority is made before');
 ($status, $out) = run_shell('openssl verify -x509_strict -CAfile ca.pem -purpose sslserver node.pem'
                             . ' && openssl verify -x509_strict -CAfile ca.pem -purpose sslclient client.pem');
 is($out, "node.pem: OK\nclient.pem: OK\n", 'openssl finds nothing wrong with them');

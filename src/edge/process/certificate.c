@@ -126,10 +126,21 @@ static bool add_extension(const struct maker *maker, int id, const char *value)
     return good;
 }
 
-static bool is_host(const char *host)
+static bool is_address(const char *host)
 {
-    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_*:";
-    return host[0] != '\0' && strlen(host) < HOST_TEXT_BYTES / 2 && strspn(host, allowed) == strlen(host);
+    ASN1_OCTET_STRING *address = a2i_IPADDRESS(host);
+    const bool is = address != NULL;
+    ASN1_OCTET_STRING_free(address);
+    ERR_clear_error();
+    return is;
+}
+
+bool certificate_is_host(const char *host)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+    const char *name = strncmp(host, "*.", 2) == 0 ? host + 2 : host;
+    const size_t size = strlen(name);
+    return strlen(host) < HOST_TEXT_BYTES / 2 && (is_address(host) || (size > 0 && strspn(name, allowed) == size));
 }
 
 /* False: `error` is set. */
@@ -139,11 +150,8 @@ static bool add_hosts(const struct maker *maker)
     size_t size = 0;
     unsigned count = 0;
     for (const char *const *host = maker->options->hosts; *host != NULL; host++) {
-        ASN1_OCTET_STRING *address = a2i_IPADDRESS(*host);
-        const char *kind = address != NULL ? "IP" : "DNS";
-        ASN1_OCTET_STRING_free(address);
-        ERR_clear_error();
-        if (!is_host(*host) || count++ == CERTIFICATE_HOSTS_MAX)
+        const char *kind = is_address(*host) ? "IP" : "DNS";
+        if (!certificate_is_host(*host) || count++ == CERTIFICATE_HOSTS_MAX)
             return error_set(maker->error, EX_USAGE,
                              "'%.60s' is not a host to name: expected at most %d names or addresses, without ports",
                              *host, CERTIFICATE_HOSTS_MAX);

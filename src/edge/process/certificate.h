@@ -29,6 +29,8 @@ struct certificate_options {
     struct certificate_files signer; /* members NULL: it signs itself */
 };
 
+/* A name, of which the first part may be "*", or an address; neither has a port. */
+bool certificate_is_host(const char *host);
 /* False: `error` says which file, name or host is wrong, or is there already; then nothing was written. */
 bool certificate_make(const struct certificate_options *options, struct error *error);
 
