@@ -196,7 +196,7 @@ for my $words (['--help'], map { [$_, '--help'] } qw(check peek explain nodes in
     ok($status == 0 && $out =~ /^Usage: headgate .*Exit status/s && $err eq '', "headgate @$words");
     is_deeply([grep { length > 120 && !/^Sections: / } split /\n/, $out], [], 'in lines that fit');
 }
-unlike((headgate('hash-password', '--help'))[1], qr/--at|no daemon answers/, 'what asks no daemon has no options of one');
+unlike((headgate('hash-password', '--help'))[1], qr/--at|no daemon answers/, 'what asks none has no options of one');
 
 is((headgate('help'))[1], (headgate('--help'))[1], 'help alone says the same as --help');
 is((headgate('help', 'nodes'))[1], (headgate('nodes', '--help'))[1], 'and of a command');

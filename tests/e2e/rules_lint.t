@@ -50,8 +50,8 @@ like(linted('{id: a, rate: x}'), qr/^65 headgate rules lint: .*rate is 'x'/, 'a 
 like(linted("{id: a, rate: 1000/m, endpoint: '$_->[0]'}"),
      qr{^1 default/a: endpoint begins with \Q$_->[0]\E: a path .*: expected \Q$_->[1]\E\n}, "an endpoint $_->[0]")
     for ['/v1//orders', '/v1/orders'], ['/caf%c3%a9', '/caf%C3%A9'], ['/v1?x', '/v1'], ['/a b', '/a%20b'];
-like(linted("{id: a, rate: 1000/m, by: [user, $_]}"), qr{^1 default/a: by names $_, which is no identifier in a request},
-     "a dimension $_") for qw(endpoint tier);
+like(linted("{id: a, rate: 1000/m, by: [user, $_]}"),
+     qr{^1 default/a: by names $_, which is no identifier in a request}, "a dimension $_") for qw(endpoint tier);
 like(linted("{id: a, rate: 1000/m, endpoint: '/v1//or*'}"), qr{begins with /v1//: .*expected /v1/\n}, 'and a prefix');
 is(linted("{id: a, rate: 1000/m, endpoint: '$_'}"), "0 1 rule, 0 warnings for 3 daemons of even shares\n",
    "nothing about $_") for '/v1/orders', '/v1/*', '/v1/.*', '/%*', '*', 'orders//x', '/caf%C3%A9';
