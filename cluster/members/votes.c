@@ -153,7 +153,8 @@ bool votes_gone(struct node *node, uint32_t index, uint64_t incarnation, int sen
     for (uint32_t i = 0; i < node->member_end; i++)
         if (i != index && may_know(&node->member[i]))
             add(node, &count, i, node->member[i].proof.gone[index] == incarnation);
-    return is_enough(&count);
+    /* in a cluster of three the word of one is that of all others: it does not end whom the config names */
+    return is_enough(&count) && (count.words >= WORDS_LEAST || !node->member[index].configured);
 }
 
 void votes_heard(struct node *node, uint32_t index)

@@ -32,7 +32,8 @@ bool votes_say(const struct node *node, uint32_t index);
 bool votes_end_us(struct node *node, const struct member_record *record, int sender);
 /*
  * The member `sender` says that a start of that member has left, whose key this node does not know. True: enough say
- * so. This node itself is not asked.
+ * so. This node itself is not asked. One word alone, where only one can be asked, is enough if the config of this node
+ * does not name that member.
  */
 bool votes_gone(struct node *node, uint32_t index, uint64_t incarnation, int sender);
 /* A newer message of that member is known: it is not gone, whatever this node has said. */

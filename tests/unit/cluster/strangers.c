@@ -84,6 +84,36 @@ static void who_has_left(void)
     world_close();
 }
 
+/* Of three, bob is the only one who can say that cat has left. */
+static void one_word_of_one(bool is_named)
+{
+    strict_world(3);
+    if (!is_named)
+        world.host[ANN].options.peer_count--; /* cat is the last one */
+    world_start(BOB);
+    world_start(CAT);
+    world_run(5000);
+    world_stop(CAT);
+    world_run(1000);
+    world_start(ANN);
+    world_run(10000);
+    skip_text();
+    OK(signing_report(ANN, "ann").state == PEER_ACTIVE,
+       "who starts without the key of one that has left is active");
+    if (!is_named) {
+        OK(signing_report(ANN, "cat").state == PEER_LEFT,
+           "one word that it has left counts if the config does not name it");
+        world_close();
+        return;
+    }
+    OK(signing_report(ANN, "cat").state != PEER_LEFT,
+       "one word that it has left is not enough for one of the config");
+    step(ANN, (struct event){.kind = EVENT_KEY, .name = "cat", .key = signing_key[CAT]}, ANN);
+    world_run(1000);
+    OK(signing_report(ANN, "cat").state == PEER_LEFT, "its own signature is");
+    world_close();
+}
+
 static void behind_a_cut_link(void)
 {
     strict_world(3);
@@ -105,6 +135,8 @@ int main(void)
 {
     unsigned_ones();
     who_has_left();
+    one_word_of_one(true);
+    one_word_of_one(false);
     behind_a_cut_link();
     return tap_done();
 }
