@@ -3,6 +3,7 @@
  */
 #include "operator/command.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +76,22 @@ static int failed_over(const char *name, const struct headgate_client *client, e
     return failure;
 }
 
+/* A file that cannot be read is no fault of the daemon. */
+static bool has_files(const char *name, const struct command_access *access)
+{
+    const char *const files[] = {access->ca, access->certificate, access->key};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        FILE *file = files[i] ? fopen(files[i], "rb") : NULL;
+        if (file)
+            (void)fclose(file);
+        if (!files[i] || file)
+            continue;
+        fprintf(stderr, "headgate %s: %s cannot be read: %s\n", name, files[i], strerror(errno));
+        return false;
+    }
+    return true;
+}
+
 struct headgate_client *command_connect(const char *name, const char *at, uint32_t timeout_ms,
                                         const struct command_access *access, int *status)
 {
@@ -85,6 +102,10 @@ struct headgate_client *command_connect(const char *name, const char *at, uint32
                                               .tls_ca = access->ca,
                                               .tls_certificate = access->certificate,
                                               .tls_key = access->key};
+    if (!has_files(name, access)) {
+        *status = EX_NOINPUT;
+        return NULL;
+    }
     struct headgate_client *client = headgate_client_create(&options);
     if (!client) {
         fprintf(stderr, "headgate %s: not enough memory\n", name);

@@ -84,7 +84,8 @@ static void help(void)
          "the certain one, whatever happened between request and reply; \"by the times of the replies\" counts\n"
          "every grant when its reply arrived.\n");
     option_help(stdout, specs, OPTION_COUNT);
-    puts("\nExit status: 0, 1 when --expect-bound is disappointed, 64 wrong usage, 69 no daemon answers.");
+    puts("\nExit status: 0, 1 when --expect-bound is disappointed, 64 wrong usage, 66 a file cannot be read,\n"
+         "69 no daemon answers.");
 }
 
 static bool wrong(enum option_id option, const char *value, const char *expected)

@@ -110,8 +110,8 @@ static const struct subcommand {
 enum { SUBCOMMAND_COUNT = sizeof subcommands / sizeof subcommands[0] };
 
 static const char statuses[] =
-    "Exit status otherwise: 64 wrong usage, 65 the daemon refused the request, 69 no daemon answers,\n"
-    "76 what answers is not a daemon.\n";
+    "Exit status otherwise: 64 wrong usage, 65 the daemon refused the request, 66 a file cannot be read,\n"
+    "69 no daemon answers, 76 what answers is not a daemon.\n";
 
 static const char hash_statuses[] =
     "Exit status: 0, or 64 wrong usage, 65 no password of 1 to 256 bytes, 71 too little memory.\n";

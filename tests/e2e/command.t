@@ -176,6 +176,7 @@ for my $case (
     [['check', 'alice', 'COST', '2'], qr/"COST" is no identifier: expected --cost$/],
     [['explain', 'alice', 'service', 'shop'], qr/"service" is no identifier: expected --service$/],
     [['info', 'nosuch'], qr/^headgate info: "nosuch" is no section: expected some of server, clients, .*, latency$/],
+    [['nodes', '--tls', '--cacert', '/none.pem'], qr{^headgate nodes: /none\.pem cannot be read: No such file}, 66],
     [[], qr/^Usage: headgate/],
     [['--at', ':', 'nodes'], qr/":" is no address: expected host:port/],
     [['load', '--keys', '0'], qr/--keys is "0": expected a number from 1 to/],
@@ -185,9 +186,9 @@ for my $case (
     [['load', '--rule', 'api'], qr/--rule needs --command check/],
     [['load', '--to', "$at,"], qr/--to is/],
 ) {
-    my ($words, $sentence) = @$case;
+    my ($words, $sentence, $expected) = (@$case, 64);
     ($status, $out, $err) = headgate(@$words);
-    is($status, 64, "headgate @$words: 64");
+    is($status, $expected, "headgate @$words: $expected");
     like($err, $sentence, 'with a sentence');
 }
 for my $words (['--help'], map { [$_, '--help'] } qw(check peek explain nodes info top forget reload load rules weights
@@ -303,7 +304,7 @@ if ($pid == 0) {
 $Headgate::running{$pid} = 1;
 ($status, $out, $err) = headgate('--at', '127.0.0.1:' . $mute->sockport, 'nodes');
 is($status, 76, 'a server of another kind: 76');
-like($err, qr/not RESP2: is it a headgate daemon\?/, 'with a sentence');
+like($err, qr/not RESP2: is it a daemon's port for clients\?/, 'with a sentence');
 kill 'KILL', $pid;
 waitpid $pid, 0;
 delete $Headgate::running{$pid};

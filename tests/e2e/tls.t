@@ -152,7 +152,8 @@ is($status, 0, 'much is said') or diag($out);
 ($status, $out) = operator('rules export --tls --cacert ca.pem');
 is(scalar(() = $out =~ /^\s*(?:- )?id: r\d+$/mg), 600, 'and much is read');
 for (['--tls --cacert other/ca.pem', 69, qr/no TLS with localhost:$resp_port: its certificate is refused: /],
-     ['--tls --cacert none.pem', 69, qr/no TLS with localhost:$resp_port: none.pem: expected a file of certificates/],
+     ['--tls --cacert none.pem', 66, qr/none\.pem cannot be read: No such file/],
+     ['--tls --cacert ca.key', 69, qr/no TLS with localhost:$resp_port: ca.key: expected a file of certificates/],
      ['', 69, qr/the daemon at localhost:$resp_port closed the connection\n.*: is --tls missing\?$/],
      ['--cacert ca.pem', 64, qr/--cacert, --cert and --key have no effect without --tls/],
      ['--tls --cert client.pem', 64, qr/--cert and --key belong together/],

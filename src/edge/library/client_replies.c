@@ -106,7 +106,7 @@ enum headgate_client_status headgate_client_poll(struct headgate_client *client,
     if (progress != REPLY_COMPLETE) {
         headgate_client_close(client);
         return client_fail(client, HEADGATE_CLIENT_PROTOCOL, "what %s answers is %s", client->address,
-                           progress == REPLY_INVALID ? "not RESP2: is it a headgate daemon?"
+                           progress == REPLY_INVALID ? "not RESP2: is it a daemon's port for clients?"
                                                      : "over the client's limit");
     }
     publish_reply(client, client->input + client->input_start);
