@@ -102,7 +102,8 @@ static bool allocate(struct node *node)
     if (node->table && node->thread_count > 1)
         table_share(node->table);
     bool has_peaks = peaks_init(&node->peaks, options->table_keys) &&
-                     refundable_init(&node->refundable, options->table_keys, node->thread_count > 1);
+                     refundable_init(&node->refundable, options->table_keys, node->thread_count > 1) &&
+                     others_spent_init(&node->others_spent, options->table_keys, options->seed);
     bool has_counters = counters_create(node);
     bool has_outbox = outbox_create(node);
     if (node->table)
@@ -174,6 +175,7 @@ void node_destroy(struct node **node)
     limits_destroy(dying);
     peaks_close(&dying->peaks);
     refundable_close(&dying->refundable);
+    others_spent_close(&dying->others_spent);
     counters_destroy(dying);
     outbox_destroy(dying);
     thread_states_destroy(dying);

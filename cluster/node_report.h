@@ -156,6 +156,7 @@ uint32_t node_held_ppm(const struct node *node);
     X(stores_taken, "peers of which it was asked what their stores had when they started")                         \
     X(parts_beyond, "parts of snapshots that may contain more than their donor had told")                          \
     X(doubted_tokens, "tokens that were charged, or not given back, though a part of a snapshot may contain that") \
+    X(unspent_returns, "tokens that peers gave back and were not known to have spent, so that they do not count")  \
     X(spared_tokens, "tokens told late that were not charged, since refill had paid them off")                     \
     X(uncharged_spends, "spends heard of while a peer was silent, and charged when all were heard again")          \
     X(uncharged_keys, "keys with such spends that are not charged yet (now)")                                      \

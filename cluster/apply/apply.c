@@ -96,6 +96,8 @@ static void apply_spends(struct node *node, uint32_t count)
         const struct spend *spend = &batch->spend[i];
         prefetch_spends(node, batch, i);
         tell_for_room(node);
+        if (spend->returned > 0 && uncharged_has(node, spend->id))
+            uncharged_charge(node);
         uint64_t beyond = 0, there = has_pages ? pages_contain(node, spend->id, begun->slot, &beyond) : 0;
         bool contained = there >= batch->last;
         struct spend fresh = is_new ? *spend : fresh_part(origin, batch, spend, covered);

@@ -9,6 +9,7 @@
 #include "cluster/apply/settle.h"
 #include "cluster/codec/batch.h"
 #include "cluster/log/aside.h"
+#include "cluster/spend/spenders.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/peaks.h"
 #include "limit/bucket_units.h"
@@ -22,6 +23,7 @@ void prefetch_spends(const struct node *node, const struct batch *batch, uint32_
         struct key_id id = batch->spend[index + SLOTS_AHEAD].id;
         table_prefetch(node->table, id);
         peaks_prefetch(&node->peaks, id);
+        others_spent_prefetch(&node->others_spent, id);
     }
 }
 
@@ -136,16 +138,16 @@ void charge_spend(struct node *node, struct entry *entry, uint32_t member, const
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
     const struct budget *budget = &node->by_limit.budget[entry->limit];
-    uint64_t returned = spend->returned;
+    const bool heeded = !kind_lists(limit->kind) || spend->expires_ns > node->now_ns;
+    const uint64_t returned = heeded ? spenders_may_return(node, entry, member, spend) : 0;
     if (kind_expires(limit->kind) && spend->expires_ns > entry->bucket.expires_ns)
         /* some peer's clock is behind: its window is not over */
         entry->bucket.expires_ns = spend->expires_ns;
-    if (kind_lists(limit->kind))
-        returned = spend->expires_ns > node->now_ns ? returned : 0;
     const struct credit credit = credit_of(node, entry, returned, batch, RAISE_OTHER);
     const uint64_t least_credit = credit.tokens - (credit.excess_units > 0);
     note_peak(node, entry);
     const uint64_t granted = granted_part(node, entry, member, batch, spend);
+    bucket_refill(&entry->bucket, limit, budget, batch->at_ns);
     const struct bucket before = entry->bucket;
     bucket_apply(&entry->bucket, limit, budget, spend->tokens - granted, credit.tokens, batch->at_ns,
                  returned_since_ns(node, spend));
@@ -153,10 +155,12 @@ void charge_spend(struct node *node, struct entry *entry, uint32_t member, const
         bucket_apply_granted(&entry->bucket, limit, budget, granted, batch->at_ns);
     take_excess_off(&entry->bucket, limit, &credit);
     give_spare_back(entry, limit, budget, spend, before, batch->at_ns);
-    settle_credit_granted(node, entry,
-                          without_room(limit, budget, before, spend, credit.tokens, batch->at_ns));
+    settle_credit_granted(node, entry, without_room(limit, budget, before, spend, credit.tokens, batch->at_ns));
+    int64_t charged =
+        before.settled - entry->bucket.settled + units_of_tokens(limit, credit.tokens) - credit.excess_units;
     if (spend->tokens > least_credit)
-        aside_spare(node, entry, &before, member, spend->tokens - least_credit, batch->at_ns);
+        charged -= aside_spare(node, entry, &before, member, spend->tokens - least_credit, batch->at_ns);
+    spenders_note(node, entry, member, batch, spend, charged, returned);
     int64_t left = entry->bucket.settled - entry->bucket.unsettled;
     if (-left > node->by_limit.worst_debt_units[entry->limit])
         node->by_limit.worst_debt_units[entry->limit] = -left;

@@ -11,10 +11,12 @@
 #include "cluster/log/tell.h"
 #include "cluster/spend/counters.h"
 #include "cluster/spend/outbox.h"
+#include "cluster/spend/spenders.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/origin.h"
 #include "cluster/state/step.h"
+#include "limit/bucket_units.h"
 #include "limit/kind.h"
 
 #include <stdlib.h>
@@ -23,6 +25,7 @@
 enum {
     SLOTS = 2 * UNCHARGED_KEYS_MAX, /* a power of two */
     USED_PART = 2,                  /* a key waits when own spends use this part of a full key's allowance */
+    MAKERS = 3,                     /* of a key's spends, whose parts are known */
 };
 
 struct uncharged_key {
@@ -31,16 +34,13 @@ struct uncharged_key {
     uint32_t epoch;  /* aside_epoch() when the first of them was heard */
     uint16_t limit;
     uint8_t member; /* the maker of the newest of them */
+    uint8_t maker[MAKERS];
+    uint64_t made[MAKERS]; /* of the tokens, those of each maker; 0: a free place */
 };
 
 bool uncharged_are_some(const struct node *node)
 {
     return node->uncharged.count > 0;
-}
-
-static uint32_t keys_max(const struct node *node)
-{
-    return node->step.keys / 2 < UNCHARGED_KEYS_MAX ? node->step.keys / 2 : UNCHARGED_KEYS_MAX;
 }
 
 static struct uncharged_key *slot_of(const struct node *node, struct key_id id)
@@ -50,6 +50,39 @@ static struct uncharged_key *slot_of(const struct node *node, struct key_id id)
     while (slot[index].tokens > 0 && !key_id_equal(slot[index].id, id))
         index = (index + 1) % SLOTS;
     return &slot[index];
+}
+
+bool uncharged_has(const struct node *node, struct key_id id)
+{
+    return node->uncharged.count > 0 && slot_of(node, id)->tokens > 0;
+}
+
+static uint32_t keys_max(const struct node *node)
+{
+    return node->step.keys / 2 < UNCHARGED_KEYS_MAX ? node->step.keys / 2 : UNCHARGED_KEYS_MAX;
+}
+
+/* Of further makers nobody knows which part is whose: they give nothing of that back. */
+static void add_maker(struct uncharged_key *key, uint32_t member, uint64_t tokens)
+{
+    for (uint32_t i = 0; i < MAKERS && tokens > 0; i++) {
+        if (key->made[i] > 0 && key->maker[i] != member)
+            continue;
+        key->maker[i] = (uint8_t)member;
+        key->made[i] += tokens;
+        return;
+    }
+}
+
+static void note_makers(struct node *node, const struct entry *entry, const struct uncharged_key *key,
+                        int64_t charged)
+{
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    for (uint32_t i = 0; i < MAKERS && charged > 0; i++) {
+        const int64_t made = units_of_tokens(limit, key->made[i]), units = made < charged ? made : charged;
+        spenders_note_charge(node, entry, key->maker[i], units);
+        charged -= units;
+    }
 }
 
 /*
@@ -67,12 +100,15 @@ static void charge(struct node *node, const struct uncharged_key *key)
     const struct limit *limit = &node->limits.limit[entry->limit];
     const struct budget *budget = &node->by_limit.budget[entry->limit];
     note_peak(node, entry);
+    bucket_refill(&entry->bucket, limit, budget, node->now_ns);
     const struct bucket before = entry->bucket;
     bucket_apply(&entry->bucket, limit, budget, key->tokens, 0, node->now_ns, 0);
+    const int64_t charged = before.settled - entry->bucket.settled;
     if (key->epoch == aside_epoch(node))
-        aside_raise(node, entry, &before);
+        note_makers(node, entry, key, charged - aside_raise(node, entry, &before));
     else
-        aside_spare(node, entry, &before, key->member, key->tokens, node->now_ns);
+        note_makers(node, entry, key,
+                    charged - aside_spare(node, entry, &before, key->member, key->tokens, node->now_ns));
     counters_mark_dirty(node, entry);
 }
 
@@ -158,6 +194,22 @@ static bool is_short(const struct node *node, const struct entry *entry)
     return entry->bucket.unsettled >= most / USED_PART;
 }
 
+/* What was granted is of those to whom it was. */
+static void add_makers(const struct node *node, struct uncharged_key *key, uint32_t member,
+                       const struct batch *batch, const struct spend *fresh)
+{
+    uint64_t own = fresh->tokens;
+    for (uint32_t i = 0; i < batch->grant_count && fresh->granted > 0; i++) {
+        const struct batch_grant *grant = &batch->grant[i];
+        const int slot = key_id_equal(grant->id, key->id) ? origin_find_uid(node, grant->holder_uid) : -1;
+        if (slot < 0 || grant->tokens > own)
+            continue;
+        own -= grant->tokens;
+        add_maker(key, node->origin[slot].member, grant->tokens);
+    }
+    add_maker(key, member, own);
+}
+
 bool uncharged_takes(struct node *node, const struct entry *entry, uint32_t member, const struct batch *batch,
                      const struct spend *fresh)
 {
@@ -181,6 +233,7 @@ bool uncharged_takes(struct node *node, const struct entry *entry, uint32_t memb
     uncharged->count += is_new;
     key->tokens += fresh->tokens;
     key->member = (uint8_t)member;
+    add_makers(node, key, member, batch, fresh);
     node->stats.uncharged_spends++;
     return true;
 }

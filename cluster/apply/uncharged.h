@@ -34,6 +34,8 @@ bool uncharged_are_some(const struct node *node);
  */
 bool uncharged_takes(struct node *node, const struct entry *entry, uint32_t member, const struct batch *batch,
                      const struct spend *fresh);
+/* True if spends of the key wait: they must be charged before a return of the key counts. */
+bool uncharged_has(const struct node *node, struct key_id id);
 /* Charges all that waits: before figures of this node are given away, or are joined with those of others. */
 void uncharged_charge(struct node *node);
 void uncharged_close(struct node *node);

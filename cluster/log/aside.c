@@ -309,36 +309,35 @@ bool aside_owe(struct node *node, const struct entry *entry, uint32_t member, ui
     return owe_of(node, entry, settled_now(node, limit, entry->bucket), member, tokens, at_ns) != NULL;
 }
 
-static void raise_to_least(struct node *node, struct entry *entry, const struct aside_key *key, int64_t settled)
+static int64_t raise_to_least(struct node *node, struct entry *entry, const struct aside_key *key, int64_t settled)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
     int64_t least = limit->capacity_units - owed_by_all(node, key, node->now_ns);
     least = least < settled ? least : settled;
     int64_t charged = settled_now(node, limit, entry->bucket);
     if (least <= charged)
-        return;
+        return 0;
     node->stats.spared_tokens += (uint64_t)((least - charged) / limit->units_per_token);
     bucket_refill(&entry->bucket, limit, &node->by_limit.budget[entry->limit], node->now_ns);
     entry->bucket.settled = least;
+    return least - charged;
 }
 
-void aside_raise(struct node *node, struct entry *entry, const struct bucket *before)
+int64_t aside_raise(struct node *node, struct entry *entry, const struct bucket *before)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
     if (!is_on(node) || !kind_refills(limit->kind))
-        return;
+        return 0;
     const struct aside_key *key = debts_of(&node->aside, entry);
-    if (key)
-        raise_to_least(node, entry, key, settled_now(node, limit, *before));
+    return key ? raise_to_least(node, entry, key, settled_now(node, limit, *before)) : 0;
 }
 
-void aside_spare(struct node *node, struct entry *entry, const struct bucket *before, uint32_t member,
-                 uint64_t tokens, uint64_t at_ns)
+int64_t aside_spare(struct node *node, struct entry *entry, const struct bucket *before, uint32_t member,
+                    uint64_t tokens, uint64_t at_ns)
 {
     int64_t settled = settled_now(node, &node->limits.limit[entry->limit], *before);
     const struct aside_key *key = owe_of(node, entry, settled, member, tokens, at_ns);
-    if (key)
-        raise_to_least(node, entry, key, settled);
+    return key ? raise_to_least(node, entry, key, settled) : 0;
 }
 
 uint32_t aside_epoch(const struct node *node)

@@ -30,9 +30,9 @@ void aside_note(struct node *node, const struct entry *entry);
 /*
  * The entry's bucket, `before` until now, was charged with tokens that the member spent by at_ns.
  * Raises the bucket to the level that it holds at least if all spends are charged in time, but
- * never above its level before.
+ * never above its level before. Returns the units by which it did.
  */
-void aside_spare(struct node *node, struct entry *entry, const struct bucket *before, uint32_t member,
+int64_t aside_spare(struct node *node, struct entry *entry, const struct bucket *before, uint32_t member,
                  uint64_t tokens, uint64_t at_ns);
 /*
  * The first half of that: notes the debt, and charges nothing. The tokens must be charged later, with aside_raise after
@@ -41,9 +41,9 @@ void aside_spare(struct node *node, struct entry *entry, const struct bucket *be
 bool aside_owe(struct node *node, const struct entry *entry, uint32_t member, uint64_t tokens, uint64_t at_ns);
 /*
  * The second half: the entry's bucket, `before` until now, was charged with tokens whose debts are noted. They are not
- * noted any more if aside_epoch has changed since: then nothing may be raised.
+ * noted any more if aside_epoch has changed since: then nothing may be raised. Returns the units.
  */
-void aside_raise(struct node *node, struct entry *entry, const struct bucket *before);
+int64_t aside_raise(struct node *node, struct entry *entry, const struct bucket *before);
 /* Changes when all debts are forgotten. */
 uint32_t aside_epoch(const struct node *node);
 /*

@@ -21,6 +21,7 @@
 #include "cluster/snapshot/snapshot_stage.h"
 #include "cluster/spend/counters.h"
 #include "cluster/spend/grant.h"
+#include "cluster/spend/spenders.h"
 #include "cluster/spend/voucher.h"
 #include "cluster/spend/voucher_lack.h"
 #include "cluster/state/node_state.h"
@@ -238,8 +239,10 @@ static void merge_stage(struct node *node, struct stage *stage)
             level = add_units(level, bucket->settled - limit->capacity_units);
             staged->doubted += tokens_used(limit, bucket->settled);
         }
+        const int64_t before = bucket->settled;
         bucket_renew_others(bucket, limit, (uint64_t)staged->later, node->now_ns);
         bucket_lower_level(bucket, limit, level, node->now_ns);
+        spenders_note_lowered(node, entry, before - bucket->settled);
         counters_mark_dirty(node, entry);
         stage->some_paid |= staged->paid > 0;
         note_doubted(node, entry, staged->doubted);

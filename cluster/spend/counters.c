@@ -7,6 +7,7 @@
 #include "cluster/spend/counters.h"
 
 #include "cluster/codec/effects.h"
+#include "cluster/spend/spenders.h"
 #include "cluster/spend/thread.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/step.h"
@@ -151,7 +152,9 @@ static void restore_one(struct node *node, const struct counter *counter, uint64
         return; /* the store has the key under two limits: the first one counts */
     const struct limit *of = &node->limits.limit[limit];
     bucket_refill(&entry->bucket, of, &node->by_limit.budget[limit], now_ns);
+    const int64_t before = entry->bucket.settled;
     bucket_lower_to(&entry->bucket, of, counter->number, now_ns);
+    spenders_note_lowered(node, entry, before - entry->bucket.settled);
     node->stores.had_some = true;
 }
 

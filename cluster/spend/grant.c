@@ -12,6 +12,7 @@
 #include "cluster/spend/level.h"
 #include "cluster/spend/outbox.h"
 #include "cluster/spend/record.h"
+#include "cluster/spend/spenders.h"
 #include "cluster/spend/thread.h"
 #include "cluster/spend/voucher.h"
 #include "cluster/spend/voucher_lack.h"
@@ -188,6 +189,8 @@ static int64_t make_grant(struct node *node, struct entry *entry, int64_t units,
     record_granted(node, entry, grant->tokens, grant->spare);
     note_granted(node, entry->id, grant->tokens, false); /* no return may fill their room before they are told */
     voucher_lack_granted(node, entry->id, units);
+    if (holder_slot != node->my_slot)
+        spenders_note_charge(node, entry, node->origin[holder_slot].member, units);
     node->stats.rights_granted++;
     node->stats.rights_granted_tokens += grant->tokens;
     return units;

@@ -22,6 +22,7 @@
 #include "cluster/state/member.h"
 #include "cluster/state/members_state.h"
 #include "cluster/state/origin.h"
+#include "cluster/state/others_spent.h"
 #include "cluster/state/peaks.h"
 #include "cluster/state/proof_state.h"
 #include "cluster/state/publish_state.h"
@@ -78,6 +79,7 @@ struct node {
     uint64_t converted_ns;    /* when a key last got another limit; 0: never */
     struct peaks peaks;
     struct refundable refundable;
+    struct others_spent others_spent;
     struct thread_state *thread;
     uint32_t thread_count;
     struct outbox outbox;

@@ -1,0 +1,114 @@
+/*
+ * spenders says whose the tokens are that batches of others charge: their maker's, but for what it granted, which is
+ * the holder's. An account of what refills has a full key at most: refill has paid off the rest. This node's own place
+ * is the account of anybody: what its former starts spent others tell, and nobody knows it from other spends.
+ */
+#include "cluster/spend/spenders.h"
+
+#include "base/number.h"
+#include "cluster/codec/batch.h"
+#include "cluster/spend/voucher.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/origin.h"
+#include "cluster/state/others_spent.h"
+#include "limit/bucket_units.h"
+#include "limit/kind.h"
+
+static const struct limit *limit_of(const struct node *node, const struct entry *entry)
+{
+    return &node->limits.limit[entry->limit];
+}
+
+static struct spender spender_of(const struct entry *entry, uint32_t member)
+{
+    return (struct spender){.id = entry->id, .limit = entry->limit, .member = (uint8_t)member};
+}
+
+static int64_t most_of(const struct limit *limit)
+{
+    return kind_refills(limit->kind) ? limit->capacity_units : limit->capacity_units + limit->overshoot_units;
+}
+
+static uint64_t own_tokens(const struct spend *spend)
+{
+    return spend->tokens - number_least(spend->granted, spend->tokens);
+}
+
+static int64_t units_of(const struct node *node, const struct entry *entry, uint32_t member)
+{
+    const struct spender spender = spender_of(entry, member);
+    return others_spent_units(&node->others_spent, &spender);
+}
+
+uint64_t spenders_may_return(struct node *node, const struct entry *entry, uint32_t member,
+                             const struct spend *spend)
+{
+    const struct limit *limit = limit_of(node, entry);
+    const uint64_t own = number_least(own_tokens(spend), spend->returned);
+    const int64_t earlier = units_of_tokens(limit, spend->returned - own);
+    if (earlier == 0)
+        return spend->returned;
+    const int64_t of_member = units_of(node, entry, member);
+    if (earlier <= of_member)
+        return spend->returned;
+    const int64_t all = member == node->me ? of_member : of_member + units_of(node, entry, node->me);
+    if (earlier <= all)
+        return spend->returned;
+    const uint64_t may = own + (uint64_t)(all / limit->units_per_token);
+    node->stats.unspent_returns += spend->returned - may;
+    return may;
+}
+
+void spenders_note_charge(struct node *node, const struct entry *entry, uint32_t member, int64_t units)
+{
+    const struct spender spender = spender_of(entry, member);
+    if (units > 0)
+        others_spent_change(&node->others_spent, &spender, units, most_of(limit_of(node, entry)));
+}
+
+void spenders_note_lowered(struct node *node, const struct entry *entry, int64_t units)
+{
+    spenders_note_charge(node, entry, node->me, units);
+}
+
+/* What the member gave back of earlier spends: its own, and then anybody's. */
+static void take_off(struct node *node, const struct entry *entry, uint32_t member, int64_t units)
+{
+    const struct spender spender = spender_of(entry, member), anybody = spender_of(entry, node->me);
+    const int64_t most = most_of(limit_of(node, entry)), known = others_spent_units(&node->others_spent, &spender),
+                  own = units < known ? units : known;
+    others_spent_change(&node->others_spent, &spender, -own, most);
+    if (units > own)
+        others_spent_change(&node->others_spent, &anybody, own - units, most);
+}
+
+/* What the batch granted of the key, to whomever, as far as `charged` goes. */
+static void note_grants(struct node *node, const struct entry *entry, const struct batch *batch, int64_t charged)
+{
+    for (uint32_t i = 0; i < batch->grant_count && charged > 0; i++) {
+        const struct batch_grant *grant = &batch->grant[i];
+        const int slot = key_id_equal(grant->id, entry->id) ? origin_find_uid(node, grant->holder_uid) : -1;
+        if (slot < 0 || (uint32_t)slot == node->my_slot)
+            continue;
+        const int64_t granted = grant_units(limit_of(node, entry), grant->tokens, grant->spare),
+                      units = granted < charged ? granted : charged;
+        spenders_note_charge(node, entry, node->origin[slot].member, units);
+        charged -= units;
+    }
+}
+
+void spenders_note(struct node *node, const struct entry *entry, uint32_t member, const struct batch *batch,
+                   const struct spend *spend, int64_t charged, uint64_t returned)
+{
+    const struct limit *limit = limit_of(node, entry);
+    const int64_t all_own = units_of_tokens(limit, own_tokens(spend));
+    charged = charged > 0 ? charged : 0;
+    const int64_t own = all_own < charged ? all_own : charged;
+    const int64_t back = units_of_tokens(limit, returned);
+    if (back > own)
+        take_off(node, entry, member, back - own);
+    else
+        spenders_note_charge(node, entry, member, own - back);
+    if (spend->granted > 0)
+        note_grants(node, entry, batch, charged - own);
+}

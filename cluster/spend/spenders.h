@@ -1,0 +1,34 @@
+/*
+ * spenders: what other members may give back of each key.
+ *
+ * The one idea: a charge that another member told, and that has lowered a key here, is that member's to give back,
+ * once; a grant is its holder's. Nobody knows whose it is what a snapshot or the store has lowered a key by, so anybody
+ * may give that back, once. What is given back beyond it nobody has spent, as far as this node knows: it is counted and
+ * not credited. So whoever lies about returns makes no view higher than it was before what others spent. The accounts
+ * are in state/others_spent.h. This file changes no key.
+ */
+#ifndef HEADGATE_CLUSTER_SPEND_SPENDERS_H
+#define HEADGATE_CLUSTER_SPEND_SPENDERS_H
+
+#include <stdint.h>
+
+struct batch;
+struct entry;
+struct node;
+struct spend;
+
+/* Of the tokens that a spend of `member` returned to the entry's key, those that it may give back. */
+uint64_t spenders_may_return(struct node *node, const struct entry *entry, uint32_t member,
+                             const struct spend *spend);
+/*
+ * The spend, of that batch of `member`, was charged: the key lost `charged` units by all of its tokens, before returned
+ * ones came back, and of these `returned` were to be credited.
+ */
+void spenders_note(struct node *node, const struct entry *entry, uint32_t member, const struct batch *batch,
+                   const struct spend *spend, int64_t charged, uint64_t returned);
+/* The key lost so many units for a member, for whom nothing else is noted. */
+void spenders_note_charge(struct node *node, const struct entry *entry, uint32_t member, int64_t units);
+/* The key lost so many units, and nobody knows who has spent them. */
+void spenders_note_lowered(struct node *node, const struct entry *entry, int64_t units);
+
+#endif

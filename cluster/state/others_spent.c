@@ -1,0 +1,138 @@
+/*
+ * others_spent keeps accounts in sets of eight. The set is found by the key's id, so that charges, which come in the
+ * order of ids, go through memory in order. Within the set a tag says whose account it is: a hash that no peer can work
+ * out, so nobody can make up a key that shares an account with another one.
+ */
+#include "cluster/state/others_spent.h"
+
+#include "base/prefetch.h"
+#include "cluster/node_options.h"
+
+#include <stdlib.h>
+
+enum {
+    SET_ACCOUNTS = 8,
+    KEYS_PER_ACCOUNT = 2,
+    SETS_MIN_BITS = 4,
+};
+
+#define MEMBER_MASK ((uint64_t)NODE_PEERS_MAX - 1)
+_Static_assert((NODE_PEERS_MAX & (NODE_PEERS_MAX - 1)) == 0, "the member is in the low bits of a tag");
+
+/* Units 0: a free place. */
+struct account {
+    uint64_t tag; /* the low bits are the member */
+    int64_t units;
+};
+
+/* The account that was used last comes first; free places come last. */
+struct spent_set {
+    struct account account[SET_ACCOUNTS];
+};
+_Static_assert(sizeof(struct spent_set) == 128, "two cache lines");
+
+bool others_spent_init(struct others_spent *spent, uint64_t keys, uint64_t seed)
+{
+    unsigned bits = SETS_MIN_BITS;
+    while (((uint64_t)SET_ACCOUNTS << bits) < keys / KEYS_PER_ACCOUNT)
+        bits++;
+    *spent = (struct others_spent){.shift = 64 - bits};
+    hash_private_init(&spent->hash, &seed, sizeof seed);
+    spent->set = calloc((size_t)1 << bits, sizeof *spent->set);
+    return spent->set != NULL;
+}
+
+void others_spent_close(struct others_spent *spent)
+{
+    free(spent->set);
+    spent->set = NULL;
+}
+
+static struct spent_set *set_of(const struct others_spent *spent, struct key_id id)
+{
+    return &spent->set[id.high >> spent->shift];
+}
+
+void others_spent_prefetch(const struct others_spent *spent, struct key_id id)
+{
+    const struct spent_set *set = set_of(spent, id);
+    prefetch_write(&set->account[0]);
+    prefetch_write(&set->account[SET_ACCOUNTS / 2]);
+}
+
+static uint64_t tag_of(const struct others_spent *spent, const struct spender *spender)
+{
+    const uint64_t data[] = {spender->id.high, spender->id.low, (uint64_t)spender->limit << 8 | spender->member};
+    return (hash_private(&spent->hash, data, sizeof data).low & ~MEMBER_MASK) | spender->member;
+}
+
+/* SET_ACCOUNTS: the set has no such account. */
+static unsigned find(const struct spent_set *set, uint64_t tag)
+{
+    unsigned at = 0;
+    while (at < SET_ACCOUNTS && (set->account[at].units == 0 || set->account[at].tag != tag))
+        at++;
+    return at;
+}
+
+int64_t others_spent_units(const struct others_spent *spent, const struct spender *spender)
+{
+    const struct spent_set *set = set_of(spent, spender->id);
+    const unsigned at = find(set, tag_of(spent, spender));
+    return at < SET_ACCOUNTS ? set->account[at].units : 0;
+}
+
+static unsigned accounts_of(const struct spent_set *set, uint64_t member)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < SET_ACCOUNTS; i++)
+        count += set->account[i].units > 0 && (set->account[i].tag & MEMBER_MASK) == member;
+    return count;
+}
+
+/*
+ * The place for a new account: a free one, or the account unused for longest of the member that has most. So nobody
+ * makes others' accounts be forgotten but by having fewer itself.
+ */
+static unsigned room(const struct spent_set *set)
+{
+    unsigned place = SET_ACCOUNTS - 1, most = 0;
+    if (set->account[place].units == 0)
+        return place;
+    for (unsigned at = SET_ACCOUNTS; at-- > 0;) {
+        const unsigned count = accounts_of(set, set->account[at].tag & MEMBER_MASK);
+        if (count > most) {
+            most = count;
+            place = at;
+        }
+    }
+    return place;
+}
+
+/* Moves the account to the front, because it was used last; or behind all others, if nothing is left of it. */
+static void put(struct spent_set *set, unsigned at, struct account account)
+{
+    if (account.units == 0) {
+        for (; at + 1 < SET_ACCOUNTS; at++)
+            set->account[at] = set->account[at + 1];
+    } else {
+        for (; at > 0; at--)
+            set->account[at] = set->account[at - 1];
+    }
+    set->account[at] = account;
+}
+
+void others_spent_change(struct others_spent *spent, const struct spender *spender, int64_t more, int64_t most)
+{
+    struct spent_set *set = set_of(spent, spender->id);
+    const uint64_t tag = tag_of(spent, spender);
+    unsigned at = find(set, tag);
+    const int64_t before = at < SET_ACCOUNTS ? set->account[at].units : 0;
+    int64_t units = more < most - before ? before + more : most;
+    units = units > 0 ? units : 0;
+    if (units == before)
+        return;
+    if (at == SET_ACCOUNTS)
+        at = room(set);
+    put(set, at, (struct account){.tag = tag, .units = units});
+}
