@@ -148,6 +148,25 @@ static void nobody_gives_any(void)
     end();
 }
 
+/* At a cold start two of three wait for the third one, who goes on and gives nothing: only an operator knows better. */
+static void one_is_stuck_at_a_cold_start(void)
+{
+    begin(MUTE, false);
+    world_crash(ANN);
+    world_start(ANN);
+    world_run(60000);
+    struct node_status status;
+    node_status(world.host[ANN].node, &status);
+    OK(state_of_cat() == PEER_JOINING && status.state == PEER_JOINING,
+       "a cold start waits for one that gives nothing");
+    OK(strstr(world.text, "cat: no active peer gives a snapshot that can be used, so cat stays joining, "),
+       "and says so");
+    step(ANN, (struct event){.kind = EVENT_FORGET, .name = "bob"}, ANN);
+    step(CAT, (struct event){.kind = EVENT_FORGET, .name = "bob"}, CAT);
+    OK(joins_ms(5000) < 5000, "it goes on when that one is forgotten");
+    end();
+}
+
 /* What cat is told of ann, what ann spends later is heard all the same. */
 static void later_spends_count(enum wrong how, const char *what)
 {
@@ -233,6 +252,7 @@ int main(void)
     another_one_is_asked(UNUSABLE, "one that gives nonsense", 20000);
     another_one_is_asked(TRICKLING, "one that gives little, late", 20000);
     nobody_gives_any();
+    one_is_stuck_at_a_cold_start();
     later_spends_count(FAR_AHEAD, "a donor has what nobody has spent yet");
     for (half = 0; half < 2; half++)
         later_spends_count(FAR_AHEAD, "a donor says so of one half of the keys");
