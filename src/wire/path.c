@@ -15,10 +15,11 @@ static bool is_letter(unsigned char c)
     return (unsigned)(c | 0x20) - 'a' < 26;
 }
 
-/* May stand in a segment as it is: `pchar` of RFC 3986. */
+/* May stand in a segment as it is (`pchar` of RFC 3986): letters, digits, and -._~!$&'()*+,;=:@ */
 static bool is_plain(unsigned char c)
 {
-    return is_letter(c) || (unsigned)c - '0' < 10 || (c != '\0' && strchr("-._~!$&'()*+,;=:@", c) != NULL);
+    static const uint32_t plain[256 / 32] = {0, 0x2fff7fd2, 0x87ffffff, 0x47fffffe};
+    return (plain[c >> 5] >> (c & 31) & 1) != 0;
 }
 
 /* 16: it is no hexadecimal digit. */
@@ -115,12 +116,10 @@ static void add(struct spelled *spelled, struct bytes segment, bool last)
 
 /* ---- paths ---- */
 
-static struct bytes before_any(struct bytes text, const char *ends)
+static struct bytes before(struct bytes text, char end)
 {
-    size_t size = 0;
-    while (size < text.size && (text.data[size] == '\0' || strchr(ends, text.data[size]) == NULL))
-        size++;
-    return (struct bytes){text.data, size};
+    const char *at = text.size > 0 ? memchr(text.data, end, text.size) : NULL;
+    return (struct bytes){text.data, at != NULL ? (size_t)(at - text.data) : text.size};
 }
 
 /* Of "http://c/a" what follows the authority. size 0: the text is no target. */
@@ -132,7 +131,7 @@ static struct bytes path_of(struct bytes text)
     if (mark == NULL)
         return (struct bytes){0};
     const struct bytes rest = {mark + 3, text.size - (size_t)(mark + 3 - text.data)};
-    const size_t authority = before_any(rest, "/").size;
+    const size_t authority = before(rest, '/').size;
     return authority < rest.size ? (struct bytes){rest.data + authority, rest.size - authority} : bytes_of("/");
 }
 
@@ -152,14 +151,14 @@ static bool is_spelled(struct bytes path, enum path_spelling spelling)
 
 struct bytes path_spell(struct bytes text, enum path_spelling spelling, char room[PATH_ROOM_BYTES])
 {
-    const struct bytes path = path_of(before_any(text, "?#"));
+    const struct bytes path = path_of(before(before(text, '?'), '#'));
     if (path.size == 0 || spelling == PATH_AS_WRITTEN)
-        return before_any(text, "?");
+        return before(text, '?');
     if (is_spelled(path, spelling))
         return path;
     struct spelled spelled = {.room = room, .spelling = spelling};
     for (size_t at = 0; at < path.size;) {
-        const struct bytes rest = {path.data + at + 1, path.size - at - 1}, segment = before_any(rest, "/");
+        const struct bytes rest = {path.data + at + 1, path.size - at - 1}, segment = before(rest, '/');
         add(&spelled, segment, segment.size == rest.size);
         at += 1 + segment.size;
     }
