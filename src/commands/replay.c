@@ -104,8 +104,10 @@ bool replay_close(struct replay *replay, const struct replay_answer *answer, uin
     struct replay_row *row = &replay->replays->row[replay->row];
     struct replay_place *place = &row->place[replay->place];
     const bool forgets = answer != NULL && place->until_ns > now_ns;
-    if (answer != NULL)
+    if (answer != NULL) {
+        atomic_store_explicit(&replay->replays->any, true, memory_order_relaxed);
         *place = (struct replay_place){replay->id, replay->request, now_ns + REPLAY_NS, replay->owner, *answer};
+    }
     spin_unlock(&row->locked);
     return forgets;
 }

@@ -71,6 +71,8 @@ size_t replays_keep(struct replays *replays, char *bytes, uint64_t now_ns, uint6
 {
     struct head head = {.magic = MAGIC, .record_bytes = sizeof(struct record)};
     size_t size = sizeof head;
+    if (!atomic_load_explicit(&replays->any, memory_order_relaxed))
+        return 0;
     for (uint32_t i = 0; i < REPLAY_ROWS; i++) {
         struct replay_row *row = &replays->row[i];
         spin_lock(&row->locked);
@@ -114,6 +116,7 @@ static bool recall(struct replays *replays, const struct record *record, uint64_
     if (record->until_wall_ns <= wall_ns)
         return false;
     const uint64_t left_ns = record->until_wall_ns - wall_ns;
+    atomic_store_explicit(&replays->any, true, memory_order_relaxed);
     uint32_t at = 0;
     spin_lock(&row->locked);
     while (at < REPLAY_ROW_PLACES && row->place[at].until_ns > now_ns)

@@ -26,6 +26,7 @@ struct replay_row {
 
 struct replays {
     struct hash_key key;
+    atomic_bool any; /* something was remembered since the start: until then no row need be read */
     struct replay_row row[REPLAY_ROWS];
 };
 

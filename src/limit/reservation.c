@@ -8,7 +8,8 @@
 
 /*
  * An id is 12 secret bytes and the slot's number, so that finding one is one comparison. Free slots and free
- * charges are chained through `next`; free slots also through `previous`, since a certain one may be wanted.
+ * charges are chained through `next`; free slots also through `previous`, since a certain one may be wanted. Zeros are
+ * a free slot, and a free charge, between their neighbours: what was never used was never written, and takes no memory.
  */
 enum { SECRET_BYTES = 12, TENANTS = UINT16_MAX + 1 };
 
@@ -17,16 +18,16 @@ enum { SECRET_BYTES = 12, TENANTS = UINT16_MAX + 1 };
 struct reservation {
     struct reservation_id id;
     uint64_t expires_ns;
-    uint32_t heap_index;     /* NOTHING: the slot is free */
+    uint32_t heap_number;    /* one more than its index in the heap; 0: the slot is free */
     uint32_t charge;         /* the first of its charges */
-    uint32_t next, previous; /* of a free slot */
+    uint32_t next, previous; /* of a free slot: how far from the slots beside it, see after() and before() */
     struct reservation_owner owner;
     struct renewal renewal;
 };
 
 struct kept_charge {
     struct charge charge;
-    uint32_t next;
+    uint32_t next; /* how far from the charge behind it, see after() */
 };
 
 struct reservations {
@@ -39,6 +40,27 @@ struct reservations {
     uint32_t *heap;            /* slots; the one that ends first at the top */
     struct held_keys *keys;
 };
+
+/* A link that is 0 leads to the neighbour. The last link of a chain leads to no place: to room or beyond it. */
+static uint32_t after(uint32_t at, uint32_t link)
+{
+    return at + 1 + link;
+}
+
+static uint32_t link_after(uint32_t at, uint32_t next)
+{
+    return next - at - 1;
+}
+
+static uint32_t before(uint32_t at, uint32_t link)
+{
+    return at - 1 + link; /* the first one's is NOTHING */
+}
+
+static uint32_t link_before(uint32_t at, uint32_t previous)
+{
+    return previous - at + 1;
+}
 
 struct reservations *reservations_create(uint32_t room, uint32_t charges_room)
 {
@@ -60,13 +82,6 @@ struct reservations *reservations_create(uint32_t room, uint32_t charges_room)
     }
     reservations->room = room;
     reservations->charges_room = reservations->charges_free = charges_room;
-    for (uint32_t i = 0; i < room; i++) {
-        reservations->slot[i].heap_index = NOTHING;
-        reservations->slot[i].next = i + 1 < room ? i + 1 : NOTHING;
-        reservations->slot[i].previous = i > 0 ? i - 1 : NOTHING;
-    }
-    for (uint32_t i = 0; i < charges_room; i++)
-        reservations->kept[i].next = i + 1 < charges_room ? i + 1 : NOTHING;
     return reservations;
 }
 
@@ -89,7 +104,7 @@ void reservations_destroy(struct reservations **reservations)
 static void heap_put(struct reservations *reservations, uint32_t at, uint32_t slot)
 {
     reservations->heap[at] = slot;
-    reservations->slot[slot].heap_index = at;
+    reservations->slot[slot].heap_number = at + 1;
 }
 
 static uint64_t ends_ns(const struct reservations *reservations, uint32_t at)
@@ -144,12 +159,17 @@ enum reservations_room reservations_room(const struct reservations *reservations
     return RESERVATIONS_ROOM;
 }
 
+static bool is_free(const struct reservations *reservations, uint32_t slot)
+{
+    return reservations->slot[slot].heap_number == 0;
+}
+
 /* NOTHING: the reservation does not exist. */
 static uint32_t slot_of(const struct reservations *reservations, struct reservation_id id)
 {
     uint32_t slot;
     memcpy(&slot, id.byte + SECRET_BYTES, sizeof slot);
-    if (slot >= reservations->room || reservations->slot[slot].heap_index == NOTHING ||
+    if (slot >= reservations->room || is_free(reservations, slot) ||
         memcmp(&reservations->slot[slot].id, &id, sizeof id) != 0)
         return NOTHING;
     return slot;
@@ -171,19 +191,23 @@ static uint64_t own_cost(const struct charge *charge)
 static void take_slot(struct reservations *reservations, uint32_t slot)
 {
     const struct reservation *taken = &reservations->slot[slot];
-    *(taken->previous == NOTHING ? &reservations->free_slot : &reservations->slot[taken->previous].next) =
-        taken->next;
-    if (taken->next != NOTHING)
-        reservations->slot[taken->next].previous = taken->previous;
+    const uint32_t next = after(slot, taken->next), previous = before(slot, taken->previous);
+    if (previous == NOTHING)
+        reservations->free_slot = next;
+    else
+        reservations->slot[previous].next = link_after(previous, next);
+    if (next < reservations->room)
+        reservations->slot[next].previous = link_before(next, previous);
 }
 
 static void give_slot(struct reservations *reservations, uint32_t slot)
 {
     struct reservation *given = &reservations->slot[slot];
-    given->next = reservations->free_slot;
-    given->previous = NOTHING;
-    if (given->next != NOTHING)
-        reservations->slot[given->next].previous = slot;
+    const uint32_t next = reservations->free_slot;
+    given->next = link_after(slot, next);
+    given->previous = link_before(slot, NOTHING);
+    if (next < reservations->room)
+        reservations->slot[next].previous = link_before(next, slot);
     reservations->free_slot = slot;
 }
 
@@ -201,15 +225,15 @@ static void open_slot(struct reservations *reservations, struct reservation_id i
     for (size_t i = count; i-- > 0;) {
         uint32_t at = reservations->free_charge;
         struct kept_charge *kept = &reservations->kept[at];
-        reservations->free_charge = kept->next;
+        reservations->free_charge = after(at, kept->next);
         kept->charge = charges[i];
         held_keys_add(reservations->keys, charges[i].id, own_cost(&charges[i]));
-        kept->next = opened->charge;
+        kept->next = link_after(at, opened->charge);
         opened->charge = at;
     }
     reservations->charges_free -= (uint32_t)count;
     heap_put(reservations, reservations->count++, slot);
-    heap_fix(reservations, opened->heap_index);
+    heap_fix(reservations, reservations->count - 1);
 }
 
 bool reservations_open(struct reservations *reservations, const struct charge *charges, size_t count,
@@ -231,8 +255,7 @@ bool reservations_reopen(struct reservations *reservations, const struct reserva
     assert(kept->count <= CHARGES_MAX);
     uint32_t slot;
     memcpy(&slot, kept->id.byte + SECRET_BYTES, sizeof slot);
-    if (slot >= reservations->room || reservations->slot[slot].heap_index != NOTHING ||
-        reservations->charges_free < kept->count)
+    if (slot >= reservations->room || !is_free(reservations, slot) || reservations->charges_free < kept->count)
         return false;
     open_slot(reservations, kept->id, kept->charge, kept->count, kept->owner, kept->expires_ns);
     return true;
@@ -240,7 +263,9 @@ bool reservations_reopen(struct reservations *reservations, const struct reserva
 
 bool reservations_keep_next(const struct reservations *reservations, uint32_t *place, struct reservation_kept *kept)
 {
-    while (*place < reservations->room && reservations->slot[*place].heap_index == NOTHING)
+    if (reservations->count == 0)
+        return false;
+    while (*place < reservations->room && is_free(reservations, *place))
         ++*place;
     if (*place == reservations->room)
         return false;
@@ -263,7 +288,7 @@ size_t reservations_charges(const struct reservations *reservations, struct rese
 {
     size_t count = 0;
     for (uint32_t at = reservations->slot[existing(reservations, id)].charge; at != NOTHING;
-         at = reservations->kept[at].next)
+         at = after(at, reservations->kept[at].next))
         charges[count++] = reservations->kept[at].charge;
     return count;
 }
@@ -272,14 +297,14 @@ void reservations_renew(struct reservations *reservations, struct reservation_id
                         uint64_t expires_ns)
 {
     struct reservation *renewed = &reservations->slot[existing(reservations, id)];
-    for (uint32_t at = renewed->charge; at != NOTHING; at = reservations->kept[at].next, charges++) {
+    for (uint32_t at = renewed->charge; at != NOTHING; at = after(at, reservations->kept[at].next), charges++) {
         struct charge *kept = &reservations->kept[at].charge;
         held_keys_remove(reservations->keys, kept->id, own_cost(kept));
         held_keys_add(reservations->keys, charges->id, own_cost(charges));
         *kept = *charges;
     }
     renewed->expires_ns = expires_ns;
-    heap_fix(reservations, renewed->heap_index);
+    heap_fix(reservations, renewed->heap_number - 1);
 }
 
 struct renewal *reservations_renewal(struct reservations *reservations, struct reservation_id id)
@@ -295,13 +320,13 @@ void reservations_close(struct reservations *reservations, struct reservation_id
     for (uint32_t at = closed->charge, next; at != NOTHING; at = next) {
         const struct charge *kept = &reservations->kept[at].charge;
         held_keys_remove(reservations->keys, kept->id, own_cost(kept));
-        next = reservations->kept[at].next;
-        reservations->kept[at].next = reservations->free_charge;
+        next = after(at, reservations->kept[at].next);
+        reservations->kept[at].next = link_after(at, reservations->free_charge);
         reservations->free_charge = at;
         reservations->charges_free++;
     }
-    uint32_t hole = closed->heap_index;
-    closed->heap_index = NOTHING;
+    uint32_t hole = closed->heap_number - 1;
+    closed->heap_number = 0;
     reservations->tenant_count[closed->owner.tenant]--;
     held_keys_remove(reservations->holders, holder_key(closed->owner.holder), 1);
     give_slot(reservations, slot);
@@ -350,20 +375,21 @@ void reservations_check(const struct reservations *reservations)
         of_tenants += reservations->tenant_count[tenant];
     assert(of_tenants == reservations->count);
     assert(held_keys_count(reservations->keys) <= reservations->charges_room - reservations->charges_free);
-    for (uint32_t at = reservations->free_slot; at != NOTHING; at = reservations->slot[at].next) {
-        const uint32_t next = reservations->slot[at].next;
-        assert(free_slots > 0 || reservations->slot[at].previous == NOTHING);
-        assert(next == NOTHING || reservations->slot[next].previous == at);
-        free_slots++;
+    for (uint32_t at = reservations->free_slot, previous = NOTHING; at < reservations->room; free_slots++) {
+        assert(is_free(reservations, at));
+        assert(before(at, reservations->slot[at].previous) == previous);
+        previous = at;
+        at = after(at, reservations->slot[at].next);
     }
-    for (uint32_t at = reservations->free_charge; at != NOTHING; at = reservations->kept[at].next)
-        free_charges++;
+    for (uint32_t at = reservations->free_charge; at < reservations->charges_room; free_charges++)
+        at = after(at, reservations->kept[at].next);
     assert(free_slots + reservations->count == reservations->room);
     for (uint32_t at = 0; at < reservations->count; at++) {
         const struct reservation *kept = &reservations->slot[reservations->heap[at]];
-        assert(kept->heap_index == at);
+        assert(kept->heap_number == at + 1);
         assert(at == 0 || ends_ns(reservations, (at - 1) / 2) <= kept->expires_ns);
-        for (uint32_t charge = kept->charge; charge != NOTHING; charge = reservations->kept[charge].next)
+        for (uint32_t charge = kept->charge; charge != NOTHING;
+             charge = after(charge, reservations->kept[charge].next))
             charges++;
     }
     assert(free_charges == reservations->charges_free);

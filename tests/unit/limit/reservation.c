@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct reservation_owner nobody;
 
@@ -294,6 +295,35 @@ static void test_holders(void)
     reservations_destroy(&pool);
 }
 
+static size_t resident_bytes(void)
+{
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    bool known = file && fscanf(file, "%*u %lu", &pages) == 1;
+    assert(known);
+    (void)fclose(file);
+    return (size_t)pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void test_unused_room_takes_no_memory(void)
+{
+    enum { ROOM = 1 << 20, UNUSED_MAX_BYTES = ROOM * 32 };
+    const size_t before = resident_bytes();
+    struct reservations *pool = reservations_create(ROOM, ROOM);
+    const struct reservation_id id = open_one(pool, 1, 2, 100);
+    struct reservation_kept kept;
+    uint32_t place = 0;
+    OK(reservations_keep_next(pool, &place, &kept) && memcmp(&kept.id, &id, sizeof id) == 0,
+       "one is in a large pool");
+    reservations_close(pool, id);
+    place = 0;
+    OK(!reservations_keep_next(pool, &place, &kept) && place == 0, "in a pool of none nothing is looked for");
+    const size_t after = resident_bytes();
+    if (!OK(after < before + UNUSED_MAX_BYTES, "room for %d that was never used takes no memory", ROOM))
+        printf("# %zu bytes before, %zu after\n", before, after);
+    reservations_destroy(&pool);
+}
+
 int main(void)
 {
     test_charges_come_back();
@@ -305,5 +335,6 @@ int main(void)
     test_smaller_pool();
     test_tenants();
     test_holders();
+    test_unused_room_takes_no_memory();
     return tap_done();
 }

@@ -229,8 +229,8 @@ static void test_kept(void)
 {
     begin();
     struct replays *table = NULL;
-    char *kept = malloc(replays_kept_most()), now[sizeof first];
-    assert(kept != NULL);
+    char *kept = malloc(replays_kept_most()), *again = malloc(replays_kept_most()), now[sizeof first];
+    assert(kept != NULL && again != NULL);
     OK_U64(replays_keep(replays, kept, served.now_ns, served.wall_ns), 0, "at first there is nothing to keep");
     (void)snprintf(first, sizeof first, "%s", served_ask(ANN "kept"));
     put("refund", "");
@@ -243,6 +243,8 @@ static void test_kept(void)
     OK(status_of(table, "held", 8, served.now_ns) == REPLAY_OTHER, "reservations as well,");
     with_reservations = false;
     OK_I64(recall(&table, bytes, served.wall_ns), 2, "but not where they have ended");
+    OK(replays_keep(table, again, served.now_ns, served.wall_ns) > 0,
+       "what was in a file is kept for the next one");
     OK(status_of(table, "refund", 9, served.now_ns) == REPLAY_KNOWN &&
            status_of(table, "refund", 8, served.now_ns) == REPLAY_OTHER &&
            status_of(table, "held", 9, served.now_ns) == REPLAY_NEW,
@@ -265,6 +267,7 @@ static void test_kept(void)
     OK_I64(recall(&table, bytes, served.wall_ns), -1, "what is damaged is of no use");
     OK_I64(recall(&table, (struct bytes){kept, 0}, served.wall_ns), -1, "nor is nothing");
     replays_destroy(&table);
+    free(again);
     free(kept);
     end();
 }
