@@ -82,9 +82,12 @@ END
 subtest 'the example' => sub {
     plan skip_all => 'no python3-grpcio' if system('/usr/bin/python3 -c "import grpc" 2>&-') != 0;
     my (undef, $asked) = alone();
-    is($asked->client->command('RULE', 'APPLY', 'rules: [{service: edge, id: one, by: foo, rate: 9/h}]'), 1, 'a rule');
+    is($asked->client->command('RULE', 'APPLY', <<'RULES'), 2, 'rules');
+rules: [{service: edge, id: one, by: foo, rate: 9/h}, {service: edge, id: no, by: foo, endpoint: /v1/no, rate: 0}]
+RULES
     my ($here, $nobody) = ("127.0.0.1:$asked->{ports}{grpc}", '127.0.0.1:1');
     for ([[$here, 'edge', 1, 'foo=bar'], 0, qr/^OK$/], [[$here, 'edge', 100, 'foo=bar'], 0, qr/^OVER_LIMIT$/],
+         [[$here, 'edge', 1, 'foo=bar', 'endpoint=//v1/./%6eo?a'], 0, qr/^OVER_LIMIT$/],
          [[$here, 'edge', 1, 'priority=x'], 1, qr/^INVALID_ARGUMENT: /],
          [[$nobody, 'edge', 1, 'foo=bar'], 1, qr/^UNAVAILABLE: /],
          [[], 1, qr/^Asks as Envoy does/], [[$here, 'edge', 'much', 'foo=bar'], 1, qr/^Asks as Envoy does/]) {
@@ -94,6 +97,12 @@ subtest 'the example' => sub {
         is($status, $expected, "envoy.py @$words");
         like($status == 0 ? $said : $complaint, $says, 'in words') or diag("$said$complaint");
     }
+    $asked->{settings}{grpc} = {endpoint_spelling => 'as-written'};
+    is_deeply($asked->write_config->client->command('RELOAD')->[1], ['grpc.endpoint_spelling'], 'another spelling');
+    my @words = ($here, 'edge', 1, 'foo=bar', 'endpoint=//v1/no');
+    my $example = "$Headgate::root/docs/examples/envoy.py";
+    ok(Headgate::wait_until(20, sub { (Headgate::run(30, '/usr/bin/python3', $example, @words))[1] eq "OK\n" }),
+       'is in force');
     is($asked->stop, 0, 'the daemon ends');
 };
 

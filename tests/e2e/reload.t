@@ -178,6 +178,10 @@ subtest 'HTTP' => sub {
     my $force = sub { my ($test) = @_; return Headgate::wait_until(10, sub { !grep { !$test->($_) } @clients }) };
     is_deeply($reload->({request_headers => '"user=X-User"'})->[1], ['http.request_headers'], 'one does now');
     ok($force->(sub { $ask->($_[0], 'X-User: ann')->{status} == 429 }), 'on connections that are there');
+    my $rules = 'rules: [{id: x, by: user, endpoint: /v1/x, rate: 0}]';
+    is($alone->client->command('RULE', 'APPLY', $rules), 1, 'a rule of a path');
+    my $rule_of = sub { my ($client, $path) = @_; $client->get("/check?user=eve&endpoint=$path")->{json}{rule} };
+    is(join(' ', map { $rule_of->($clients[0], $_) } '/v1//x', '/V1/X'), 'x default', 'counts some spellings');
     is_deeply($reload->({request_headers => '"user=X-Id"', limit_headers => 'draft-10',
                          endpoint_spelling => 'ignore-case'})->[1],
               ['http.limit_headers', 'http.request_headers', 'http.endpoint_spelling'],
@@ -187,6 +191,7 @@ subtest 'HTTP' => sub {
         return $answer->{status} == 429 && defined $answer->{head}{ratelimit} &&
             !exists $answer->{head}{'x-ratelimit-limit'} && $ask->($_[0], 'X-User: ann')->{status} == 400;
     }), 'are in force as well');
+    ok($force->(sub { $rule_of->($_[0], '/V1/X') eq 'x' }), 'and an endpoint has others');
     like('' . $reload->({request_headers => '"user"', limit_headers => 'none'}),
          qr/^ERR \Q$alone->{config}\E:\d+: http\.request_headers is 'user': expected at most 12 of name=Header/,
          'a mistake is refused with its line');

@@ -47,6 +47,7 @@ static const struct {
     {"/a%00b%0a", "/a%00b%0A", NULL, NULL},
     {"/a%", "/a%25", NULL, NULL},
     {"/a%6", "/a%256", NULL, NULL},
+    {"/a%4g%g4", "/a%254g%25g4", NULL, NULL},
     {"/a%zz/../b", "/b", NULL, NULL},
     {"/a%25zz", "/a%25zz", NULL, NULL},
     {"/%%34%31", "/%2541", NULL, NULL},
