@@ -19,9 +19,15 @@ push @options, '--enable=warning,performance,portability,style';
 chdir $Source::root or die;
 plan skip_all => 'there is no cppcheck here' if system('command -v cppcheck >/dev/null') != 0;
 
+# It asks for memory more often than it computes: the allocator of redis-server, where that is installed, saves a sixth.
+chomp(my $machine = `gcc -print-multiarch 2>/dev/null`);
+my $allocator = "/usr/lib/$machine/libjemalloc.so.2";
+my @with = ('env', -f $allocator ? "LD_PRELOAD=$allocator" : ());
+
 sub faults {
     my (@paths) = @_;
-    open my $pipe, '-|', 'sh', '-c', 'exec "$@" 2>&1', 'sh', 'nice', '-n', '19', 'cppcheck', @options, @paths or die;
+    open my $pipe, '-|', 'sh', '-c', 'exec "$@" 2>&1', 'sh', 'nice', '-n', '19', @with, 'cppcheck', @options, @paths
+        or die;
     my @said = <$pipe>;
     return close $pipe ? () : @said;
 }
