@@ -98,7 +98,7 @@ void ask_laws_agree(struct sim *sim)
         for (unsigned s = 0; s < ask_rule(sim, r)->subjects; s++) {
             ask_truth_now(sim, r, s);
             for (unsigned i = 0; i < sim->plan.nodes; i++)
-                if (sim->node[i].life == LIFE_UP && !(ask_rule(sim, r)->terms.flags & LIMIT_SPLIT))
+                if (laws_may_compare(sim, i) && !(ask_rule(sim, r)->terms.flags & LIMIT_SPLIT))
                     check_key(sim, i, r, s);
         }
 }

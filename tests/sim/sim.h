@@ -156,12 +156,12 @@ struct sim {
      */
     uint64_t doubted_tokens[SIM_KEYS_MAX];
     struct effects effects;
-    uint64_t hash;        /* of every effect and every decision */
-    bool unheld;          /* nodes' times are as fast as their clocks, whatever they ask for */
-    bool beside;          /* but not of a step that only a node of a later release causes */
-    bool lied_low;        /* somebody was told by a snapshot that less is left than there is */
-    bool lied_ahead;      /* the liar has said to have heard what it has not: others may wait for that, or keep it */
-    struct effects lie;   /* scratch for what the liar makes up */
+    uint64_t hash;      /* of every effect and every decision */
+    bool unheld;        /* nodes' times are as fast as their clocks, whatever they ask for */
+    bool beside;        /* but not of a step that only a node of a later release causes */
+    bool lied_low;      /* somebody was told by a snapshot that less is left than there is */
+    bool lied_ahead;    /* the liar has said to have heard what it has not: others may wait for that, or keep it */
+    struct effects lie; /* scratch for what the liar makes up */
     struct effects newer; /* scratch for messages of nodes of a later release */
     uint64_t steps, admissions, refusals, messages;
     bool verbose, trace, quiet_laws; /* quiet_laws: scenarios measure overshoot instead of failing on it */
@@ -360,6 +360,8 @@ void laws_agree(struct sim *sim, uint64_t lateness_ns);
  * True: nothing is unsettled, no log has batches, and all nodes are active; laws_agree asserts this
  * first. False: `text` says what is missing.
  */
+/* True: the figures of that node have all that it has spent, or it is wrong that they lack some of it. */
+bool laws_may_compare(struct sim *sim, unsigned i);
 bool laws_are_settled(struct sim *sim, char *text, size_t room);
 void laws_measuring_begins(struct sim *sim);
 void laws_utilisation(struct sim *sim);
