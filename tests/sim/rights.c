@@ -228,7 +228,9 @@ void rights_home_forgets(struct sim *sim, unsigned i)
         for (unsigned s = 0; s < ASK_SUBJECTS_MAX; s++) {
             const struct limit *limit = &ask_rule(sim, r)->limit;
             const struct ask_part part = {.rule = r, .subject = s};
-            if (homes_have(sim, i, homes_home_of(sim, r, s)))
+            /* without a home it may give away once more what it granted in its former life */
+            if (homes_have(sim, i, homes_home_of(sim, r, s)) ||
+                (limit->kind == LIMIT_CELL && homes_home_of(sim, r, s) == 0))
                 forget_rule(sim, i, part);
             else if (limit->kind == LIMIT_BUCKET)
                 forget_elsewhere(&sim->asks.truth[r][s].bucket.now, limit,
