@@ -214,6 +214,8 @@ void node_visit_memory(struct node *node, void (*visit)(void *context, void *mem
     visit(context, node->outbox.spend, (size_t)node->outbox.room * node->thread_count * sizeof *node->outbox.spend);
     memory = peaks_memory(&node->peaks, &bytes);
     visit(context, memory, bytes);
+    memory = others_spent_memory(&node->others_spent, &bytes);
+    visit(context, memory, bytes);
 }
 
 uint64_t node_doubted_tokens(const struct node *node, uint16_t limit)

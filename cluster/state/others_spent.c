@@ -1,7 +1,7 @@
 /*
- * others_spent keeps accounts in sets of eight. The set is found by the key's id, so that charges, which come in the
- * order of ids, go through memory in order. Within the set a tag says whose account it is: a hash that no peer can work
- * out, so nobody can make up a key that shares an account with another one.
+ * others_spent keeps accounts in sets of four, a cache line each. The set is found by the key's id, so that charges,
+ * which come in the order of ids, go through memory in order. Within the set a tag says whose account it is: a hash
+ * that no peer can work out, so nobody can make up a key that shares an account with another one.
  */
 #include "cluster/state/others_spent.h"
 
@@ -11,7 +11,8 @@
 #include <stdlib.h>
 
 enum {
-    SET_ACCOUNTS = 8,
+    SET_ACCOUNTS = 4,
+    LINE_BYTES = 64,
     KEYS_PER_ACCOUNT = 2,
     SETS_MIN_BITS = 4,
 };
@@ -29,23 +30,36 @@ struct account {
 struct spent_set {
     struct account account[SET_ACCOUNTS];
 };
-_Static_assert(sizeof(struct spent_set) == 128, "two cache lines");
+_Static_assert(sizeof(struct spent_set) == LINE_BYTES, "a cache line");
 
 bool others_spent_init(struct others_spent *spent, uint64_t keys, uint64_t seed)
 {
+    struct hash_key key;
     unsigned bits = SETS_MIN_BITS;
     while (((uint64_t)SET_ACCOUNTS << bits) < keys / KEYS_PER_ACCOUNT)
         bits++;
     *spent = (struct others_spent){.shift = 64 - bits};
-    hash_private_init(&spent->hash, &seed, sizeof seed);
-    spent->set = calloc((size_t)1 << bits, sizeof *spent->set);
-    return spent->set != NULL;
+    hash_key_from_secret(&key, &seed, sizeof seed);
+    for (uint64_t i = 0; i < OTHERS_SPENT_SECRETS; i++)
+        spent->secret[i] = hash_64(&key, &i, sizeof i) | 1;
+    /* calloc leaves memory that nobody uses untouched, and aligns to less */
+    spent->memory = calloc(((size_t)1 << bits) + 1, sizeof *spent->set);
+    if (spent->memory == NULL)
+        return false;
+    spent->set = (void *)((char *)spent->memory + (LINE_BYTES - (uintptr_t)spent->memory % LINE_BYTES));
+    return true;
 }
 
 void others_spent_close(struct others_spent *spent)
 {
-    free(spent->set);
-    spent->set = NULL;
+    free(spent->memory);
+    spent->memory = NULL;
+}
+
+void *others_spent_memory(const struct others_spent *spent, size_t *bytes)
+{
+    *bytes = sizeof *spent->set << (64 - spent->shift);
+    return spent->set;
 }
 
 static struct spent_set *set_of(const struct others_spent *spent, struct key_id id)
@@ -55,15 +69,22 @@ static struct spent_set *set_of(const struct others_spent *spent, struct key_id 
 
 void others_spent_prefetch(const struct others_spent *spent, struct key_id id)
 {
-    const struct spent_set *set = set_of(spent, id);
-    prefetch_write(&set->account[0]);
-    prefetch_write(&set->account[SET_ACCOUNTS / 2]);
+    prefetch_write(set_of(spent, id));
 }
 
+static uint64_t folded(uint64_t a, uint64_t b)
+{
+    __extension__ typedef unsigned __int128 wide;
+    const wide product = (wide)a * b;
+    return (uint64_t)(product >> 64) ^ (uint64_t)product;
+}
+
+/* Each half of an id meets a secret before the halves are multiplied: as in hash_private.h. */
 static uint64_t tag_of(const struct others_spent *spent, const struct spender *spender)
 {
-    const uint64_t data[] = {spender->id.high, spender->id.low, (uint64_t)spender->limit << 8 | spender->member};
-    return (hash_private(&spent->hash, data, sizeof data).low & ~MEMBER_MASK) | spender->member;
+    const uint64_t *secret = spent->secret;
+    const uint64_t of_key = folded(spender->id.high ^ secret[0], spender->id.low ^ secret[1]);
+    return ((of_key ^ (spender->limit + 1u) * secret[2]) & ~MEMBER_MASK) | spender->member;
 }
 
 /* SET_ACCOUNTS: the set has no such account. */
@@ -82,30 +103,27 @@ int64_t others_spent_units(const struct others_spent *spent, const struct spende
     return at < SET_ACCOUNTS ? set->account[at].units : 0;
 }
 
-static unsigned accounts_of(const struct spent_set *set, uint64_t member)
+static uint64_t member_of(const struct spent_set *set, unsigned at)
 {
-    unsigned count = 0;
-    for (unsigned i = 0; i < SET_ACCOUNTS; i++)
-        count += set->account[i].units > 0 && (set->account[i].tag & MEMBER_MASK) == member;
-    return count;
+    return set->account[at].tag & MEMBER_MASK;
 }
 
 /*
- * The place for a new account: a free one, or the account unused for longest of the member that has most. So nobody
- * makes others' accounts be forgotten but by having fewer itself.
+ * The place for a new account of that member: a free one, or the account unused for longest of the member that has
+ * most, the new one included. So nobody makes others' accounts be forgotten but by having fewer itself.
  */
-static unsigned room(const struct spent_set *set)
+static unsigned room(const struct spent_set *set, uint8_t member)
 {
-    unsigned place = SET_ACCOUNTS - 1, most = 0;
+    uint8_t count[NODE_PEERS_MAX] = {0};
+    unsigned place = SET_ACCOUNTS - 1;
     if (set->account[place].units == 0)
         return place;
-    for (unsigned at = SET_ACCOUNTS; at-- > 0;) {
-        const unsigned count = accounts_of(set, set->account[at].tag & MEMBER_MASK);
-        if (count > most) {
-            most = count;
+    count[member]++;
+    for (unsigned at = 0; at < SET_ACCOUNTS; at++)
+        count[member_of(set, at)]++;
+    for (unsigned at = place; at-- > 0;)
+        if (count[member_of(set, at)] > count[member_of(set, place)])
             place = at;
-        }
-    }
     return place;
 }
 
@@ -133,6 +151,6 @@ void others_spent_change(struct others_spent *spent, const struct spender *spend
     if (units == before)
         return;
     if (at == SET_ACCOUNTS)
-        at = room(set);
+        at = room(set, spender->member);
     put(set, at, (struct account){.tag = tag, .units = units});
 }

@@ -10,17 +10,20 @@
 #define HEADGATE_CLUSTER_STATE_OTHERS_SPENT_H
 
 #include "base/hash.h"
-#include "base/hash_private.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct spent_set;
 
+enum { OTHERS_SPENT_SECRETS = 3 };
+
 struct others_spent {
+    void *memory; /* of the sets, which begin at a cache line */
     struct spent_set *set;
     unsigned shift;
-    struct hash_private hash;
+    uint64_t secret[OTHERS_SPENT_SECRETS];
 };
 
 /* Whose account it is. `member`: below NODE_PEERS_MAX. */
@@ -33,6 +36,8 @@ struct spender {
 /* Makes at least one account for every two keys of a table. `seed`: unknown to peers. False: no memory. */
 bool others_spent_init(struct others_spent *spent, uint64_t keys, uint64_t seed);
 void others_spent_close(struct others_spent *spent);
+/* All memory of the accounts, as table_memory gives it. */
+void *others_spent_memory(const struct others_spent *spent, size_t *bytes);
 
 /* A caller should call this some time before it charges the key. */
 void others_spent_prefetch(const struct others_spent *spent, struct key_id id);

@@ -10,8 +10,8 @@ my $seeds = $ENV{HEADGATE_SIM_COMBINED_SEEDS} // 8;
 # Once failed: a reservation that had ended was known as long as a step had not seen that the node's right had ended;
 # what was granted, and told anew after joining again, was given back to clients; who had retired an incarnation lacked
 # spends that others took of it later; a key that was full at the donor of a snapshot, with other spends than here, had
-# their refill twice; what a node had granted before it started anew, and heard nobody, it granted once more, which a law
-# took for too much.
+# their refill twice; a law took for too much what a node had granted in its former life, and granted once more since it
+# heard nobody.
 my %once = (weights => [58927], takeover => [1012, 70199, 71004, 77852]);
 for my $mode ('lonely', 'weights', 'takeover') {
     my $output = `nice -n 19 build/release/tests/sim --$mode --grants --seeds $seeds --jobs 2 2>&1`;

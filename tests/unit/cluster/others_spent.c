@@ -2,7 +2,7 @@
 #include "tests/lib/draw.h"
 #include "tests/lib/tap.h"
 
-enum { MOST = 1000, SET_ACCOUNTS = 8, SOME_KEYS = 24, MEMBERS = 3, CHANGES = 20000 };
+enum { MOST = 1000, SOME_KEYS = 24, MEMBERS = 3, CHANGES = 20000 };
 
 static struct others_spent spent;
 
