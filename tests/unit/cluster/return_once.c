@@ -1,6 +1,6 @@
 #include "cluster/state/node_state.h"
-#include "tests/lib/cluster_harness.h"
 #include "tests/lib/commit_tokens.h"
+#include "tests/lib/refunds_world.h"
 
 /*
  * A token is given back once, by the node that spent it, whoever is asked how often. Of every algorithm: three nodes,
@@ -9,11 +9,7 @@
 
 enum { CAPACITY = 160, ALGORITHMS = 6 };
 
-static const struct algorithm {
-    const char *name;
-    struct limit_terms terms;
-    bool sliding;
-} algorithms[ALGORITHMS] = {
+static const struct algorithm algorithms[ALGORITHMS] = {
     {"a bucket", {.kind = LIMIT_BUCKET, .capacity = CAPACITY, .rate = 1, .period_ns = 3600000 * MS}, false},
     {"a fixed window", {.kind = LIMIT_CELL, .capacity = CAPACITY}, false},
     {"a sliding window", {.kind = LIMIT_CELL, .capacity = CAPACITY}, true},
@@ -22,41 +18,10 @@ static const struct algorithm {
     {"a static split", {.kind = LIMIT_CELL, .capacity = CAPACITY, .flags = LIMIT_SPLIT}, false},
 };
 
-static const struct algorithm *algorithm;
-
-static struct charge charge_of(unsigned i, uint64_t cost)
-{
-    struct charge charge = charge_at(i, "alice", &algorithm->terms, cost);
-    charge.sliding = algorithm->sliding;
-    if (charge.sliding)
-        charge.previous = key_of("alice before", 0);
-    return charge;
-}
-
-static bool take(unsigned i, uint64_t cost)
-{
-    struct verdict verdict;
-    struct charge charge = charge_of(i, cost);
-    return node_check(world.host[i].node, &charge, 1, true, world.now_ns, &verdict);
-}
-
-static uint64_t refund(unsigned i, uint64_t tokens)
-{
-    struct charge charge = charge_of(i, tokens);
-    return node_return(world.host[i].node, &charge, 1, tokens, world.now_ns);
-}
-
 static void reset(unsigned i)
 {
-    struct charge charge = charge_of(i, 0);
+    struct charge charge = refunds_charge(i, 0);
     node_reset_key(world.host[i].node, &charge, 1, world.now_ns);
-}
-
-static int64_t left(unsigned i)
-{
-    struct charge charge = charge_of(i, 0);
-    struct bucket bucket = node_bucket(world.host[i].node, charge.id, charge.limit, world.now_ns);
-    return (bucket.settled - bucket.unsettled) / limit_made(&algorithm->terms).units_per_token;
 }
 
 /* All ask for one token after the other until nobody gets any more. How many that were. */
@@ -65,7 +30,7 @@ static uint64_t take_all(void)
     uint64_t taken = 0;
     for (unsigned refused = 0; refused < 20; refused++, world_run(100))
         for (unsigned i = 0; i < world.count; i++)
-            while (take(i, 1)) {
+            while (refunds_take(i, 1)) {
                 taken++;
                 refused = 0;
             }
@@ -86,17 +51,17 @@ static void begin(void)
 static void at_three_regions(void)
 {
     begin();
-    OK(take(ANN, 20), "%s: ann takes 20", algorithm->name);
+    OK(refunds_take(ANN, 20), "%s: ann takes 20", algorithm->name);
     world_run(500);
     uint64_t given[3];
     for (unsigned i = 0; i < 3; i++)
-        given[i] = refund(i, 20);
+        given[i] = refunds_give(i, 20);
     OK(given[ANN] == 20 && given[BOB] == 0 && given[CAT] == 0,
        "all three are asked to refund 20: ann gives 20, bob and cat 0");
     world_run(20);
-    OK(refund(ANN, 20) == 0 && refund(BOB, 20) == 0, "asked again, none gives any");
+    OK(refunds_give(ANN, 20) == 0 && refunds_give(BOB, 20) == 0, "asked again, none gives any");
     world_run(500);
-    OK(refund(ANN, 20) == 0 && refund(CAT, 20) == 0, "nor when all is known everywhere");
+    OK(refunds_give(ANN, 20) == 0 && refunds_give(CAT, 20) == 0, "nor when all is known everywhere");
     uint64_t taken = take_all();
     OK(taken <= CAPACITY && taken >= CAPACITY / 2, "no more than the limit is admitted besides: %" PRIu64, taken);
     world_close();
@@ -107,15 +72,15 @@ static void before_it_settles(void)
 {
     begin();
     world_links(CAT, LINK_CUT);
-    OK(take(ANN, 20), "%s: ann takes 20 while cat is cut off", algorithm->name);
+    OK(refunds_take(ANN, 20), "%s: ann takes 20 while cat is cut off", algorithm->name);
     world_run(300);
-    OK_U64(refund(ANN, 15), 15, "and gives 15 back");
+    OK_U64(refunds_give(ANN, 15), 15, "and gives 15 back");
     world_run(300);
-    OK_U64(refund(ANN, 15), 5, "then no more than the rest");
+    OK_U64(refunds_give(ANN, 15), 5, "then no more than the rest");
     world_links(CAT, LINK_FINE);
     uint64_t more = 0;
     for (unsigned ms = 0; ms < 1000; ms += 10, world_run(10))
-        more += refund(ANN, 20);
+        more += refunds_give(ANN, 20);
     OK_U64(more, 0, "nothing more, at whatever moment while it settles");
     uint64_t taken = take_all();
     OK(taken <= CAPACITY, "no more than the limit is admitted besides: %" PRIu64, taken);
@@ -128,20 +93,20 @@ static void on_both_sides_of_a_cut(void)
     uint64_t taken = 0, given = 0;
     for (unsigned i = 0; i < 3; i++)
         for (unsigned n = 0; n < 20; n++)
-            taken += take(i, 1);
+            taken += refunds_take(i, 1);
     world_run(500);
     OK_U64(taken, 60, "%s: each takes 20", algorithm->name);
     world_links(CAT, LINK_CUT);
     for (unsigned i = 0; i < 3; i++)
-        given += refund(i, 100);
+        given += refunds_give(i, 100);
     OK_U64(given, 60, "both sides of a cut are asked to refund 100: each node gives its own 20");
     world_run(2000);
     for (unsigned i = 0; i < 3; i++)
-        given += refund(i, 100);
+        given += refunds_give(i, 100);
     OK_U64(given, 60, "and nothing more");
     taken = 0;
     for (unsigned i = 0; i < 3; i++)
-        while (take(i, 1))
+        while (refunds_take(i, 1))
             taken++;
     world_links(CAT, LINK_FINE);
     world_run(2000);
@@ -155,21 +120,24 @@ static void while_one_is_cancelled(void)
     begin();
     struct reservation_id id;
     struct verdict verdict;
-    struct charge charge = charge_of(ANN, 20);
-    OK(node_reserve(world.host[ANN].node, &charge, 1, 60000 * MS, world.now_ns, &verdict, &id) && take(ANN, 5),
+    struct charge charge = refunds_charge(ANN, 20);
+    OK(node_reserve(world.host[ANN].node, &charge, 1, 60000 * MS, world.now_ns, &verdict, &id) &&
+           refunds_take(ANN, 5),
        "%s: ann reserves 20, and takes 5", algorithm->name);
     world_run(500);
-    OK(refund(BOB, 20) == 0 && refund(ANN, 20) == 5, "bob refunds nothing, ann what is not reserved");
+    OK(refunds_give(BOB, 20) == 0 && refunds_give(ANN, 20) == 5, "bob refunds nothing, ann what is not reserved");
     reset(BOB);
     reset(ANN);
     bool told = (algorithm->terms.flags & LIMIT_SPLIT) == 0;
-    OK(left(ANN) == 140 && left(BOB) == (told ? left(BOB) : 160), "a reset leaves what is reserved");
-    OK(node_cancel(world.host[ANN].node, id, world.now_ns) == RESERVE_DONE && left(ANN) == 160,
+    OK(refunds_left(ANN) == 140 && refunds_left(BOB) == (told ? refunds_left(BOB) : 160),
+       "a reset leaves what is reserved");
+    OK(node_cancel(world.host[ANN].node, id, world.now_ns) == RESERVE_DONE && refunds_left(ANN) == 160,
        "cancelled, all of it comes back");
-    OK(refund(CAT, 20) == 0 && refund(ANN, 20) == 0, "and nobody refunds it besides");
+    OK(refunds_give(CAT, 20) == 0 && refunds_give(ANN, 20) == 0, "and nobody refunds it besides");
     world_run(500);
     bool exact = algorithm->terms.kind != LIMIT_BUCKET; /* buckets credit no more than is certain */
-    OK(left(BOB) >= (exact ? 160 : 145) && left(CAT) >= (exact ? 160 : 145), "everybody hears of it");
+    OK(refunds_left(BOB) >= (exact ? 160 : 145) && refunds_left(CAT) >= (exact ? 160 : 145),
+       "everybody hears of it");
     uint64_t taken = take_all();
     OK(taken <= CAPACITY, "no more than the limit is admitted: %" PRIu64, taken);
     world_close();
@@ -181,27 +149,28 @@ static void committed(void)
     struct reservation_id id;
     struct verdict verdict;
     uint64_t charged;
-    struct charge charge = charge_of(ANN, 20);
+    struct charge charge = refunds_charge(ANN, 20);
     (void)node_reserve(world.host[ANN].node, &charge, 1, 60000 * MS, world.now_ns, &verdict, &id);
     world_run(500);
     (void)commit_tokens(world.host[ANN].node, id, 8, world.now_ns, &charged);
-    OK(left(ANN) == 152, "%s: ann uses 8 of 20 that were reserved", algorithm->name);
-    OK(refund(BOB, 20) == 0 && refund(ANN, 20) == 8 && refund(ANN, 20) == 0, "these can be refunded there, once");
+    OK(refunds_left(ANN) == 152, "%s: ann uses 8 of 20 that were reserved", algorithm->name);
+    OK(refunds_give(BOB, 20) == 0 && refunds_give(ANN, 20) == 8 && refunds_give(ANN, 20) == 0,
+       "these can be refunded there, once");
     world_close();
 }
 
 static void after_a_restart(void)
 {
     begin();
-    OK(take(ANN, 20) && take(BOB, 10), "%s: ann takes 20, bob 10", algorithm->name);
+    OK(refunds_take(ANN, 20) && refunds_take(BOB, 10), "%s: ann takes 20, bob 10", algorithm->name);
     world_run(500);
     world_crash(ANN);
     world_run(200);
     world_start(ANN);
     world_run(2000);
-    OK(refund(ANN, 20) == 0,
+    OK(refunds_give(ANN, 20) == 0,
        "ann crashes, and comes back: of what she had spent nobody can say whether it was returned");
-    OK(refund(BOB, 20) == 10, "bob gives what he spent");
+    OK(refunds_give(BOB, 20) == 10, "bob gives what he spent");
     world_close();
 }
 
@@ -219,7 +188,7 @@ static void when_its_key_is_forgotten(void)
     struct node *node = world.host[ANN].node;
     struct reservation_id id;
     struct verdict verdict;
-    struct charge charge = charge_of(ANN, 20);
+    struct charge charge = refunds_charge(ANN, 20);
     world_links(CAT, LINK_CUT);
     OK(node_reserve(node, &charge, 1, 60000 * MS, world.now_ns, &verdict, &id), "ann reserves 20");
     world_push(ANN);
@@ -235,10 +204,10 @@ static void when_its_key_is_forgotten(void)
     world_links(CAT, LINK_FINE);
     world_run(3000);
     OK_U64(world_stats(ANN).log_keys, 0, "her spends have settled");
-    OK(take(BOB, 30), "bob takes 30");
+    OK(refunds_take(BOB, 30), "bob takes 30");
     world_run(50);
-    OK(left(ANN) < CAPACITY - 10, "of which ann knows: %d are left", (int)left(ANN));
-    OK_U64(refund(ANN, 20), 0, "she gives nothing back: her 20 were the reservation's");
+    OK(refunds_left(ANN) < CAPACITY - 10, "of which ann knows: %d are left", (int)refunds_left(ANN));
+    OK_U64(refunds_give(ANN, 20), 0, "she gives nothing back: her 20 were the reservation's");
     world_close();
 }
 

@@ -2,7 +2,7 @@
 #include "cluster/spend/thread.h"
 #include "cluster/state/node_state.h"
 #include "limit/kind.h"
-#include "tests/lib/cluster_harness.h"
+#include "tests/lib/refunds_world.h"
 
 /*
  * Bob lies: he tells spends and returns that no client of his asked for. Ann and cat are honest. Of every algorithm:
@@ -10,49 +10,20 @@
  * together admit no more than the limit and what bob has spent before.
  */
 
-enum { CAPACITY = 160, ALGORITHMS = 4, LIES = 12 };
+enum { CAPACITY = 160, ALGORITHMS = 5, LIES = 12 };
 
-static const struct algorithm {
-    const char *name;
-    struct limit_terms terms;
-} algorithms[ALGORITHMS] = {
-    {"a bucket", {.kind = LIMIT_BUCKET, .capacity = CAPACITY, .rate = 1, .period_ns = 3600000 * MS}},
-    {"a fixed window", {.kind = LIMIT_CELL, .capacity = CAPACITY}},
-    {"a quota", {.kind = LIMIT_CELL, .capacity = CAPACITY, .flags = LIMIT_PERSISTENT}},
-    {"a sliding log", {.kind = LIMIT_LOG, .capacity = CAPACITY, .period_ns = 3600000 * MS}},
+static const struct algorithm algorithms[ALGORITHMS] = {
+    {"a bucket", {.kind = LIMIT_BUCKET, .capacity = CAPACITY, .rate = 1, .period_ns = 3600000 * MS}, false},
+    {"a fixed window", {.kind = LIMIT_CELL, .capacity = CAPACITY}, false},
+    {"a sliding window", {.kind = LIMIT_CELL, .capacity = CAPACITY}, true},
+    {"a quota", {.kind = LIMIT_CELL, .capacity = CAPACITY, .flags = LIMIT_PERSISTENT}, false},
+    {"a sliding log", {.kind = LIMIT_LOG, .capacity = CAPACITY, .period_ns = 3600000 * MS}, false},
 };
-
-static const struct algorithm *algorithm;
-
-static struct charge charge_of(unsigned i, uint64_t cost)
-{
-    return charge_at(i, "alice", &algorithm->terms, cost);
-}
-
-static bool take(unsigned i, uint64_t cost)
-{
-    struct verdict verdict;
-    struct charge charge = charge_of(i, cost);
-    return node_check(world.host[i].node, &charge, 1, true, world.now_ns, &verdict);
-}
-
-static uint64_t refund(unsigned i, uint64_t tokens)
-{
-    struct charge charge = charge_of(i, tokens);
-    return node_return(world.host[i].node, &charge, 1, tokens, world.now_ns);
-}
-
-static int64_t left(unsigned i)
-{
-    struct charge charge = charge_of(i, 0);
-    struct bucket bucket = node_bucket(world.host[i].node, charge.id, charge.limit, world.now_ns);
-    return (bucket.settled - bucket.unsettled) / limit_made(&algorithm->terms).units_per_token;
-}
 
 /* Of a bucket a part of a token refills, or is missing, meanwhile. */
 static bool has_left(unsigned i, int64_t tokens)
 {
-    return left(i) == tokens || (algorithm->terms.kind == LIMIT_BUCKET && left(i) == tokens - 1);
+    return refunds_left(i) == tokens || (algorithm->terms.kind == LIMIT_BUCKET && refunds_left(i) == tokens - 1);
 }
 
 static uint64_t unspent(unsigned i)
@@ -64,7 +35,7 @@ static uint64_t unspent(unsigned i)
 static void bob_tells(uint64_t tokens, uint64_t returned)
 {
     struct node *node = world.host[BOB].node;
-    struct charge charge = charge_of(BOB, 0);
+    struct charge charge = refunds_charge(BOB, 0);
     struct entry *entry =
         table_obtain_nobodys(node->table, charge.id, charge.limit, charge.expires_ns, node->now_ns);
     const bool lists = kind_lists(algorithm->terms.kind);
@@ -82,7 +53,7 @@ static void bob_tells(uint64_t tokens, uint64_t returned)
 static uint64_t take_what_there_is(unsigned i)
 {
     uint64_t taken = 0;
-    while (take(i, 1))
+    while (refunds_take(i, 1))
         taken++;
     world_run(300);
     return taken;
@@ -119,12 +90,13 @@ static void of_nothing(void)
 static void of_what_was_given_back(void)
 {
     begin();
-    OK(take(BOB, 30), "%s: bob takes 30", algorithm->name);
+    OK(refunds_take(BOB, 30), "%s: bob takes 30", algorithm->name);
     world_run(300);
     OK(has_left(ANN, 130) && has_left(CAT, 130), "all know");
-    OK_U64(refund(BOB, 30), 30, "and gives them back");
+    OK_U64(refunds_give(BOB, 30), 30, "and gives them back");
     world_run(300);
-    OK(has_left(ANN, 160) && has_left(CAT, 160) && unspent(ANN) == 0, "which counts: %d are left", (int)left(ANN));
+    OK(has_left(ANN, 160) && has_left(CAT, 160) && unspent(ANN) == 0, "which counts: %d are left",
+       (int)refunds_left(ANN));
     const uint64_t taken = take_what_there_is(ANN);
     bob_tells(0, 30);
     OK(has_left(CAT, 160 - (int64_t)taken) && unspent(CAT) == 30, "a second time it does not");
@@ -136,7 +108,7 @@ static void of_the_same_batch(void)
 {
     begin();
     (void)take_what_there_is(ANN);
-    const int64_t before = left(CAT);
+    const int64_t before = refunds_left(CAT);
     bob_tells(20, 20);
     OK(has_left(CAT, before), "%s: what a batch spends it may give back", algorithm->name);
     OK_U64(unspent(CAT), 0, "and all of that is known");
@@ -168,7 +140,7 @@ static void of_what_lowered_nothing(void)
 static void of_long_ago(void)
 {
     static const struct algorithm quick =
-        {"quick", {.kind = LIMIT_BUCKET, .capacity = CAPACITY, .rate = 4, .period_ns = 1000 * MS}};
+        {"quick", {.kind = LIMIT_BUCKET, .capacity = CAPACITY, .rate = 4, .period_ns = 1000 * MS}, false};
     algorithm = &quick;
     begin();
     for (unsigned round = 0; round < LIES; round++) {
@@ -200,12 +172,13 @@ static void of_grants(void)
         world_start(i);
     }
     world_run(3000);
-    OK(!take(BOB, 100), "%s: bob asks for 100", algorithm->name);
+    OK(!refunds_take(BOB, 100), "%s: bob asks for 100", algorithm->name);
     world_run(400);
-    OK(left(ANN) < 160 - 30 && left(CAT) < 160 - 30, "ann and cat grant some: %d are left", (int)left(ANN));
+    OK(refunds_left(ANN) < 160 - 30 && refunds_left(CAT) < 160 - 30, "ann and cat grant some: %d are left",
+       (int)refunds_left(ANN));
     world_run(8000);
     OK(has_left(ANN, 160) && has_left(CAT, 160), "he gives back what nobody wants: %d and %d are left",
-       (int)left(ANN), (int)left(CAT));
+       (int)refunds_left(ANN), (int)refunds_left(CAT));
     OK(unspent(ANN) + unspent(CAT) == 0, "and all of it was known to be his");
     world_close();
 }
@@ -214,20 +187,20 @@ static void of_grants(void)
 static void after_a_snapshot(void)
 {
     begin();
-    OK(take(BOB, 30) && take(ANN, 10), "%s: bob takes 30, and ann 10", algorithm->name);
+    OK(refunds_take(BOB, 30) && refunds_take(ANN, 10), "%s: bob takes 30, and ann 10", algorithm->name);
     world_run(500);
     world_crash(CAT);
     world_run(500);
     world_start(CAT);
     world_run(3000);
     OK(has_left(CAT, 120), "cat starts anew, and takes a snapshot");
-    OK_U64(refund(BOB, 30), 30, "bob gives his 30 back");
+    OK_U64(refunds_give(BOB, 30), 30, "bob gives his 30 back");
     world_run(500);
-    OK(has_left(CAT, 150) && unspent(CAT) == 0, "which counts at cat's: %d are left", (int)left(CAT));
+    OK(has_left(CAT, 150) && unspent(CAT) == 0, "which counts at cat's: %d are left", (int)refunds_left(CAT));
     bob_tells(0, 100);
     OK(has_left(ANN, 150) && unspent(ANN) == 100, "more does not count at ann's");
-    OK(left(CAT) <= 160 && unspent(CAT) >= 90, "and at cat's no more than somebody has spent: %d are left",
-       (int)left(CAT));
+    OK(refunds_left(CAT) <= 160 && unspent(CAT) >= 90, "and at cat's no more than somebody has spent: %d are left",
+       (int)refunds_left(CAT));
     world_close();
 }
 
@@ -241,19 +214,21 @@ static void of_what_waited(void)
     begin_with(4);
     world_links(DAN, LINK_CUT);
     world_run(2000);
-    OK(take(CAT, 12) && take(ANN, 60), "cat takes 12, and ann 60");
+    OK(refunds_take(CAT, 12) && refunds_take(ANN, 60), "cat takes 12, and ann 60");
     world_run(300);
     bob_tells(5, 0);
     OK_U64(world_stats(ANN).uncharged_keys, 1, "ann does not charge what cat and bob tell");
-    const int64_t before = left(ANN);
+    const int64_t before = refunds_left(ANN);
     bob_tells(0, 17);
     const uint64_t not_his = unspent(ANN); /* refill has paid off a part of a token, which may be of one of his */
     OK((not_his == 12 || not_his == 13) && world_stats(ANN).uncharged_keys == 0,
        "of 17 bob may give back his own 5, and %" PRIu64 " are not his", not_his);
-    OK(left(ANN) >= before - 14 && left(ANN) <= before - 12, "cat's 12 are spent: %d are left", (int)left(ANN));
-    OK_U64(refund(CAT, 12), 12, "cat gives them back");
+    OK(refunds_left(ANN) >= before - 14 && refunds_left(ANN) <= before - 12, "cat's 12 are spent: %d are left",
+       (int)refunds_left(ANN));
+    OK_U64(refunds_give(CAT, 12), 12, "cat gives them back");
     world_run(300);
-    OK(unspent(ANN) == not_his && left(ANN) >= before - 2, "which counts: %d are left", (int)left(ANN));
+    OK(unspent(ANN) == not_his && refunds_left(ANN) >= before - 2, "which counts: %d are left",
+       (int)refunds_left(ANN));
     world_close();
 }
 
