@@ -114,16 +114,15 @@ static uint64_t granted_part(const struct node *node, const struct entry *entry,
 
 /*
  * What the batch gave back of a cell, or of a bucket with a home, and has no room in this bucket, as of when it is
- * credited: what it returns has not settled here.
+ * credited: what it returns has not settled here. The bucket is refilled up to then.
  */
-static uint64_t without_room(const struct limit *limit, const struct budget *budget, struct bucket bucket,
-                             const struct spend *spend, uint64_t credit, uint64_t at_ns)
+static uint64_t without_room(const struct limit *limit, const struct bucket *bucket, const struct spend *spend,
+                             uint64_t credit)
 {
     if (kind_lists(limit->kind) || (kind_refills(limit->kind) && !limit_home_is_one(limit->home)) ||
         credit <= spend->tokens)
         return 0;
-    bucket_refill(&bucket, limit, budget, at_ns);
-    const int64_t room = limit->capacity_units - bucket.settled,
+    const int64_t room = limit->capacity_units - bucket->settled,
                   units = units_of_tokens(limit, credit - spend->tokens) - room;
     return units > 0 ? (uint64_t)(units / limit->units_per_token) : 0;
 }
@@ -155,7 +154,7 @@ void charge_spend(struct node *node, struct entry *entry, uint32_t member, const
         bucket_apply_granted(&entry->bucket, limit, budget, granted, batch->at_ns);
     take_excess_off(&entry->bucket, limit, &credit);
     give_spare_back(entry, limit, budget, spend, before, batch->at_ns);
-    settle_credit_granted(node, entry, without_room(limit, budget, before, spend, credit.tokens, batch->at_ns));
+    settle_credit_granted(node, entry, without_room(limit, &before, spend, credit.tokens));
     int64_t charged =
         before.settled - entry->bucket.settled + units_of_tokens(limit, credit.tokens) - credit.excess_units;
     if (spend->tokens > least_credit)

@@ -198,16 +198,12 @@ static bool is_short(const struct node *node, const struct entry *entry)
 static void add_makers(const struct node *node, struct uncharged_key *key, uint32_t member,
                        const struct batch *batch, const struct spend *fresh)
 {
-    uint64_t own = fresh->tokens;
     for (uint32_t i = 0; i < batch->grant_count && fresh->granted > 0; i++) {
-        const struct batch_grant *grant = &batch->grant[i];
-        const int slot = key_id_equal(grant->id, key->id) ? origin_find_uid(node, grant->holder_uid) : -1;
-        if (slot < 0 || grant->tokens > own)
-            continue;
-        own -= grant->tokens;
-        add_maker(key, node->origin[slot].member, grant->tokens);
+        const int holder = spenders_holder(node, &batch->grant[i], key->id);
+        if (holder >= 0)
+            add_maker(key, (uint32_t)holder, batch->grant[i].tokens);
     }
-    add_maker(key, member, own);
+    add_maker(key, member, spenders_own_tokens(fresh));
 }
 
 bool uncharged_takes(struct node *node, const struct entry *entry, uint32_t member, const struct batch *batch,

@@ -29,7 +29,7 @@ static int64_t most_of(const struct limit *limit)
     return kind_refills(limit->kind) ? limit->capacity_units : limit->capacity_units + limit->overshoot_units;
 }
 
-static uint64_t own_tokens(const struct spend *spend)
+uint64_t spenders_own_tokens(const struct spend *spend)
 {
     return spend->tokens - number_least(spend->granted, spend->tokens);
 }
@@ -44,7 +44,7 @@ uint64_t spenders_may_return(struct node *node, const struct entry *entry, uint3
                              const struct spend *spend)
 {
     const struct limit *limit = limit_of(node, entry);
-    const uint64_t own = number_least(own_tokens(spend), spend->returned);
+    const uint64_t own = number_least(spenders_own_tokens(spend), spend->returned);
     const int64_t earlier = units_of_tokens(limit, spend->returned - own);
     if (earlier == 0)
         return spend->returned;
@@ -82,17 +82,23 @@ static void take_off(struct node *node, const struct entry *entry, uint32_t memb
         others_spent_change(&node->others_spent, &anybody, own - units, most);
 }
 
+int spenders_holder(const struct node *node, const struct batch_grant *grant, struct key_id id)
+{
+    const int slot = key_id_equal(grant->id, id) ? origin_find_uid(node, grant->holder_uid) : -1;
+    return slot < 0 || (uint32_t)slot == node->my_slot ? -1 : (int)node->origin[slot].member;
+}
+
 /* What the batch granted of the key, to whomever, as far as `charged` goes. */
 static void note_grants(struct node *node, const struct entry *entry, const struct batch *batch, int64_t charged)
 {
     for (uint32_t i = 0; i < batch->grant_count && charged > 0; i++) {
         const struct batch_grant *grant = &batch->grant[i];
-        const int slot = key_id_equal(grant->id, entry->id) ? origin_find_uid(node, grant->holder_uid) : -1;
-        if (slot < 0 || (uint32_t)slot == node->my_slot)
+        const int holder = spenders_holder(node, grant, entry->id);
+        if (holder < 0)
             continue;
         const int64_t granted = grant_units(limit_of(node, entry), grant->tokens, grant->spare),
                       units = granted < charged ? granted : charged;
-        spenders_note_charge(node, entry, node->origin[slot].member, units);
+        spenders_note_charge(node, entry, (uint32_t)holder, units);
         charged -= units;
     }
 }
@@ -101,7 +107,7 @@ void spenders_note(struct node *node, const struct entry *entry, uint32_t member
                    const struct spend *spend, int64_t charged, uint64_t returned)
 {
     const struct limit *limit = limit_of(node, entry);
-    const int64_t all_own = units_of_tokens(limit, own_tokens(spend));
+    const int64_t all_own = units_of_tokens(limit, spenders_own_tokens(spend));
     charged = charged > 0 ? charged : 0;
     const int64_t own = all_own < charged ? all_own : charged;
     const int64_t back = units_of_tokens(limit, returned);

@@ -10,13 +10,20 @@
 #ifndef HEADGATE_CLUSTER_SPEND_SPENDERS_H
 #define HEADGATE_CLUSTER_SPEND_SPENDERS_H
 
+#include "base/hash.h"
+
 #include <stdint.h>
 
 struct batch;
+struct batch_grant;
 struct entry;
 struct node;
 struct spend;
 
+/* The tokens of the spend that its maker spent for its own clients, and granted to nobody. */
+uint64_t spenders_own_tokens(const struct spend *spend);
+/* The member whose that grant of the key is; -1: it is of another key, or this node's, which has no account here. */
+int spenders_holder(const struct node *node, const struct batch_grant *grant, struct key_id id);
 /* Of the tokens that a spend of `member` returned to the entry's key, those that it may give back. */
 uint64_t spenders_may_return(struct node *node, const struct entry *entry, uint32_t member,
                              const struct spend *spend);
