@@ -6,6 +6,7 @@
  */
 #include "edge/settings/settings.h"
 #include "edge/settings/settings_reach.h"
+#include "limit/events.h"
 #include "limit/limit.h"
 #include "operator/json.h"
 #include "operator/rules.h"
@@ -21,6 +22,7 @@
 struct check {
     struct rules_invocation *invocation;
     struct settings *settings; /* NULL: no config is given */
+    struct events *events;     /* nothing is spent: logs only have to be possible */
     struct limit_set limits;
     struct ruleset *ruleset;
     uint64_t shares[NODE_PEERS_MAX + 1];
@@ -84,7 +86,8 @@ static int prepare(struct check *check)
     const struct rule_caps standard = {NODE_SERVICES_MAX, SETTINGS_RULES, SETTINGS_SERVICE_RULES};
     const struct rule_caps *caps = check->settings ? &check->settings->node.rules : &standard;
     struct error error;
-    if (!limit_set_init(&check->limits, NODE_LIMITS_DEFAULT, NULL))
+    check->events = events_create(1);
+    if (!check->events || !limit_set_init(&check->limits, NODE_LIMITS_DEFAULT, check->events))
         return no_memory(check);
     const struct named_limits *named = check->settings ? &check->settings->limits : NULL;
     for (uint32_t i = 0; named && i < named->count; i++)
@@ -250,6 +253,7 @@ int rules_check(struct rules_invocation *invocation)
     rules_close(&list);
     ruleset_destroy(&check.ruleset);
     limit_set_close(&check.limits);
+    events_destroy(&check.events);
     if (check.settings)
         sodium_memzero(check.settings, sizeof *check.settings);
     free(check.settings);

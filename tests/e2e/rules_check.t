@@ -63,6 +63,10 @@ for my $name (sort keys %mistakes) {
         if is($told_status, 65, 'as it is for a daemon');
 }
 
+my $logs = file('logs.yaml', "- {id: a, algorithm: sliding_log, limit: 50, window: 1h}\n"
+                             . "- {id: b, algorithm: concurrency, limit: 50, window: 1m}\n");
+is(join('', rules('check', $logs, '--config', $daemon->{config})), "02 rules are good\n", 'rules that keep logs');
+
 ($status, $out, $err) = rules('check', file('dangling.yaml', "{id: a, rate: 100/m, replaces: [b]}\n"));
 is("$status$err", "0headgate rules check: warning: rule default/a replaces b, which is no rule of the service\n",
    'a name that may be in force already is a warning');
