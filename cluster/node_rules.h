@@ -65,7 +65,7 @@ struct rules_result {
     size_t changed_rules, unchanged_rules;
     size_t created_rules;    /* of the changed ones: those that were not in force, */
     size_t removed_rules;    /* and those that ended */
-    size_t warnings;         /* the changed rules that admit nothing at some daemon */
+    size_t warnings;         /* of changed rules: one admits nothing at some daemon, or was given a home */
     struct error warning;    /* names the first of them and what to write instead */
     struct rule_stamp stamp; /* of the change; 0 if nothing changed */
     /* Of the newest version, after the change, of the rule that was read or ended last. */

@@ -13,6 +13,7 @@
 #include "cluster/plane/plane_change.h"
 #include "cluster/plane/plane_compile.h"
 #include "cluster/plane/plane_health.h"
+#include "cluster/plane/plane_home.h"
 #include "cluster/plane/plane_limits.h"
 #include "cluster/plane/plane_message.h"
 #include "cluster/plane/plane_scan.h"
@@ -28,6 +29,11 @@
 struct ruleset *node_rules(struct node *node)
 {
     return node->plane->rules;
+}
+
+struct bytes node_rule_as_set(const struct node *node, struct rule *rule, char *room)
+{
+    return plane_home_settle(node, node->plane->book, rule, room);
 }
 
 const struct rulebook *node_rulebook(const struct node *node)

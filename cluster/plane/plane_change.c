@@ -8,6 +8,7 @@
 
 #include "cluster/codec/effects.h"
 #include "cluster/plane/plane_compile.h"
+#include "cluster/plane/plane_home.h"
 #include "cluster/plane/plane_rule.h"
 #include "cluster/plane/plane_work.h"
 #include "cluster/state/node_state.h"
@@ -137,7 +138,7 @@ static bool set(struct node *node, struct plane_work *work, struct rule **rule)
     const struct rule_changes *changes = &work->changes;
     struct bytes service = (*rule)->service, id = (*rule)->id;
     const struct rulebook_rule *known = rulebook_find(node->plane->book, service, id);
-    struct bytes text = {work->text, rule_print(*rule, work->text, RULE_TEXT_MAX_BYTES + 1)};
+    const struct bytes text = plane_home_settle(node, work->book, *rule, work->text);
     if (known && is_unchanged(known, changes, text)) {
         work->result.unchanged_rules++;
         work->result.newest = known->version[0]->record.stamp;

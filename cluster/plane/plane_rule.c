@@ -4,6 +4,7 @@
  */
 #include "cluster/plane/plane_rule.h"
 
+#include "cluster/plane/plane_home.h"
 #include "cluster/plane/plane_work.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
@@ -103,9 +104,8 @@ static bool are_known_regions(const struct node *node, const struct rule *rule, 
  * A daemon of an earlier release cannot read the rule, nor messages about its keys: it would be out of reach. Charges
  * that wait, homes and weights of rules came with one release.
  */
-static bool may_have_parts(const struct node *node, struct plane_work *work, const struct rule *rule)
+bool plane_rule_may_have_parts(const struct node *node, const struct rule *rule, struct error *error)
 {
-    struct error *error = &work->result.error;
     const char *field = rule->home.size > 0 ? "home" : "weights";
     if ((rule->home.size == 0 && rule->weights_count == 0) || rule->mode == RULE_OFF)
         return true;
@@ -189,10 +189,19 @@ static void warn_of_absence(const struct node *node, struct plane_work *work, co
         work->result.warning = warning;
 }
 
+static void warn_of_given_home(const struct node *node, struct plane_work *work, const struct rule *rule)
+{
+    if (rule->home_given && work->result.warnings++ == 0)
+        plane_home_say(node, rule, &work->result.warning);
+}
+
 bool plane_rule_is_right(struct node *node, struct plane_work *work, const struct rule *rule)
 {
-    if (!is_for_daemons(node, work, rule) || !may_have_parts(node, work, rule) || !reaches(node, work, rule))
+    if (!is_for_daemons(node, work, rule) || !plane_rule_may_have_parts(node, rule, &work->result.error) ||
+        !plane_home_suits_sheet(node, work->book, rule, work->stamp, &work->result.error) ||
+        !reaches(node, work, rule))
         return false;
+    warn_of_given_home(node, work, rule);
     warn_of_absence(node, work, rule);
     return true;
 }

@@ -9,10 +9,13 @@
 
 #include <stdbool.h>
 
+struct error;
 struct node;
 struct plane_work;
 struct rule;
 
+/* False, with `error`: it has a home or weights, and not all nodes can do so here and now. */
+bool plane_rule_may_have_parts(const struct node *node, const struct rule *rule, struct error *error);
 /* False, with work->result.error. May add a warning to the result. */
 bool plane_rule_is_right(struct node *node, struct plane_work *work, const struct rule *rule);
 

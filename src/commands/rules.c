@@ -171,6 +171,7 @@ static void apply(struct call *call, bool alone)
         .watch_ms = asked.watch_ms,
         .threshold_millionths = asked.threshold_millionths,
         .prune = asked.prune,
+        .dry_run = asked.dry_run,
     };
     change(call, &changes,
            alone            ? CHANGE_SIMPLE

@@ -10,6 +10,7 @@
 #include "limit/limit.h"
 #include "operator/json.h"
 #include "operator/rules.h"
+#include "rules/rule_home.h"
 #include "rules/rule_reach.h"
 #include "rules/ruleset.h"
 
@@ -162,9 +163,45 @@ static int check_weights(struct check *check, const struct rule *rule)
     return EX_OK;
 }
 
-static int check_reach(struct check *check, const struct rule *rule)
+/* Each region of the config that would be the home of some keys has a daemon there. */
+static bool are_all_inhabited(const struct check *check)
+{
+    const struct node_options *node = &check->settings->node;
+    bool all = true;
+    for (uint32_t i = 0; i < node->region_count; i++) {
+        bool some = node->regions[i].weight == 0;
+        for (uint32_t k = 0; k < check->peers.count; k++)
+            some |= strcmp(check->regions[k], node->regions[i].region) == 0;
+        all &= some;
+    }
+    return all;
+}
+
+static bool are_sheets_suited(const struct check *check, const struct rule_list *list, const struct rule *rule)
+{
+    bool all = true;
+    for (size_t i = 0; i < list->count; i++)
+        all &= rule_home_suits_sheet(rule, list->rule[i], &check->peers);
+    return all;
+}
+
+/* As the daemon does that takes the rule; of more daemons it knows more. */
+static bool gets_home(struct check *check, const struct rule_list *list, const struct rule *rule)
 {
     struct error sentence;
+    if (!check->settings || !rule_wants_home(rule, &check->peers) || !are_all_inhabited(check) ||
+        !are_sheets_suited(check, list, rule))
+        return false;
+    rule_home_sentence(rule, &check->peers, &sentence);
+    warn(check, &sentence);
+    return true;
+}
+
+static int check_reach(struct check *check, const struct rule_list *list, const struct rule *rule)
+{
+    struct error sentence;
+    if (gets_home(check, list, rule))
+        return EX_OK;
     switch (rule_reach(rule, &check->peers, &sentence)) {
     case RULE_REACHES:
         break;
@@ -212,7 +249,7 @@ static int check_rules(struct check *check, const struct rule_list *list)
     for (size_t i = 0; i < list->count && status == EX_OK; i++)
         if ((status = check_central(check, list->rule[i])) == EX_OK &&
             (status = check_weights(check, list->rule[i])) == EX_OK)
-            status = check_reach(check, list->rule[i]);
+            status = check_reach(check, list, list->rule[i]);
     for (size_t i = 0; i < list->count && status == EX_OK; i++)
         if (!done[i])
             status = compile_service(check, list, i, uses, done);

@@ -4,6 +4,8 @@
 #include "operator/json.h"
 #include "operator/rules.h"
 #include "operator/rules_overrides.h"
+#include "rules/homes.h"
+#include "rules/rule_home.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -90,43 +92,77 @@ static void json_side(struct json *json, const char *key, const char *text)
         json_null(json, key);
 }
 
-/* Compares the rule in force with `text`; "": there is to be none. */
-static int compare(struct rules_invocation *invocation, const char *service, const char *id, const char *text,
-                   struct json *json, bool *differs)
+/* A rule as the files have it. */
+struct wanted {
+    const char *service, *id;
+    const char *text; /* "": there is to be none */
+    bool home_open;   /* a daemon may give it a home */
+};
+
+/*
+ * True: the daemon would give the rule the home that it has, and change nothing. One that does not say what it would
+ * do, as those of earlier releases, gives no homes.
+ */
+static bool is_given_home(struct rules_invocation *invocation, const struct wanted *wanted, const char *old)
 {
-    const char *const words[4] = {"RULE", "GET", service, id};
+    const char *const words[4] = {"RULE", "APPLY", wanted->text, "DRYRUN"};
     const struct headgate_reply *reply;
-    int status = rules_ask(invocation, 4, words, NULL, HEADGATE_REPLY_TEXT, true, &reply);
-    if (status != EX_OK)
-        return status;
-    const char *old = reply->kind == HEADGATE_REPLY_TEXT ? reply->text : "";
-    if (strcmp(old, text) == 0)
+    return wanted->home_open && strstr(old, "\nhome: " HOME_BY_KEY "\n") &&
+           headgate_client_command(invocation->client, 4, words, NULL, &reply) == HEADGATE_CLIENT_OK &&
+           reply->kind == HEADGATE_REPLY_INTEGER && reply->integer == 0;
+}
+
+static int compare_texts(struct rules_invocation *invocation, const struct wanted *wanted, const char *old,
+                         struct json *json, bool *differs)
+{
+    if (strcmp(old, wanted->text) == 0 || is_given_home(invocation, wanted, old))
         return EX_OK;
     *differs = true;
     if (json) {
         json_open(json, NULL, '{');
-        json_string(json, "service", service);
-        json_string(json, "id", id);
+        json_string(json, "service", wanted->service);
+        json_string(json, "id", wanted->id);
         json_side(json, "old", old);
-        json_side(json, "new", text);
+        json_side(json, "new", wanted->text);
         json_close(json, '}');
-    } else if (!print_diff(service, id, old, text)) {
+    } else if (!print_diff(wanted->service, wanted->id, old, wanted->text)) {
         fprintf(stderr, "headgate %s: not enough memory\n", invocation->name);
         return EX_OSERR;
     }
     return EX_OK;
 }
 
-static int compare_rule(struct rules_invocation *invocation, const struct rule *rule, struct json *json,
-                        bool *differs)
+/* Compares the rule in force with what it is to be. */
+static int compare(struct rules_invocation *invocation, const struct wanted *wanted, struct json *json,
+                   bool *differs)
 {
+    const char *const words[4] = {"RULE", "GET", wanted->service, wanted->id};
+    const struct headgate_reply *reply;
+    int status = rules_ask(invocation, 4, words, NULL, HEADGATE_REPLY_TEXT, true, &reply);
+    if (status != EX_OK)
+        return status;
+    char *old = strdup(reply->kind == HEADGATE_REPLY_TEXT ? reply->text : ""); /* further replies take its place */
+    if (!old) {
+        fprintf(stderr, "headgate %s: not enough memory\n", invocation->name);
+        return EX_OSERR;
+    }
+    status = compare_texts(invocation, wanted, old, json, differs);
+    free(old);
+    return status;
+}
+
+static int compare_rule(struct rules_invocation *invocation, struct rule *rule, struct json *json, bool *differs)
+{
+    const bool home_open = rule_leaves_home_open(rule);
     char *text = malloc(RULE_TEXT_MAX_BYTES + 1);
     if (!text) {
         fprintf(stderr, "headgate %s: not enough memory\n", invocation->name);
         return EX_OSERR;
     }
+    rule->home_none = false; /* as no rule in force says it */
     (void)rule_print(rule, text, RULE_TEXT_MAX_BYTES + 1);
-    int status = compare(invocation, rule->service.data, rule->id.data, text, json, differs);
+    const struct wanted wanted = {rule->service.data, rule->id.data, text, home_open};
+    int status = compare(invocation, &wanted, json, differs);
     free(text);
     return status;
 }
@@ -138,8 +174,10 @@ static int compare_others(struct rules_invocation *invocation, const struct rule
 {
     struct rules_names names = {0};
     int status = rules_find_others(invocation, list, &names);
-    for (size_t i = 0; i < names.count && status == EX_OK; i++)
-        status = compare(invocation, names.name[i].service, names.name[i].id, "", json, differs);
+    for (size_t i = 0; i < names.count && status == EX_OK; i++) {
+        const struct wanted none = {names.name[i].service, names.name[i].id, "", false};
+        status = compare(invocation, &none, json, differs);
+    }
     free(names.name);
     return status;
 }

@@ -10,6 +10,7 @@
 #include "operator/json.h"
 #include "operator/rules.h"
 #include "rules/homes.h"
+#include "rules/rule_home.h"
 #include "rules/rule_reach.h"
 #include "rules/rule_value.h"
 #include "wire/path.h"
@@ -208,13 +209,13 @@ static void lint_dimensions(struct lint *lint, const struct rule *rule)
         }
 }
 
-/* A sheet's overrides are those of its rule, if that is in the files. */
-static bool is_sheet_in(const struct rule_list *list, const struct rule *rule, struct rule *joined)
+/* A sheet's overrides are those of its rule, if that is in the files. NULL: it is no sheet, or of none of these. */
+static const struct rule *base_of(const struct rule_list *list, const struct rule *rule, struct rule *joined)
 {
     for (size_t i = 0; rule->overrides_of.size > 0 && i < list->count; i++)
         if (rule_of_sheet(rule, list->rule[i], joined))
-            return true;
-    return false;
+            return list->rule[i];
+    return NULL;
 }
 
 /* 0: the rule has no weights. */
@@ -226,18 +227,36 @@ static uint64_t least_weight(const struct rule *rule)
     return least;
 }
 
+static bool gets_home(const struct lint *lint, const struct rule_list *list, const struct rule *rule)
+{
+    bool gets = rule_wants_home(rule, &lint->peers);
+    for (size_t i = 0; gets && i < list->count; i++)
+        gets = rule_home_suits_sheet(rule, list->rule[i], &lint->peers);
+    return gets;
+}
+
 static void lint_rule(struct lint *lint, const struct rule_list *list, const struct rule *rule)
 {
     struct error sentence;
-    struct rule joined;
-    if (is_sheet_in(list, rule, &joined))
+    struct rule joined, given;
+    const struct rule *base = base_of(list, rule, &joined);
+    if (base)
         rule = &joined;
     if (rule->mode == RULE_OFF || rule->mode == RULE_SHADOW)
         return;
     lint_endpoint(lint, rule);
     lint_dimensions(lint, rule);
-    if (rule_reach(rule, &lint->peers, &sentence) != RULE_REACHES)
+    if (gets_home(lint, list, base ? base : rule)) {
+        if (!base) { /* else it is said of the rule */
+            rule_home_sentence(rule, &lint->peers, &sentence);
+            say(lint, rule, "", sentence.text);
+        }
+        given = *rule;
+        given.home = bytes_of(HOME_BY_KEY);
+        rule = &given;
+    } else if (rule_reach(rule, &lint->peers, &sentence) != RULE_REACHES) {
         say(lint, rule, "", sentence.text);
+    }
     uint64_t shares[REACH_PEERS_MAX];
     const struct reach_peers even = lint->peers;
     if (rule->weights_count > 0)

@@ -21,6 +21,8 @@ enum {
 
 /* What stands in a rule in place of a region. */
 #define HOME_BY_KEY "by_key"
+/* Likewise: the rule has no home, and is given none. */
+#define HOME_NONE "none"
 
 struct homes {
     uint32_t count;             /* 0: no regions are known, and no key has a home */

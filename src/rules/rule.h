@@ -152,7 +152,9 @@ struct rule {
     enum isolation when_down; /* of RULE_CENTRAL */
     enum rule_mode mode;
     enum rule_inherit inherit;
-    struct bytes home;       /* the region that has the whole share; "": all have one, by their weights */
+    struct bytes home; /* the region that has the whole share; "": all have one, by their weights */
+    bool home_none;    /* the text says `home: none`: whoever sets the rule gives it no home; never in a version */
+    bool home_given;   /* who set the rule gave it its home; only known there */
     uint64_t weights_number; /* limit_weights_number() of `weights`; 0: it has none */
     uint64_t patience_ns;    /* how long a request waits that only a share refuses; 0: it is refused at once */
     uint32_t priority_floor[RULE_PRIORITIES]; /* millionths of the limit, falling; 0 for critical */

@@ -5,6 +5,7 @@
 #include "rules/rule_build.h"
 
 #include "limit/limit.h"
+#include "rules/homes.h"
 #include "rules/rule_builder.h"
 #include "rules/rule_text.h"
 
@@ -183,13 +184,14 @@ static bool read_sheet(struct rule_builder *builder)
     return check_sheet(builder);
 }
 
-static const char home_expected[] = "a region, a daemon as REGION/NAME, or by_key";
+static const char home_expected[] = "a region, a daemon as REGION/NAME, by_key, or none";
 
 /* REGION, or REGION/NAME. */
 static bool is_home(struct bytes text)
 {
     const char *slash = memchr(text.data, '/', text.size);
-    const size_t before = slash ? (size_t)(slash - text.data) : text.size, behind = slash ? text.size - before - 1 : 1;
+    const size_t before = slash ? (size_t)(slash - text.data) : text.size,
+                 behind = slash ? text.size - before - 1 : 1;
     return rule_is_name(text, "/") && before > 0 && behind > 0 && before <= RULE_NAME_MAX_BYTES &&
            behind <= RULE_NAME_MAX_BYTES && (!slash || !memchr(slash + 1, '/', behind));
 }
@@ -201,7 +203,8 @@ static bool read_home(struct rule_builder *builder)
     struct rule *rule = builder->rule;
     struct bytes name = {"", 0};
     rule->home = name;
-    if (!node)
+    rule->home_none = node && bytes_equal(node->text, bytes_of(HOME_NONE));
+    if (!node || rule->home_none)
         return true;
     if (rule->sync != RULE_GOSSIP)
         return rule_fail(&builder->reader, node->line, "home makes no sense with sync: %s, %s",

@@ -3,6 +3,7 @@
  * value, quotes only where YAML needs them.
  */
 #include "limit/limit.h"
+#include "rules/homes.h"
 #include "rules/rule_pattern.h"
 #include "rules/rule_text.h"
 #include "rules/rule_value.h"
@@ -182,6 +183,8 @@ static void behaviour(struct printer *printer, const struct rule *rule)
         line(printer, "patience", rule_duration_text(rule->patience_ns, text, sizeof text));
     if (rule->home.size > 0)
         name(printer, "home", rule->home);
+    else if (rule->home_none)
+        line(printer, "home", HOME_NONE);
     if (rule->mode != RULE_ENFORCE)
         line(printer, "mode", rule_mode_name(rule->mode));
 }

@@ -165,7 +165,7 @@ enum {
     X(CONFIG, CONFIG_GET, "get", -3, 0, "name ...", "Empty, but for what redis-benchmark asks.")                   \
     X(RULE, RULE_SET, "set", 3, ROLE_RULES, "yaml", "Adds or changes the rules in a text, all or none; as APPLY.") \
     X(RULE, RULE_APPLY, "apply", -3, ROLE_RULES,                                                                   \
-      "yaml|STAGED [CANARY percent [WATCH time] [THRESHOLD percent]] [NOTE text] [PRUNE] [VERBOSE]",               \
+      "yaml|STAGED [CANARY percent [WATCH time] [THRESHOLD percent]] [NOTE text] [PRUNE] [DRYRUN] [VERBOSE]",      \
       "Adds or changes the rules in a text, all or none: how many changed.")                                       \
     X(RULE, RULE_STAGE, "stage", 3, ROLE_RULES, "yaml",                                                            \
       "Adds to the text of this connection's APPLY STAGED: its bytes now.")                                        \

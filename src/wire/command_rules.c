@@ -71,7 +71,8 @@ bool command_apply_option(struct command_apply *apply, struct bytes word, struct
         return parse_watch(value, &apply->watch_ms, error);
     if (word_is(word, "note"))
         return parse_note(value, &apply->note, error);
-    return word_fail(error, "unknown option '%.*s': expected CANARY, WATCH, THRESHOLD, NOTE, PRUNE or VERBOSE",
+    return word_fail(error,
+                     "unknown option '%.*s': expected CANARY, WATCH, THRESHOLD, NOTE, PRUNE, DRYRUN or VERBOSE",
                      word_shown(word), word.data);
 }
 
@@ -94,8 +95,12 @@ bool command_parse_apply(const struct resp_command *command, struct command_appl
     *apply = (struct command_apply){.text = command->args[2]};
     for (uint32_t i = 3; i < command->count; i += 2) {
         struct bytes word = command->args[i];
-        if (word_is(word, "verbose") || word_is(word, "prune")) {
-            *(word_is(word, "prune") ? &apply->prune : &apply->verbose) = true;
+        bool *flag = word_is(word, "verbose")  ? &apply->verbose
+                     : word_is(word, "prune")  ? &apply->prune
+                     : word_is(word, "dryrun") ? &apply->dry_run
+                                               : NULL;
+        if (flag) {
+            *flag = true;
             i--;
             continue;
         }

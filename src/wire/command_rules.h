@@ -25,6 +25,7 @@ struct command_apply {
     bool staged;               /* the client has sent the text before, in chunks */
     bool verbose;              /* the client asks for warnings */
     bool prune;                /* rules of the services of the text end if it does not name them */
+    bool dry_run;              /* nothing changes: the answer says what would */
     uint32_t share_millionths; /* the share of keys that get the new version first; 0: all keys at once */
     uint32_t threshold_millionths;
     uint64_t watch_ms;

@@ -41,7 +41,7 @@ sub set { my ($id, $home) = @_; return $client->command(qw(RULE SET), "{id: $id,
 like(set('one', 'us-east'), qr{or one daemon as its home \(home: REGION/NAME\)$},
      'two daemons of a region cannot have a limit of 1, and the answer says what can');
 like(set('one', 'us-east/eu-1'), qr{home is 'us-east/eu-1', which no daemon is: }, 'a daemon stands with its region');
-like(set('one', 'us-east/'), qr{expected a region, a daemon as REGION/NAME, or by_key}, 'a home needs a name');
+like(set('one', 'us-east/'), qr{expected a region, a daemon as REGION/NAME, by_key, or none}, 'a home needs a name');
 is(set('one', 'us-east/us-2'), 'OK', 'a rule with a daemon as its home is set');
 sub text { my ($name) = @_; return $daemon{$name}->client->command(qw(RULE GET shop one)) // '' }
 ok(Headgate::wait_until(10, sub { !grep { text($_) !~ m{^home: us-east/us-2$}m } @names }), 'all daemons have it');

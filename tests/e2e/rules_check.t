@@ -63,6 +63,21 @@ for my $name (sort keys %mistakes) {
         if is($told_status, 65, 'as it is for a daemon');
 }
 
+# A rule that gets a home: in the words of the daemon.
+my $place = file('place.yaml', "{id: place, service: shop, algorithm: concurrency, limit: 1, window: 1m}\n");
+($status, $out, $err) = rules('check', $place, '--config', $daemon->{config});
+is("$status $out", "0 1 rule is good\n", 'a rule that gets a home is right');
+like($err, qr/^headgate rules check: warning: rule shop\/place: home is by_key, since none of 2/, 'with a word');
+my $told = do {
+    local $ENV{HEADGATE_AT} = "127.0.0.1:$daemon->{ports}{clients}";
+    (rules('apply', $place))[2];
+};
+$told =~ s/ \(and so on for 1 more\)$//m; # the daemon may also say that region two is silent
+is($told =~ s/^headgate rules apply: //r, $err =~ s/^headgate rules check: warning: //r, 'that of the daemon');
+my $none = file('none.yaml', "{id: place, service: shop, algorithm: concurrency, limit: 1, window: 1m, home: none}\n");
+is((rules('check', $none, '--config', $daemon->{config}))[0], 65, 'with home: none it is a mistake');
+is((rules('check', $none))[0], 0, 'unless nobody knows how many share a limit');
+
 my $logs = file('logs.yaml', "- {id: a, algorithm: sliding_log, limit: 50, window: 1h}\n"
                              . "- {id: b, algorithm: concurrency, limit: 50, window: 1m}\n");
 is(join('', rules('check', $logs, '--config', $daemon->{config})), "02 rules are good\n", 'rules that keep logs');

@@ -184,7 +184,8 @@ isnt($status, 0, 'apply of a rule that would admit nothing anywhere');
 like($err, qr/rule few\/small: under rate \(1\/h\) a request of cost 1 is ever admitted at none of 3 daemons, $advice/,
      '... is refused, with what to write instead');
 my $once = "{id: once, service: few, by: user, algorithm: fixed_window, limit: 1, window: 1h, overshoot: 0}";
-($status, $out, $err) = rules('apply', file('once.yaml', "- $once\n"));
+($status, $out, $err) = rules('apply', file('once.yaml', "- " . ($once =~ s/\}/, home: none}/r) . "\n"));
+is($status, 65, 'also one that would do with a home and does not want it');
 like($err, qr/none of 3 daemons, since .*: expected overshoot: 1, or a limit of 2, or home: by_key$/,
      'where a home of each key would do, the sentence says so');
 ($status, $out, $err) = rules('apply', file('once.yaml', "- " . ($once =~ s/\}/, home: by_key}/r) . "\n"));

@@ -27,6 +27,18 @@ is(linted("{id: a, rate: 5/m, overshoot: $better}"), "0 1 rule, 0 warnings for 3
 like(linted('{id: a, rate: 1000/m, overshoot: 300%}'),
      qr/^1 default\/a: up to 4000 .* with overshoot: 100 up to 1100\n/, 'an overshoot beyond the limit');
 like(linted('{id: a, rate: 1/m, overshoot: 0}'), qr/^1 default\/a: .* at none of 3 daemons/, 'one that admits nothing');
+my $window = 'id: a, algorithm: fixed_window, limit: 1, window: 1m, overshoot: 0';
+like(linted("{$window}"), qr{^1 default/a: rule default/a: home is by_key, .*\n.* the home of its key is refused},
+     'one that gets a home, and should be patient');
+like(linted("{$window, home: none}"), qr/^1 default\/a: .* at none of 3 daemons.* or home: by_key\n1 rule, 1 warning/,
+     'one that does not want it');
+my $calls = 'service: crm, by: org, algorithm: quota';
+my $sheet = "{id: calls.x, $calls, overrides_of: calls, overrides: [{for: acme, amount: %d/day}]}";
+my $base = "{id: calls, $calls, limit: 1, window: day, overshoot: 0, patience: 1s}";
+like(linted(join ", ", $base, sprintf $sheet, 1), qr{^1 crm/calls: rule crm/calls: home is by_key.*\n2 rules, 1 w},
+     'overrides that need a home as well have that of their rule');
+like(linted(join ", ", $base, sprintf $sheet, 90), qr{^1 crm/calls: .* at none of 3 daemons},
+     'others leave the rule without');
 like(linted('{id: a, rate: 5/m, overshoot: 0}'), qr/^1 default\/a: each of 3 daemons may admit 1 of the 5 at once/,
      'not one that daemons admit together');
 like(linted('{id: a, rate: 5/m, sync: budget}'),

@@ -1,5 +1,23 @@
 #include "tests/lib/plane_world.h"
 
+#include <stdio.h>
+#include <string.h>
+
+void name_regions(void)
+{
+    static const char *const names[] = {"us-east", "eu-west", "ap-south"};
+    for (unsigned i = 0; i < 3; i++) {
+        struct node_options *options = &world.host[i].options;
+        (void)snprintf(options->region, sizeof options->region, "%s", names[i]);
+        for (unsigned r = 0; r < 3; r++)
+            (void)snprintf(options->regions[r].region, sizeof options->regions[r].region, "%s", names[r]);
+        for (unsigned p = 0; p < options->peer_count; p++)
+            for (unsigned other = 0; other < 3; other++)
+                if (strcmp(options->peers[p].name, host_names[other]) == 0)
+                    (void)snprintf(options->peers[p].region, sizeof options->peers[p].region, "%s", names[other]);
+    }
+}
+
 struct rules_result apply(unsigned i, struct rule_changes changes)
 {
     changes.file = "rules.yaml";

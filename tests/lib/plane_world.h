@@ -13,6 +13,9 @@
 
 enum { INTERVAL_MS = 100 };
 
+/* Each of three hosts is in a region of its own: us-east, eu-west, ap-south. To be called before they start. */
+void name_regions(void);
+
 /* ---- actions of operators ---- */
 
 struct rules_result apply(unsigned i, struct rule_changes changes);

@@ -21,12 +21,15 @@ static const struct region_weight *find_region(const struct node_options *node, 
     return NULL;
 }
 
-/* In rules, `home: by_key` means the home of each key, and no region of that name. */
+/* In rules, `home: by_key` means the home of each key, and `home: none` no home: no region has such a name. */
 static bool read_region(const struct settings_reader *reader, const char *path, char *name, const char *expected)
 {
     return read_name(reader, path, name, NODE_NAME_BYTES, expected) &&
            (!home_is_by_key(bytes_of(name)) ||
-            reader_wrong(reader, path, name, "another name, as home: by_key of rules means the home of each key"));
+            reader_wrong(reader, path, name,
+                         "another name, as home: by_key of rules means the home of each key")) &&
+           (!bytes_equal(bytes_of(name), bytes_of(HOME_NONE)) ||
+            reader_wrong(reader, path, name, "another name, as home: none of rules means no home"));
 }
 
 /*

@@ -59,6 +59,7 @@ static const struct mistake mistakes[] = {
      "f:6: limits[1].rate is given twice, first in line 5: expected it once"},
     {LEAST "region: by_key\n",
      "f:4: region is 'by_key': expected another name, as home: by_key of rules means the home of each key"},
+    {LEAST "region: none\n", "f:4: region is 'none': expected another name, as home: none of rules means no home"},
     {LEAST "listen.clients: 'h:1'\n", "f:4: listen.clients is not a known key: expected clients within listen"},
     {LEAST "listen: {'clients.x': 1}\n", "f:4: listen.clients.x is not a known key: did you mean clients?"},
     {LEAST "listen: {\"cli\\nents\": 1}\n", "f:4: listen.cli?ents is not a known key: did you mean clients?"},

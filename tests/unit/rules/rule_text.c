@@ -465,6 +465,7 @@ static void draw_rule(struct random *random, char *text, size_t room)
         "patience: 50ms\n",
         "home: us-east\n",
         "home: by_key\n",
+        "home: none\n",
         "weights: {us-east: 0.25, eu-west: 0.7, ap-south: 0, sa-east: .050}\n",
         "persist: true\n",
         "persist: false\n",
@@ -482,7 +483,7 @@ static void draw_rule(struct random *random, char *text, size_t room)
         bool same_as_last = i > 0 && strncmp(extras[i], extras[i - 1], 5) == 0;
         const bool has_home = size > 0 && strstr(rest, "home: ");
         if (random_below(random, 3) == 0 && !(same_as_last && strstr(rest, extras[i - 1])) &&
-            !(has_home && strncmp(extras[i], "weights", 7) == 0))
+            !(has_home && (strncmp(extras[i], "weights", 7) == 0 || strncmp(extras[i], "home", 4) == 0)))
             size += (size_t)snprintf(rest + size, sizeof rest - size, "%s", extras[i]);
     }
     static const char *const bucket_lists =

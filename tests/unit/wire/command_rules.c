@@ -127,7 +127,7 @@ static void test_apply(void)
     OK_STRING(told_apply("RULE APPLY x NOTE \"a\\nb\"\n"), "NOTE has control characters: expected one line of text",
               "a note of two lines");
     OK_STRING(told_apply("RULE APPLY x FORCE 1\n"),
-              "unknown option 'FORCE': expected CANARY, WATCH, THRESHOLD, NOTE, PRUNE or VERBOSE",
+              "unknown option 'FORCE': expected CANARY, WATCH, THRESHOLD, NOTE, PRUNE, DRYRUN or VERBOSE",
               "an unknown option");
 }
 

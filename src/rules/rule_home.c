@@ -1,0 +1,106 @@
+#include "rules/rule_home.h"
+
+#include "limit/kind.h"
+#include "rules/homes.h"
+#include "rules/rule_reach.h"
+#include "rules/rule_value.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+
+enum { INSTEAD_BYTES = 96 };
+
+bool rule_leaves_home_open(const struct rule *rule)
+{
+    return rule->home.size == 0 && !rule->home_none && rule->mode == RULE_ENFORCE && rule->sync == RULE_GOSSIP &&
+           rule->weights_count == 0 && rule->overrides_of.size == 0;
+}
+
+/* The rule's own amount, those of its tiers and of its overrides; NULL behind the last one. */
+static const struct rule_amount *amount_at(const struct rule *rule, size_t index)
+{
+    if (index == 0)
+        return &rule->amount;
+    index--;
+    if (index < rule->tier_count)
+        return &rule->tiers[index].amount;
+    index -= rule->tier_count;
+    return index < rule->override_count ? &rule->overrides[index].amount : NULL;
+}
+
+bool rule_is_below_shares(const struct rule *rule, const struct reach_peers *peers)
+{
+    const struct rule_amount *amount;
+    bool some = false;
+    for (size_t i = 0; (amount = amount_at(rule, i)) != NULL; i++) {
+        struct limit_terms terms;
+        if (!rule_amount_counts(amount))
+            continue;
+        some = true;
+        rule_terms(rule, amount, RULE_SCALE_ONE, &terms);
+        if (reach_count(&terms, 0, peers) > 0)
+            return false;
+    }
+    return some;
+}
+
+static bool are_of_several_regions(const struct reach_peers *peers)
+{
+    bool several = !peers->regions && peers->count > 1;
+    for (uint32_t i = 1; i < peers->count && peers->regions; i++)
+        several |= strcmp(peers->regions[i], peers->regions[0]) != 0;
+    return several;
+}
+
+bool rule_wants_home(const struct rule *rule, const struct reach_peers *peers)
+{
+    struct rule with = *rule;
+    struct error ignored;
+    with.home = bytes_of(HOME_BY_KEY);
+    return rule_leaves_home_open(rule) && peers->homes && are_of_several_regions(peers) &&
+           rule_is_below_shares(rule, peers) && rule_reach(&with, peers, &ignored) == RULE_REACHES;
+}
+
+bool rule_home_suits_sheet(const struct rule *rule, const struct rule *sheet, const struct reach_peers *peers)
+{
+    struct rule joined;
+    if (!rule_of_sheet(sheet, rule, &joined))
+        return true;
+    joined.home = bytes_of("");
+    return rule_is_below_shares(&joined, peers);
+}
+
+/* What the amount would need to do without a home. */
+static void put_instead(const struct limit_terms *terms, const struct reach_peers *peers, char out[INSTEAD_BYTES])
+{
+    const uint64_t overshoot = reach_overshoot(terms, 0, peers), capacity = reach_capacity(terms, 0, peers);
+    const char *limit = kind_refills((enum limit_kind)terms->kind) ? "capacity or burst" : "limit";
+    size_t size = 0;
+    out[0] = '\0';
+    if (overshoot > 0)
+        size = (size_t)snprintf(out, INSTEAD_BYTES, "overshoot: %" PRIu64 ", or ", overshoot);
+    if (capacity > 0 && size < INSTEAD_BYTES)
+        (void)snprintf(out + size, INSTEAD_BYTES - size, "a %s of %" PRIu64 ", or ", limit, capacity);
+}
+
+void rule_home_sentence(const struct rule *rule, const struct reach_peers *peers, struct error *sentence)
+{
+    const struct rule_amount *amount = &rule->amount;
+    struct limit_terms terms;
+    char text[RULE_AMOUNT_TEXT_BYTES], instead[INSTEAD_BYTES];
+    for (size_t i = 1; amount && !rule_amount_counts(amount); i++)
+        amount = amount_at(rule, i);
+    assert(amount && "the rule wants a home");
+    rule_terms(rule, amount, RULE_SCALE_ONE, &terms);
+    terms.home = 0;
+    put_instead(&terms, peers, instead);
+    (void)
+        error_set(sentence, EX_DATAERR,
+                  "rule %s/%s: home is by_key, since none of %u daemons would ever admit a request by its share of "
+                  "the limit (%s): expected %sanother home, to have it otherwise; with home: none it is refused",
+                  rule->service.data, rule->id.data, peers->count,
+                  rule_amount_text(rule->algorithm, amount, amount, text, sizeof text), instead);
+}
