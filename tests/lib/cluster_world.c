@@ -48,6 +48,7 @@ void world_init(unsigned count)
         options->leave_timeout_ns = 2000 * MS;
         options->table_keys = 1024;
         options->log_keys_max = 100000;
+        options->events_max = WORLD_EVENTS_MAX;
         options->message_max_bytes = 256 * 1024;
         options->seed = i + 1;
         options->limits = &world.limits.named;

@@ -19,7 +19,12 @@
 
 #define MS UINT64_C(1000000)
 
-enum { WORLD_HOSTS_MAX = 4, WORLD_PACKETS_MAX = 8192, WORLD_TEXT_BYTES = 65536 };
+enum {
+    WORLD_HOSTS_MAX = 4,
+    WORLD_PACKETS_MAX = 8192,
+    WORLD_TEXT_BYTES = 65536,
+    WORLD_EVENTS_MAX = 1 << 16, /* more than tests need; the default takes 32 MB a node, which ASan marks */
+};
 
 enum { ANN, BOB, CAT, DAN }; /* hosts, by number */
 

@@ -81,6 +81,7 @@ void served_plan(uint64_t table_keys, uint32_t peers)
     options->leave_timeout_ns = 200 * SERVED_MS;
     options->table_keys = table_keys;
     options->log_keys_max = 10000;
+    options->events_max = SERVED_EVENTS_MAX;
     options->message_max_bytes = 256 * 1024;
     options->reservations_max = 64;
     options->incarnation = 1;

@@ -21,6 +21,7 @@ enum {
     SERVED_NODES_MAX = 20000,
     SERVED_TEXT_BYTES = 512 * 1024,
     SERVED_WORDS_MAX = 64,
+    SERVED_EVENTS_MAX = 1 << 16, /* see WORLD_EVENTS_MAX */
 };
 #define SERVED_MS ((uint64_t)1000000)
 /* A Saturday, 2026-11-21 00:00:00 UTC: a whole hour, day and window of any length that divides a day. */

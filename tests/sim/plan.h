@@ -24,6 +24,7 @@ enum {
     PLAN_LISTS = 3, /* of weights of rules */
     SIM_KEYS_MAX = 160,
     SIM_LIMITS_MAX = 3,
+    SIM_EVENTS_MAX = 1 << 16, /* more than any world spends; the default takes 32 MB a node, which ASan marks */
 };
 
 enum fault_kind {

@@ -104,6 +104,7 @@ static void fill_options(struct node_options *options, const struct sim *sim, un
     options->leave_timeout_ns = plan->leave_timeout_ns;
     options->table_keys = plan->table_keys;
     options->log_keys_max = plan->log_keys_max;
+    options->events_max = SIM_EVENTS_MAX;
     options->tell_pace = plan->tell_pace;
     options->untold_max = plan->untold_max;
     options->threads = plan->threads;
