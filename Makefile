@@ -51,7 +51,8 @@ endif
 
 HARDENING := -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection -fcf-protection
 # Fat objects: the static library is also for programs that are linked without LTO, and so are the tests.
-CFLAGS_release := -O2 -flto=auto -ffat-lto-objects $(HARDENING)
+# -g1: as of asan below. A debugger wants FLAVOUR=debug, or CFLAGS=-g, which Debian's packages are built with.
+CFLAGS_release := -O2 -g1 -flto=auto -ffat-lto-objects $(HARDENING)
 LDFLAGS_release := -O2 -flto=auto -pie -Wl,-z,relro,-z,now
 # Built for its warnings and for the hashes of the simulator: another compiler, and without the optimiser.
 CFLAGS_clang := -O0 -g0 $(filter-out -D_FORTIFY_SOURCE=2,$(HARDENING))
