@@ -43,7 +43,8 @@ O := $(B)/obj
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wstrict-prototypes \
     -Wmissing-prototypes -Wold-style-definition -Wvla -Wcast-align=strict -Wcast-qual -Wpointer-arith \
     -Wwrite-strings -Wundef -Wformat=2 -Wswitch-enum -Wimplicit-fallthrough=5 -Wnull-dereference \
-    -Wdouble-promotion -Wlogical-op -Wduplicated-cond -Wduplicated-branches -Wjump-misses-init -Wdate-time
+    -Wdouble-promotion -Wlogical-op -Wduplicated-cond -Wduplicated-branches -Wjump-misses-init -Wdate-time \
+    -Wredundant-decls
 ifneq (,$(findstring clang,$(CC)))
 WARNINGS := $(filter-out -Wcast-align=strict -Wimplicit-fallthrough=5 -Wlogical-op -Wduplicated-cond \
     -Wduplicated-branches -Wjump-misses-init,$(WARNINGS)) -Wcast-align -Wimplicit-fallthrough
