@@ -114,6 +114,14 @@ static bool may_want(const struct node *node, const struct rule *rule)
     return rule_reach(rule, &these.peers, &ignored) != RULE_REACHES;
 }
 
+/* Whatever runs now: shares of daemons that only pass by move no home. */
+static bool is_hopeless(const struct node *node, const struct rule *rule)
+{
+    struct those usual;
+    peers_by_config(node, &usual);
+    return rule_is_below_shares(rule, &usual.peers);
+}
+
 static struct bytes print(const struct rule *rule, char *room)
 {
     return (struct bytes){room, rule_print(rule, room, RULE_TEXT_MAX_BYTES + 1)};
@@ -124,17 +132,22 @@ static bool stands_so(const struct rule_version *there, struct bytes text)
     return there && bytes_equal(there->record.text, text);
 }
 
+static bool has_home_by_key(const struct rule_version *there)
+{
+    const struct rule *rule = there ? there->rule : NULL;
+    return rule && home_is_by_key(rule->home);
+}
+
 struct bytes plane_home_settle(const struct node *node, const struct rulebook *book, struct rule *rule, char *room)
 {
     const struct rulebook_rule *known = rulebook_find(book, rule->service, rule->id);
-    const struct rule_version *there = known && known->version[0]->rule ? known->version[0] : NULL;
+    const struct rule_version *there = known ? known->version[0] : NULL;
     const bool is_open = rule_leaves_home_open(rule);
     rule->home_none = false;
     struct bytes text = print(rule, room);
-    if (!is_open || stands_so(there, text))
-        return text;
-    const bool needs = wants(node, book, rule);
-    if (!needs && !(there && home_is_by_key(there->rule->home) && may_want(node, rule)))
+    const bool needs = is_open && (!stands_so(there, text) || is_hopeless(node, rule)) && wants(node, book, rule);
+    const bool may_need = is_open && has_home_by_key(there) && may_want(node, rule);
+    if (!needs && !may_need)
         return text;
     rule->home = bytes_of(HOME_BY_KEY);
     text = print(rule, room);

@@ -17,7 +17,7 @@ struct node;
 
 /*
  * Makes the rule as this node would set it: without `home: none`, and with `home: by_key` if it leaves its home open
- * and either needs one (rule_wants_home), or stands so in the book and may need one (as a region may come back, and
+ * and either needs one (rule_wants_home), or has it in the book and may need one (as a region may come back, and
  * weights move). Returns a view of its text, which stands in `room`: RULE_TEXT_MAX_BYTES + 1 bytes.
  */
 struct bytes plane_home_settle(const struct node *node, const struct rulebook *book, struct rule *rule, char *room);

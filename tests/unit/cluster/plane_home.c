@@ -99,6 +99,15 @@ static void kept(void)
     struct rules_result result = set(ANN, "{id: l, " LEASE "}");
     node->weights.in_force[0] = before;
     OK(result.unchanged_rules == 1, "it keeps it where one region alone could do without");
+    static const char some[] = "{id: s, service: s, algorithm: concurrency, limit: 4, window: 1m, overshoot: 0}";
+    OK(set(ANN, some).changed_rules == 1 && home_at(ANN, "s")[0] == '\0', "where shares do, a rule has none,");
+    node->weights.in_force[0] = SHARE_ONE / 4;
+    result = set(ANN, some);
+    OK(result.unchanged_rules == 1, "and stays so where shares of the moment are too small");
+    OK(set(ANN, "{id: t, service: s, algorithm: concurrency, limit: 4, window: 1m, overshoot: 0}").warnings == 1 &&
+           strcmp(home_at(ANN, "t"), "by_key") == 0,
+       "though a new one gets a home then");
+    node->weights.in_force[0] = before;
     world_run(5 * INTERVAL_MS);
     world_stop(BOB);
     world_stop(CAT);
@@ -115,6 +124,36 @@ static void kept(void)
     result = set(ANN, "{id: n, " LEASE "}");
     OK(result.changed_rules == 1 && result.warnings == 0 && home_at(ANN, "n")[0] == '\0',
        "a new rule of a node alone gets none");
+    world_close();
+}
+
+/* A rule of a node that was alone admits nothing once others are there, until it is set again. */
+static void late(void)
+{
+    world_init(3);
+    world_name_peer(BOB, ANN);
+    world_name_peer(CAT, ANN);
+    name_regions();
+    for (unsigned i = 0; i < 3; i++)
+        world.host[i].options.grants = true;
+    world_start(ANN);
+    world_run(3000);
+    struct rules_result result = set(ANN, "{id: w, " WINDOW "}");
+    OK(result.changed_rules == 1 && result.warnings == 0 && home_at(ANN, "w")[0] == '\0',
+       "alone, a node needs none");
+    result = set(ANN, "{id: n, " WINDOW ", home: none}");
+    OK(result.changed_rules == 1, "nor does one that wants none");
+    world_start(BOB);
+    world_start(CAT);
+    world_run(10000);
+    OK_STRING(home_at(CAT, "w"), "", "others have it as it was set");
+    result = set(CAT, "{id: n, " WINDOW ", home: none}");
+    OK(result.unchanged_rules == 1, "home: none leaves it so");
+    result = set(CAT, "{id: w, " WINDOW "}");
+    OK(result.changed_rules == 1 && result.warnings == 1 && strcmp(home_at(CAT, "w"), "by_key") == 0,
+       "set again, it gets its home");
+    result = set(CAT, "{id: w, " WINDOW "}");
+    OK(result.unchanged_rules == 1, "once");
     world_close();
 }
 
@@ -221,6 +260,7 @@ int main(void)
 {
     given();
     kept();
+    late();
     not_given();
     long_text();
     sheets();
