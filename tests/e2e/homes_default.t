@@ -29,8 +29,9 @@ my $window = 'service: shop, by: user, algorithm: fixed_window, limit: 1, window
 my $once = 'rule shop/once: home is by_key, since none of 3 daemons would ever admit a request by its share of the '
            . 'limit (1): expected overshoot: 1, or a limit of 2, or another home, to have it otherwise; with home: '
            . 'none it is refused';
-is($client->command(qw(RULE SET), "{id: once, $window}"), "OK, but $once",
-   'a window of 1 gets a home, and RULE SET says so');
+# On a busy machine a daemon may be silent for a moment, which would be said as well.
+like($client->command(qw(RULE SET), "{id: once, $window}"), qr{^OK, but \Q$once\E( \(and so on for 1 more\))?$},
+     'a window of 1 gets a home, and RULE SET says so');
 ok(Headgate::wait_until(10, sub { all_have('once') }), 'all daemons have the rule with its home');
 ok(Headgate::wait_until(10, sub { index($west->log, substr($once, 0, 180)) >= 0 }), 'the log of that daemon says so');
 is(sum0(map { scalar(() = $_->log =~ /home is by_key, since/g) } $east, $south), 0, 'and no other one');
@@ -85,8 +86,9 @@ like($err, qr{^headgate rules apply: rule shop/log: home is by_key, since none o
 is("$status $out$err", "0 0 rules changed, 2 as before\n", 'twice: nothing changes, and nothing is said');
 is_deeply([rules('diff', $small)], [0, '', ''], 'rules diff: no difference');
 is($client->command(qw(RULE APPLY), "{id: once, $window}", 'DRYRUN'), 0, 'as RULE APPLY says that is only tried');
-is_deeply($client->command(qw(RULE APPLY), "{id: new, $window}", qw(DRYRUN VERBOSE)), [1, $once =~ s{/once}{/new}r],
-          'of a new rule it says what it would do');
+my $new = $client->command(qw(RULE APPLY), "{id: new, $window}", qw(DRYRUN VERBOSE));
+is($new->[0], 1, 'of a new rule it says that it would change,');
+like($new->[1], qr{^rule shop/new: home is by_key, since none of 3 daemons}, 'and its home');
 is(text($west, 'new'), '', 'and does not');
 ($status, my $exported) = rules('export', 'shop');
 is(scalar(() = $exported =~ /^    home: by_key$/mg), 3, 'rules export has the homes');
