@@ -2,7 +2,9 @@
 
 uv_loop_t peers_loop;
 
+#if !defined(__SANITIZE_ADDRESS__) /* or the header of LSan declares it */
 const char *__lsan_default_suppressions(void);
+#endif
 
 /*
  * nng 1.5.2 forgets memory of its own: of a connection that is just being made when its dialer or listener is closed,
