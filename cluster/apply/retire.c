@@ -94,6 +94,7 @@ static void tell_anew(struct node *node, struct origin *from, struct batch *batc
     struct origin *mine = &node->origin[node->my_slot];
     compact_forget(node, from, batch);
     from->log_count--;
+    from->credited_count -= batch->credited;
     from->log_keys -= batch->spend_count;
     node->log.keys -= batch->spend_count;
     list_remove(&batch->link);

@@ -34,6 +34,7 @@ enum {
     SMOOTHING = 8,
     BEHIND_USUAL = 12, /* batches: peers acknowledge several at once */
     PARTS_BEHIND_MAX = 7,
+    CREDITED_MOST = 64, /* batches that are looked at for a later credit: those of some round trips */
 };
 
 static uint64_t smooth(uint64_t average, uint64_t sample)
@@ -140,28 +141,27 @@ static uint64_t not_returned(const struct node *node, const struct entry *entry,
     return units > 0 ? (uint64_t)((units - 1) / limit->units_per_token + 1) : 0;
 }
 
-/*
- * `change` is called with own spends of the key in the log, but those of the batch `but`, and with what is left of
- * `tokens`, until nothing is. It changes the credit, and returns how many of these it needs. Returns the sum.
- */
-static uint64_t visit_logged(struct node *node, const struct entry *entry, const struct batch *but, uint64_t tokens,
-                             uint64_t (*change)(struct spend *spend, uint64_t tokens))
+/* Changes the credit of the key's spend in an own batch of the log, if there is one. Returns what `change` does. */
+static uint64_t change_credit(struct node *node, const struct entry *entry, struct batch *batch, uint64_t tokens,
+                              uint64_t (*change)(struct spend *spend, uint64_t tokens))
+{
+    const struct spend *found = batch_find(batch, entry->limit, entry->id);
+    if (!found)
+        return 0;
+    const uint64_t before = found->credit, changed = change(&batch->spend[found - batch->spend], tokens);
+    merge_note_credit(node, batch, found, before);
+    return changed;
+}
+
+/* The same in all own batches, the oldest first, as long as something is left of `tokens`. Returns the sum. */
+static uint64_t change_credits(struct node *node, const struct entry *entry, uint64_t tokens,
+                               uint64_t (*change)(struct spend *spend, uint64_t tokens))
 {
     uint64_t left = tokens;
-    for (uint32_t i = 0; i < node->origin_end && left > 0; i++) {
+    for (uint32_t i = 0; i < node->origin_end; i++) {
         const struct origin *own = &node->origin[i];
-        if (!own->uid || !own->mine)
-            continue;
-        for (struct list *at = own->log.next; at != &own->log && left > 0; at = at->next) {
-            struct batch *batch = LIST_OWNER(at, struct batch, link);
-            const bool passed = but != NULL && batch == but;
-            const struct spend *found = passed ? NULL : batch_find(batch, entry->limit, entry->id);
-            if (!found)
-                continue;
-            const uint64_t before = found->credit;
-            left -= change(&batch->spend[found - batch->spend], left);
-            merge_note_credit(node, batch, found, before);
-        }
+        for (struct list *at = own->log.next; own->uid && own->mine && at != &own->log && left > 0; at = at->next)
+            left -= change_credit(node, entry, LIST_OWNER(at, struct batch, link), left, change);
     }
     return tokens - left;
 }
@@ -173,18 +173,40 @@ static uint64_t take_credit(struct spend *spend, uint64_t tokens)
     return taken;
 }
 
+/* In own batches with a credit but this one, at most `batches_most` of an origin. */
+static uint64_t take_logged_credit(struct node *node, const struct entry *entry, const struct batch *but,
+                                   uint64_t tokens, uint32_t batches_most)
+{
+    uint64_t left = tokens;
+    for (uint32_t i = 0; i < node->origin_end; i++) {
+        const struct origin *own = &node->origin[i];
+        uint32_t most = own->credited_count < batches_most ? own->credited_count : batches_most;
+        if (!own->uid || !own->mine)
+            continue;
+        for (struct list *at = own->log.next; at != &own->log && left > 0 && most > 0; at = at->next) {
+            struct batch *batch = LIST_OWNER(at, struct batch, link);
+            most -= batch->credited;
+            if (batch->credited && batch != but)
+                left -= change_credit(node, entry, batch, left, take_credit);
+        }
+    }
+    return tokens - left;
+}
+
 /*
- * At home: takes up to `tokens` of what returns have paid off of this spend, and later batches tell, to be credited
- * with it. A credit that came later would find room that refill has made good meanwhile in this view alone: the truth
- * may have been full. Elsewhere the reserve has room for that.
+ * Takes up to `tokens` of what returns have paid off of this spend, and later batches tell, to be credited with it. A
+ * credit that came later would find room in this view alone: meanwhile the view would be too low, and have room for
+ * refill and returns that the truth has lost, since it was full. Of a cell that matters only at home, where no reserve
+ * has room for it.
  */
 static uint64_t take_later_credit(struct node *node, struct entry *entry, const struct batch *batch,
                                   uint64_t tokens)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
-    if (limit->home == 0 || kind_lists(limit->kind) || node->by_limit.budget[entry->limit].share < SHARE_ONE)
+    const bool at_home = limit->home != 0 && node->by_limit.budget[entry->limit].share == SHARE_ONE;
+    if (kind_lists(limit->kind) || (kind_expires(limit->kind) && !at_home))
         return 0;
-    uint64_t taken = visit_logged(node, entry, batch, tokens, take_credit);
+    uint64_t taken = take_logged_credit(node, entry, batch, tokens, at_home ? UINT32_MAX : CREDITED_MOST);
     if (taken < tokens && is_in_open(node, entry))
         taken += take_credit(open_spend(node, entry), tokens - taken);
     return taken;
@@ -202,7 +224,7 @@ static uint64_t credit_granted(struct spend *spend, uint64_t tokens)
 void settle_credit_granted(struct node *node, struct entry *entry, uint64_t tokens)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
-    const int64_t units = units_of_tokens(limit, visit_logged(node, entry, NULL, tokens, credit_granted));
+    const int64_t units = units_of_tokens(limit, change_credits(node, entry, tokens, credit_granted));
     entry->bucket.unsettled -= units < entry->bucket.unsettled ? units : entry->bucket.unsettled;
 }
 

@@ -77,6 +77,7 @@ struct batch {
     bool rode_along;               /* the batch was in messages that do not count as sends of it */
     bool complete;                 /* own: has all earlier spends of its keys: see has_the_last in settle.c */
     bool summed;                   /* own: counted in the sums of unsettled_index.c */
+    bool credited;                 /* own: returns had paid off some of the unsettled tokens when it was closed */
     bool grants_dropped;           /* it had grants, which are not known here */
     bool hashed;                   /* own: the two hashes are those of all of it */
     uint8_t hash[TEXT_HASH_BYTES]; /* see batch_hash.h */
@@ -126,6 +127,8 @@ void spends_sort(struct spend *to, const struct spend *from, size_t count, enum 
 void batch_sort(struct batch *batch);
 /* The spend of that key in a sorted batch, or NULL. */
 const struct spend *batch_find(const struct batch *batch, uint16_t limit, struct key_id id);
+/* True: some spend of the batch has a credit. */
+bool batch_has_credit(const struct batch *batch);
 /* The index of the first spend of another limit after spend `index` of a sorted batch. */
 uint32_t batch_next_limit(const struct batch *batch, uint32_t index);
 /*

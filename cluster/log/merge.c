@@ -73,6 +73,7 @@ static void close_made(struct node *node)
     assert(batch && "out of memory");
     memcpy(batch->depend, newest->depend, newest->depend_count * sizeof *batch->depend);
     memcpy(batch->spend, merger->spend, merger->spend_count * sizeof *batch->spend);
+    batch->credited = batch_has_credit(batch);
     list_insert_before(&merger->made, &batch->link);
     merger->made_count++;
     merger->spend_count = merger->group_count = 0;
@@ -334,6 +335,7 @@ static void put_in_place(struct node *node, struct origin *origin, struct list *
         made->parts = parts;
         list_insert_before(first, &made->link);
         origin->log_count++;
+        origin->credited_count += made->credited;
         origin->log_keys += made->spend_count;
         node->log.keys += made->spend_count;
     }

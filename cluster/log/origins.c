@@ -66,6 +66,7 @@ void origin_log_remove(struct node *node, struct origin *origin, struct batch *b
     compact_forget(node, origin, batch);
     unsettled_index_forget(node, batch);
     origin->log_count--;
+    origin->credited_count -= batch->credited;
     origin->log_keys -= batch->spend_count;
     node->log.keys -= batch->spend_count;
     batch_destroy(&batch);
@@ -114,6 +115,7 @@ void origin_log_append(struct node *node, struct origin *origin, struct batch *b
     }
     list_insert_before(&origin->log, &batch->link);
     origin->log_count++;
+    origin->credited_count += batch->credited;
     origin->log_keys += batch->spend_count;
     node->log.keys += batch->spend_count;
     uint32_t parts = 1;

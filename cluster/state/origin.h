@@ -39,6 +39,7 @@ struct origin {
     uint64_t merge;
     uint32_t next_part;
     uint32_t log_count, merged_count; /* batches now, and batches after the last sweep */
+    uint32_t credited_count;          /* batches now that are `credited` */
     uint64_t log_keys;
     struct list log; /* the batches that some member may lack, in order */
 };
