@@ -489,7 +489,7 @@ check-build: $(CHECK_FLAVOURS)
 check-build-release: goals := all $(UNIT_CHECKED) $(SIM) $(MODEL) $(PEERS) $(WAN) former-release
 check-build-asan: goals := all $(patsubst build/release/%,build/asan/%,$(UNIT) $(SIM) $(FUZZ) $(PEERS)) $(E2E_ASAN)
 check-build-clang: goals := build/clang/tests/sim test-sources
-check-build-tsan: goals := $(TSAN) $(E2E_TSAN) build/tsan/headgated
+check-build-tsan: goals := $(TSAN) $(E2E_TSAN) build/tsan/headgated build/tsan/headgate
 $(CHECK_FLAVOURS): check-build-%:
 	@$(MAKE) --no-print-directory -s FLAVOUR=$* $(goals)
 

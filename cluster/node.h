@@ -294,6 +294,7 @@ enum reserve_status {
     RESERVE_DONE,
     RESERVE_UNKNOWN, /* no such id: never made here, or ended */
     RESERVE_REFUSED, /* a lease cannot be taken anew; it ends as it would have */
+    RESERVE_LATER,   /* it is of the former process, and this node has not joined yet: nothing changes */
 };
 
 /* What a request used of what charges with that `counts` count. */
@@ -322,14 +323,16 @@ enum reserve_status node_renew(struct node *node, struct reservation_id id, uint
  * An open reservation, for the next process of this daemon: numbers that mean the same there. Times are of this node's
  * clock. What its charges name of limits and tenants means nothing.
  */
+enum { NODE_FIRST_NS = 1 }; /* stands for any time before this node's clock began */
 struct node_reservation {
     struct reservation_kept kept;
     /* of the key of each charge: what is used of it, by whomever; of a LOG 0, since it has what is held anew */
     struct counter key[CHARGES_MAX];
 };
 /*
- * True: its reservations may go on in the next process, since no peer counts what they hold: this node has been alone
- * in the end, or from its start on.
+ * True: its reservations may go on in the next process. Either no peer counts what they hold, since this node has been
+ * alone in the end, or from its start on; or all peers do: this node has left, and all of them had acknowledged all of
+ * its spends.
  */
 bool node_keeps_reservations(const struct node *node);
 /*
@@ -338,9 +341,11 @@ bool node_keeps_reservations(const struct node *node);
  */
 bool node_keep_reservation(struct node *node, uint32_t *place, uint64_t now_ns, struct node_reservation *next);
 /*
- * Opens a reservation of the former process again, and takes what it holds from its keys. One whose time is over ends
- * in the next step, and gives back what it held. After EVENT_START, and before the first request; only if
- * node_keeps_reservations. False: it has no room, or its limits have none: it ends, and what it held counts as used.
+ * Opens a reservation of the former process again, and takes what it holds from its keys: at once where
+ * node_keeps_reservations says that this node is alone, else when this node has joined, and until then calls that name
+ * it are answered RESERVE_LATER. One whose time is over ends in a step after that, and gives back what it held. After
+ * EVENT_START, and before the first request. False: it has no room, or its limits have none: it ends, and what it held
+ * counts as used.
  */
 bool node_recall_reservation(struct node *node, const struct node_reservation *former, uint64_t now_ns);
 

@@ -112,6 +112,7 @@ uint32_t node_held_ppm(const struct node *node);
     X(admitted_tokens, "tokens handed out here")                                                                   \
     X(returned_tokens, "tokens given back here, of all keys: refunds, resets, reservations")                       \
     X(open_reservations, "reservations that have not ended (now)")                                                 \
+    X(former_reservations, "reservations of the former process that go on when this node has joined (now)")        \
     X(rights_asked, "times that peers were asked for rights of a key, since the own share was used up")            \
     X(rights_asked_tokens, "tokens that peers were asked for")                                                     \
     X(rights_received_tokens, "tokens that peers spent on behalf of this node")                                    \

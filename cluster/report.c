@@ -160,6 +160,7 @@ void node_stats(const struct node *node, struct node_stats *stats)
     stats->log_keys = node->log.keys;
     stats->open_keys = outbox_count(node);
     stats->open_reservations = node->reserving.pool ? reservations_count(node->reserving.pool) : 0;
+    stats->former_reservations = node->reserving.pool ? reservations_former_count(node->reserving.pool) : 0;
     stats->refunds_forgotten = node->refundable.forgotten_count;
     for (uint32_t i = 0; i < node->thread_count; i++) {
         const struct thread_state *thread = &node->thread[i];
@@ -310,7 +311,7 @@ void node_explain(struct node *node, struct key_id id, uint16_t limit, uint64_t 
 static void check_origin(const struct origin *origin)
 {
     uint64_t keys = 0, first = 0, last = 0;
-    uint32_t batches = 0;
+    uint32_t batches = 0, credited = 0;
     for (struct list *at = origin->log.next; at != &origin->log; at = at->next) {
         const struct batch *batch = LIST_OWNER(at, const struct batch, link);
         assert(batch->origin_uid == origin->uid);
@@ -324,8 +325,9 @@ static void check_origin(const struct origin *origin)
         last = batch->last;
         keys += batch->spend_count;
         batches++;
+        credited += batch->credited;
     }
-    assert(keys == origin->log_keys && batches == origin->log_count);
+    assert(keys == origin->log_keys && batches == origin->log_count && credited == origin->credited_count);
 }
 
 void node_validate(const struct node *node)

@@ -59,7 +59,7 @@ static uint64_t time_of(int64_t span, uint64_t now_ns, uint64_t passed_ns)
                                               : now_ns - number_least(now_ns, passed_ns - (uint64_t)span);
     else
         time_ns = now_ns - number_least(now_ns, number_sum(passed_ns, (uint64_t)-span));
-    return time_ns > 0 ? time_ns : 1;
+    return time_ns > 0 ? time_ns : NODE_FIRST_NS;
 }
 
 /* ---- writing ---- */
@@ -261,9 +261,8 @@ bool persist_recall_reservations(struct node *node, const struct hash_key *key, 
     struct reader reader = {.rest = {kept.data + sizeof head, kept.size - sizeof head - sizeof(struct key_id)},
                             .now_ns = moment->now_ns,
                             .passed_ns = moment->wall_ns - number_least(moment->wall_ns, head.wall_ns)};
-    const bool keeps = node_keeps_reservations(node);
     for (uint64_t i = 0; i < head.count && take_reservation(&reader, &former); i++) {
-        if (keeps && node_recall_reservation(node, &former, moment->now_ns))
+        if (node_recall_reservation(node, &former, moment->now_ns))
             recalled->open++;
         else
             recalled->ended++;

@@ -1,6 +1,5 @@
 /*
- * persist_reservations: open reservations of a daemon that is alone, as bytes for a file that one process leaves to the
- * next.
+ * persist_reservations: open reservations of a daemon, as bytes for a file that one process leaves to the next.
  *
  * The one idea: a head, records of two sizes, and a seal of all that under the key of the hashes. Times are spans from
  * the moment at which the file was written, and the wall clock says how long ago that is; where it was set back, no
@@ -30,8 +29,7 @@ struct persist_recalled {
     uint64_t open, ended; /* reservations that go on; that have no room, and end */
 };
 /*
- * Opens the reservations again; none, where the node does not keep them: all of them have ended then. False, with
- * nothing changed: the bytes are of no use.
+ * Opens the reservations again, as node_recall_reservation does. False, with nothing changed: the bytes are of no use.
  */
 bool persist_recall_reservations(struct node *node, const struct hash_key *key, const struct persist_moment *moment,
                                  struct bytes kept, struct persist_recalled *recalled);

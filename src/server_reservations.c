@@ -1,8 +1,8 @@
 /*
- * server_reservations keeps the open reservations of a daemon that is alone over an orderly restart, in
- * headgate.reservations of the state directory. Each file is used once: it is removed before its reservations are open
- * again, so that after a crash nobody gives back once more what was given back since. Reservations of a daemon with
- * peers end with its process: what they hold counts as used at the peers.
+ * server_reservations keeps the open reservations of a daemon over an orderly restart, in headgate.reservations of the
+ * state directory. Each file is used once: it is removed before its reservations are open again, so that after a crash
+ * nobody gives back once more what was given back since. Where peers may not know of all that was spent, reservations
+ * end with the process: what they hold counts as used.
  */
 #include "edge/store/state_file.h"
 #include "persist_reservations.h"
@@ -30,13 +30,9 @@ static void say_recalled(struct server *server, const struct persist_recalled *r
 {
     if (recalled->open > 0)
         log_write(&server->log, LOG_LEVEL_INFO, "reservations of before that go on: %" PRIu64, recalled->open);
-    if (recalled->ended > 0 && node_keeps_reservations(server->node))
+    if (recalled->ended > 0)
         log_write(&server->log, LOG_LEVEL_WARNING,
                   "reservations of before that have no room here: %" PRIu64 "; what they held counts as used",
-                  recalled->ended);
-    else if (recalled->ended > 0)
-        log_write(&server->log, LOG_LEVEL_WARNING,
-                  "reservations of before have ended: %" PRIu64 "; this daemon has peers now, or no reservations",
                   recalled->ended);
 }
 
@@ -67,11 +63,26 @@ void server_recall_reservations(struct server *server)
     free(bytes);
 }
 
+static void say_ended(struct server *server)
+{
+    struct node_stats stats;
+    node_stats(server->node, &stats);
+    if (stats.open_reservations > 0)
+        log_write(&server->log, LOG_LEVEL_WARNING,
+                  "reservations that end with this process: %" PRIu64
+                  "; what they hold counts as used, since some peer may not know of it",
+                  stats.open_reservations);
+}
+
 void server_keep_reservations(struct server *server)
 {
     char flaw[STATE_FLAW_BYTES] = "there is no memory to write it";
-    if (!server->reservations_recalled || !node_keeps_reservations(server->node))
+    if (!server->reservations_recalled)
         return;
+    if (!node_keeps_reservations(server->node)) {
+        say_ended(server);
+        return;
+    }
     const struct persist_moment moment = moment_of(server);
     char *bytes;
     size_t size;

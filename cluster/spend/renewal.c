@@ -119,17 +119,31 @@ bool renewal_confirm(const struct node *node, struct charge *held, size_t count,
     return true;
 }
 
+static void note_known_since(struct node *node, struct reservation_id id, uint64_t age_ns)
+{
+    const uint64_t sleepless_ns = voucher_sleepless_ns(node);
+    reserving_lock(node);
+    reservations_renewal(node->reserving.pool, id)->known_sleepless_ns =
+        sleepless_ns - number_least(sleepless_ns, age_ns);
+    reserving_unlock(node);
+}
+
 void renewal_opened(struct node *node, struct reservation_id id, const struct charge *held, size_t count)
 {
     bool elsewhere = false;
     for (size_t i = 0; i < count; i++)
         elsewhere |= is_lease_elsewhere(node, &held[i]);
-    if (!elsewhere)
-        return;
-    const uint64_t sleepless_ns = voucher_sleepless_ns(node);
-    reserving_lock(node);
-    reservations_renewal(node->reserving.pool, id)->known_sleepless_ns = sleepless_ns;
-    reserving_unlock(node);
+    if (elsewhere)
+        note_known_since(node, id, 0);
+}
+
+void renewal_taken_over(struct node *node, struct reservation_id id, const struct charge *held, size_t count)
+{
+    uint64_t since_ns = node->now_ns;
+    for (size_t i = 0; i < count; i++)
+        if (is_lease_elsewhere(node, &held[i]))
+            since_ns = number_least(since_ns, held[i].spent_ns);
+    note_known_since(node, id, node->now_ns - since_ns);
 }
 
 /* All leases elsewhere were begun at one moment, and others still heed the return of the old spends. */

@@ -22,8 +22,10 @@ struct reservation_id;
 
 /* True for spends that end by themselves, of which other daemons have the whole share. */
 bool renewal_is_elsewhere(const struct node *node, const struct charge *charge);
-/* The reservation was made just now. The caller has locked its keys, as for the next three. */
+/* The reservation was made just now. The caller has locked its keys, as for the next four. */
 void renewal_opened(struct node *node, struct reservation_id id, const struct charge *held, size_t count);
+/* A former process made it. The clock that runs while the machine sleeps is taken to have run as that of decisions. */
+void renewal_taken_over(struct node *node, struct reservation_id id, const struct charge *held, size_t count);
 /*
  * The reservation is to be renewed: its charges may end later from now on, if the home knows that. Else, and in time, a
  * new spend begins.

@@ -13,6 +13,7 @@
 #include "cluster/spend/decide_full.h"
 #include "cluster/spend/outbox.h"
 #include "cluster/spend/renewal.h"
+#include "cluster/spend/reserve_kept.h"
 #include "cluster/spend/return.h"
 #include "cluster/spend/thread.h"
 #include "cluster/state/node_state.h"
@@ -151,14 +152,19 @@ static uint64_t take_more(struct node *node, struct charge charge, uint64_t toke
     return charge.cost > 0 && decide_full(node, &charge, 1, true, now_ns, &verdict, NULL, NULL) ? charge.cost : 0;
 }
 
-/* A return must be told: a return that cannot be told now is made later. */
+/*
+ * A return must be told: a return that cannot be told now is made later. Nothing is given back while keys do not lack
+ * yet what reservations of the former process hold.
+ */
 static bool may_record(const struct node *node)
 {
-    return node->sharing.alone || (!node->log.full && outbox_has_room(node, CHARGES_MAX));
+    return (node->sharing.alone || (!node->log.full && outbox_has_room(node, CHARGES_MAX))) &&
+           reservations_former_count(node->reserving.pool) == 0;
 }
 
 /* An existing reservation: its charges, whose keys are locked. */
 struct found {
+    bool is_former; /* and not taken over */
     size_t count;
     struct charge held[CHARGES_MAX];
     struct renewal *renewal;
@@ -171,25 +177,28 @@ static bool look_up(struct node *node, struct reservation_id id, uint64_t now_ns
     bool exists = node->reserving.pool && reservations_has(node->reserving.pool, id, now_ns);
     found->count = exists ? reservations_charges(node->reserving.pool, id, found->held) : 0;
     found->renewal = exists ? reservations_renewal(node->reserving.pool, id) : NULL;
+    found->is_former = exists && reservations_is_former(node->reserving.pool, id);
     reserving_unlock(node);
     return exists;
 }
 
 /*
- * The keys to lock are known only after a look-up, and the reservation may end before they are
- * locked. So it is looked up twice. It ends by the clock, also where tokens are counted as of the
- * end of this node's right (request_time).
+ * RESERVE_DONE: the keys are locked. Which ones is known only after a look-up, and the reservation may end before they
+ * are locked. So it is looked up twice. It ends by the clock, also where tokens are counted as of the end of this
+ * node's right (request_time).
  */
-static bool find(struct node *node, struct reservation_id id, uint64_t now_ns, struct found *found)
+static enum reserve_status find(struct node *node, struct reservation_id id, uint64_t now_ns, struct found *found)
 {
     now_ns = now_ns > node->now_ns ? now_ns : node->now_ns;
     if (!look_up(node, id, now_ns, found))
-        return false;
+        return RESERVE_UNKNOWN;
+    if (found->is_former) /* steps take it over */
+        return RESERVE_LATER;
     hold_keys(node, found->held, found->count, &found->keys);
     if (look_up(node, id, now_ns, found))
-        return true;
+        return RESERVE_DONE;
     table_unlock(node->table, &found->keys);
-    return false;
+    return RESERVE_UNKNOWN;
 }
 
 static void renew(struct node *node, struct reservation_id id, const struct charge *charges, uint64_t expires_ns)
@@ -268,8 +277,9 @@ enum reserve_status node_commit(struct node *node, struct reservation_id id, str
     struct found found;
     for (size_t i = 0; i < count; i++)
         costs[i].charged = costs[i].tokens;
-    if (!find(node, id, now_ns, &found))
-        return RESERVE_UNKNOWN;
+    const enum reserve_status status = find(node, id, now_ns, &found);
+    if (status != RESERVE_DONE)
+        return status;
     now_ns = request_time(node, now_ns);
     for (size_t i = 0; i < found.count; i++) {
         struct used_cost *cost = cost_of(&found.held[i], costs, count);
@@ -285,8 +295,9 @@ enum reserve_status node_commit(struct node *node, struct reservation_id id, str
 enum reserve_status node_cancel(struct node *node, struct reservation_id id, uint64_t now_ns)
 {
     struct found found;
-    if (!find(node, id, now_ns, &found))
-        return RESERVE_UNKNOWN;
+    const enum reserve_status status = find(node, id, now_ns, &found);
+    if (status != RESERVE_DONE)
+        return status;
     now_ns = request_time(node, now_ns);
     end_soon(node, id, found.held, now_ns);
     table_unlock(node->table, &found.keys);
@@ -297,8 +308,9 @@ enum reserve_status node_renew(struct node *node, struct reservation_id id, uint
 {
     struct found found;
     bool held = true;
-    if (!find(node, id, now_ns, &found))
-        return RESERVE_UNKNOWN;
+    const enum reserve_status status = find(node, id, now_ns, &found);
+    if (status != RESERVE_DONE)
+        return status;
     now_ns = request_time(node, now_ns);
     struct charge anew[CHARGES_MAX];
     memcpy(anew, found.held, found.count * sizeof *anew);
@@ -336,11 +348,14 @@ static bool one_has_ended(const struct node *node, struct reservation_id *id)
 void reserve_step(struct node *node)
 {
     struct reservation_id id;
+    reserve_take_over(node);
     for (bool first = true; one_has_ended(node, &id) && (step_has_time(node, 1) || first); first = false)
         step_works(node, 1 + end_reservation(node, id, node->now_ns));
 }
 
 uint64_t reserve_next_ns(const struct node *node)
 {
+    if (reserve_takes_over(node))
+        return node->now_ns;
     return node->reserving.pool && may_record(node) ? reservations_next_ns(node->reserving.pool) : UINT64_MAX;
 }

@@ -121,6 +121,14 @@ enum ask_reserved ask_reserve(struct commands *commands, struct question *questi
     return ASK_RESERVE_DECIDED;
 }
 
+/* False, with `error`: the daemon cannot say yet what becomes of the reservation. */
+static bool is_known_yet(enum reserve_status status, char *error)
+{
+    return status != RESERVE_LATER ||
+           fail(error, "LOADING this node has not joined since it was restarted, and opens its reservations then: "
+                       "ask it again");
+}
+
 bool ask_commit(struct commands *commands, struct bytes reservation, const struct command_query *query,
                 uint64_t now_ns, struct used_cost used[COMMAND_COSTS_MAX + 1], char *error)
 {
@@ -131,13 +139,9 @@ bool ask_commit(struct commands *commands, struct bytes reservation, const struc
     for (uint32_t i = 0; i < query->cost_count; i++)
         used[i + 1] = (struct used_cost){.counts = counts_of(commands, query->named_cost[i].name),
                                          .tokens = query->named_cost[i].tokens};
-    switch (node_commit(commands->node, id, used, query->cost_count + 1, now_ns)) {
-    case RESERVE_DONE:
-    case RESERVE_REFUSED:
-        return true;
-    case RESERVE_UNKNOWN:
-        break;
-    }
+    const enum reserve_status status = node_commit(commands->node, id, used, query->cost_count + 1, now_ns);
+    if (status != RESERVE_UNKNOWN)
+        return is_known_yet(status, error);
     return fail(error, "NORESERVATION there is none of that id on this node: it has ended, or was made elsewhere");
 }
 
@@ -189,8 +193,9 @@ bool ask_cancel(struct commands *commands, struct bytes reservation, uint64_t no
     struct reservation_id id;
     if (!parse_id(reservation, &id, error))
         return false;
-    *found = node_cancel(commands->node, id, now_ns) == RESERVE_DONE;
-    return true;
+    const enum reserve_status status = node_cancel(commands->node, id, now_ns);
+    *found = status == RESERVE_DONE;
+    return is_known_yet(status, error);
 }
 
 void call_cancel(struct call *call)
@@ -209,8 +214,9 @@ bool ask_renew(struct commands *commands, struct bytes reservation, uint64_t ttl
     struct reservation_id id;
     if (!parse_id(reservation, &id, error))
         return false;
-    *renewed = node_renew(commands->node, id, ttl_ms * 1000000, now_ns) == RESERVE_DONE;
-    return true;
+    const enum reserve_status status = node_renew(commands->node, id, ttl_ms * 1000000, now_ns);
+    *renewed = status == RESERVE_DONE;
+    return is_known_yet(status, error);
 }
 
 void call_renew(struct call *call)
@@ -219,13 +225,14 @@ void call_renew(struct call *call)
     struct reservation_id id;
     struct bytes word = call->words->args[2];
     uint64_t ttl_ms;
+    bool renewed;
     if (!parse_id(call->words->args[1], &id, error))
         answer_error(&call->answer, "%s", error);
     else if (!word_number(word, COMMAND_TTL_MAX_MS, &ttl_ms) || ttl_ms == 0)
         answer_error(&call->answer, "ERR '%.*s': expected milliseconds, 1 or more", call_shown(word), word.data);
-    else if (!ask_ttl_fits(call->commands, ttl_ms, error))
+    else if (!ask_ttl_fits(call->commands, ttl_ms, error) ||
+             !ask_renew(call->commands, call->words->args[1], ttl_ms, call->now_ns, &renewed, error))
         answer_error(&call->answer, "%s", error);
     else
-        answer_integer(&call->answer,
-                       node_renew(call->commands->node, id, ttl_ms * 1000000, call->now_ns) == RESERVE_DONE);
+        answer_integer(&call->answer, renewed);
 }

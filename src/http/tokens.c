@@ -124,7 +124,11 @@ static bool read_reservation(struct http_call *call, unsigned takes, struct json
 
 static void answer_unknown(struct http_call *call, const char *error)
 {
-    http_refuse(call, strncmp(error, "NORESERVATION", 13) == 0 ? 404 : 400, "reservation", error);
+    const bool later = strncmp(error, "LOADING", 7) == 0;
+    const unsigned status = later ? 503 : strncmp(error, "NORESERVATION", 13) == 0 ? 404 : 400;
+    http_refuse(call, status, "reservation", error);
+    if (later)
+        put_text(&call->fields, "Retry-After: 1\r\n");
 }
 
 static void answer_charged(struct http_call *call, const struct command_query *query, const struct used_cost *used)

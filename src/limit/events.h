@@ -79,6 +79,8 @@ uint64_t events_clear(struct events *events, struct event_list *list);
 uint64_t events_oldest_own_ns(const struct events *events, const struct event_list *list);
 /* Takes out own tokens, the oldest first. Returns how many. */
 uint64_t events_remove_own(struct events *events, struct event_list *list, uint64_t tokens);
+/* How many listed tokens others spent. */
+uint64_t events_others(const struct events *events, const struct event_list *list);
 /* Takes out tokens that others spent at `since_ns` or later, the oldest first. Returns how many. */
 uint64_t events_remove_others(struct events *events, struct event_list *list, uint64_t tokens, uint64_t since_ns);
 /*

@@ -81,6 +81,16 @@ static uint32_t first_since(const struct events *events, const struct event_list
     return first;
 }
 
+uint64_t events_others(const struct events *events, const struct event_list *list)
+{
+    uint64_t tokens = 0;
+    for (uint32_t index = list->oldest; index; index = events->event[index].newer) {
+        const struct log_event *event = &events->event[index];
+        tokens += event->tokens - event->own - event->held;
+    }
+    return tokens;
+}
+
 uint64_t events_remove_others(struct events *events, struct event_list *list, uint64_t tokens, uint64_t since_ns)
 {
     uint64_t removed = 0;
@@ -193,19 +203,9 @@ bool events_hold_nothing(const struct events *events)
     return __atomic_load_n(&events->held, __ATOMIC_RELAXED) == 0;
 }
 
-static uint64_t others_tokens(const struct events *events, const struct event_list *list)
-{
-    uint64_t tokens = 0;
-    for (uint32_t index = list->oldest; index; index = events->event[index].newer) {
-        const struct log_event *event = &events->event[index];
-        tokens += event->tokens - event->own - event->held;
-    }
-    return tokens;
-}
-
 uint64_t events_renew_others(struct events *events, struct event_list *list, uint64_t kept, uint64_t now_ns)
 {
-    uint64_t others = others_tokens(events, list);
+    uint64_t others = events_others(events, list);
     uint64_t renewed = events_remove_others(events, list, others > kept ? others - kept : 0, 0);
     return renewed - events_insert(events, list, renewed, now_ns);
 }

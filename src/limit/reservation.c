@@ -22,6 +22,7 @@ struct reservation {
     uint32_t charge;         /* the first of its charges */
     uint32_t next, previous; /* of a free slot: how far from the slots beside it, see after() and before() */
     struct reservation_owner owner;
+    bool is_former;
     struct renewal renewal;
 };
 
@@ -31,7 +32,7 @@ struct kept_charge {
 };
 
 struct reservations {
-    uint32_t room, charges_room, count, charges_free, free_slot, free_charge;
+    uint32_t room, charges_room, count, charges_free, free_slot, free_charge, former_count;
     struct reservation *slot;
     struct kept_charge *kept;
     uint32_t tenant_most, *tenant_count; /* of each tenant: what it has */
@@ -258,6 +259,8 @@ bool reservations_reopen(struct reservations *reservations, const struct reserva
     if (slot >= reservations->room || !is_free(reservations, slot) || reservations->charges_free < kept->count)
         return false;
     open_slot(reservations, kept->id, kept->charge, kept->count, kept->owner, kept->expires_ns);
+    reservations->slot[slot].is_former = kept->is_former;
+    reservations->former_count += kept->is_former;
     return true;
 }
 
@@ -273,8 +276,40 @@ bool reservations_keep_next(const struct reservations *reservations, uint32_t *p
     kept->id = next->id;
     kept->owner = next->owner;
     kept->expires_ns = next->expires_ns;
+    kept->is_former = next->is_former;
     kept->count = reservations_charges(reservations, next->id, kept->charge);
     return true;
+}
+
+uint32_t reservations_former_count(const struct reservations *reservations)
+{
+    return reservations->former_count;
+}
+
+bool reservations_is_former(const struct reservations *reservations, struct reservation_id id)
+{
+    return reservations->slot[existing(reservations, id)].is_former;
+}
+
+bool reservations_next_former(const struct reservations *reservations, uint32_t *place,
+                              struct reservation_kept *former)
+{
+    if (reservations->former_count == 0)
+        return false;
+    while (reservations_keep_next(reservations, place, former))
+        if (former->is_former)
+            return true;
+    return false;
+}
+
+void reservations_taken_over(struct reservations *reservations, struct reservation_id id,
+                             const struct charge *charges)
+{
+    struct reservation *taken = &reservations->slot[existing(reservations, id)];
+    assert(taken->is_former);
+    reservations_renew(reservations, id, charges, taken->expires_ns);
+    taken->is_former = false;
+    reservations->former_count--;
 }
 
 bool reservations_has(const struct reservations *reservations, struct reservation_id id, uint64_t now_ns)
@@ -317,6 +352,7 @@ void reservations_close(struct reservations *reservations, struct reservation_id
 {
     uint32_t slot = existing(reservations, id);
     struct reservation *closed = &reservations->slot[slot];
+    assert(!closed->is_former);
     for (uint32_t at = closed->charge, next; at != NOTHING; at = next) {
         const struct charge *kept = &reservations->kept[at].charge;
         held_keys_remove(reservations->keys, kept->id, own_cost(kept));

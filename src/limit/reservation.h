@@ -104,7 +104,8 @@ struct reservation_kept {
     struct reservation_id id;
     struct reservation_owner owner;
     uint64_t expires_ns;
-    size_t count; /* of its charges */
+    bool is_former; /* of a former process; its keys do not lack yet what it holds */
+    size_t count;   /* of its charges */
     struct charge charge[CHARGES_MAX];
 };
 
@@ -116,6 +117,17 @@ bool reservations_keep_next(const struct reservations *reservations, uint32_t *p
  * with nothing changed: the pool is full or has too few places, or that id is open already.
  */
 bool reservations_reopen(struct reservations *reservations, const struct reservation_kept *kept);
+
+/* How many are open of which `is_former` is true. */
+uint32_t reservations_former_count(const struct reservations *reservations);
+/* True: that existing reservation is one of them. */
+bool reservations_is_former(const struct reservations *reservations, struct reservation_id id);
+/* The next of them, as reservations_keep_next does it. */
+bool reservations_next_former(const struct reservations *reservations, uint32_t *place,
+                              struct reservation_kept *former);
+/* It is one like any other from now on, with these charges, as many as before. */
+void reservations_taken_over(struct reservations *reservations, struct reservation_id id,
+                             const struct charge *charges);
 
 /* Asserts every invariant: for tests and the simulator. */
 void reservations_check(const struct reservations *reservations);

@@ -46,8 +46,7 @@ our ($scratch, %running, @claims);
 my $owner = $$;
 
 sub headgated { return "$build/headgated" }
-# It has one thread: TSan would see nothing in it.
-sub headgate  { return $build =~ m{/tsan$} ? 'build/release/headgate' : "$build/headgate" }
+sub headgate  { return "$build/headgate" }
 
 # A directory that goes away with the test.
 sub scratch { return $scratch //= tempdir('headgate-XXXXXX', TMPDIR => 1, CLEANUP => 1) }

@@ -1,6 +1,7 @@
 #!/usr/bin/perl
 # Reservations and leases of a daemon that is alone go on over an orderly restart: they hold what they held, are found
-# by the ids that they had, and give back what they hold once. After a crash, and where there are peers, they end.
+# by the ids that they had, and give back what they hold once. After a crash they end. Those of a daemon with peers:
+# reservations_restart.t.
 use strict;
 use warnings;
 use FindBin;
@@ -93,16 +94,22 @@ is($daemon->stop, 0, 'it ends');
 $daemon->{settings}{reservations} = 0;
 $daemon->write_config;
 starts();
-like($daemon->log, qr/ warning reservations of before have ended: 1; /, 'a daemon without reservations says so');
+like($daemon->log, qr/ warning reservations of before that have no room here: 1; /,
+     'a daemon without reservations says so');
 is($daemon->stop, 0, 'it ends');
 delete $daemon->{settings}{reservations};
 $daemon->{settings}{peers} = [{node => 'there', region => 'here', gossip => '127.0.0.1:1', snapshots => '127.0.0.1:2'}];
 $daemon->{settings}{join_timeout} = '100ms';
 Headgate::write_file($file, $text);
 $daemon->write_config->start;
-my $has_peers = qr/ warning reservations of before have ended: \d; this daemon has peers now, or /;
-ok(Headgate::wait_until(10, sub { (() = $daemon->log =~ /$has_peers/g) == 2 }), 'so does one that has peers now');
+my $go_on = qr/ info reservations of before that go on: 4\n/;
+ok(Headgate::wait_until(10, sub { (() = $daemon->log =~ /$go_on/g) == 2 }), 'one that has peers now has them');
 ok(!-e $file, 'and the file is gone');
+$client = $daemon->client;
+ok(Headgate::wait_until(10, sub { $client->command('CHECK', 'probe', 'COST', 0)->[0] }), 'it goes on alone');
+is($client->command('CANCEL', $held[1]), 0, 'a place that no peer counts has ended');
+is($client->command('COMMIT', $tokens, 15), 15, 'of tokens that nobody counts the used ones are taken');
+is(tokens(), 85, 'and nothing comes back');
 is($daemon->stop, 0, 'it ends');
-ok(!-e $file, 'it keeps none');
+ok(!-e $file, 'it keeps none: no peer knows of any');
 done_testing();

@@ -21,6 +21,7 @@ struct step_figures step_figures_of(const struct node *node)
         .step_keys_max = node->stats.step_keys_max,
         .doubted_tokens = node->stats.doubted_tokens,
         .reservations = open_reservations(node),
+        .former = former_reservations(node),
         .rights = node->stats.rights_granted + node->stats.rights_returned_tokens,
     };
 }
@@ -28,6 +29,16 @@ struct step_figures step_figures_of(const struct node *node)
 uint32_t open_reservations(const struct node *node)
 {
     return node->reserving.pool ? reservations_count(node->reserving.pool) : 0;
+}
+
+uint32_t former_reservations(const struct node *node)
+{
+    return node->reserving.pool ? reservations_former_count(node->reserving.pool) : 0;
+}
+
+bool reservation_is_open(const struct node *node, struct reservation_id id)
+{
+    return node->reserving.pool && reservations_has(node->reserving.pool, id, 0);
 }
 
 uint64_t batches_closed(const struct node *node)

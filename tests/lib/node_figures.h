@@ -17,12 +17,14 @@
 struct step_figures {
     uint64_t log_keys, ghost_keys, open_keys, batches_closed, batches_compacted, step_keys_max, doubted_tokens;
     uint64_t rights; /* grants, and tokens of vouchers that were given back */
-    uint32_t reservations;
+    uint32_t reservations, former;
     bool serves; /* the step must serve a part of the table: for the caller to say */
 };
 
 struct step_figures step_figures_of(const struct node *node);
 uint32_t open_reservations(const struct node *node);
+uint32_t former_reservations(const struct node *node);
+bool reservation_is_open(const struct node *node, struct reservation_id id); /* or its time is over */
 uint64_t batches_closed(const struct node *node);
 uint64_t uncharged_keys(const struct node *node);
 /* True: every peer that has not left has said that it has all batches of the node. */

@@ -23,6 +23,7 @@ enum {
     ASK_SUBJECTS_MAX = 2,    /* keys of one rule */
     ASK_CHARGES_MAX = 3,     /* charges of one request */
     ASK_HELD_MAX = 128,      /* requests whose tokens may be given back */
+    ASK_KEPT_MAX = 16,       /* reservations of a node that go on over a restart */
     ASK_RIGHT_WINDOWS = 128, /* windows of one key, whose numbers follow each other */
 };
 
@@ -88,6 +89,7 @@ struct ask_held {
      * has no room to be told now
      */
     bool ending;
+    bool is_former; /* made in a former life of the node */
     uint8_t node;
     uint32_t life;
     struct reservation_id id;
@@ -106,8 +108,17 @@ struct ask_right {
     uint64_t alone; /* given back while the node was alone: tokens of others that are gone may be among them */
 };
 
+/* What a node that has left keeps for its next life: see ask_kept.c. */
+struct ask_kept {
+    uint64_t at_ns, local_ns; /* when it left, and by its clock */
+    unsigned count;
+    struct node_reservation former[ASK_KEPT_MAX];
+    struct ask_held held[ASK_KEPT_MAX];
+};
+
 struct asks {
     struct random random, strangers;
+    struct ask_kept kept[ASK_NODES_MAX];
     struct ask_right right[ASK_NODES_MAX][ASK_RULES_MAX][ASK_SUBJECTS_MAX][ASK_RIGHT_WINDOWS];
     struct ask_truth truth[ASK_RULES_MAX][ASK_SUBJECTS_MAX];
     struct ask_held held[ASK_HELD_MAX];
@@ -118,7 +129,7 @@ struct asks {
     uint64_t ebb_ns[ASK_NODES_MAX];      /* when the ebb ended, on each node's clock */
     uint64_t ebb_batches[ASK_NODES_MAX]; /* batches that each node had closed, or open, when the ebb ended */
     uint64_t skew_max_ns;                /* the largest difference of two wall clocks so far */
-    uint64_t asked, allowed, given_back, given_elsewhere, reservations, renewed, late_explains, ebbs_known;
+    uint64_t asked, allowed, given_back, given_elsewhere, reservations, renewed, recalled, late_explains, ebbs_known;
 };
 
 struct sim;
@@ -127,6 +138,8 @@ struct happening;
 
 /* ---- ask_plan.c ---- */
 void ask_draw(struct plan *plan);
+/* Nodes leave and come back again and again, while clients hold reservations. */
+void ask_draw_restarts(struct plan *plan);
 /* Removes the rules of all kinds that `letters` does not name: letters of "bfslc". */
 void ask_keep_only(struct plan *plan, const char *letters);
 
@@ -173,6 +186,10 @@ void ask_node_ends(struct sim *sim, unsigned i);
 
 /* True: keys may be evicted, so that a view of a key may start again from another value. */
 bool ask_views_may_jump(const struct sim *sim);
+
+/* ---- ask_kept.c ---- */
+void ask_keep(struct sim *sim, unsigned i);   /* the node has left */
+void ask_recall(struct sim *sim, unsigned i); /* and has started again */
 
 /* ---- ask_renewed.c ---- */
 /* The tokens of that charge were spent just now. */

@@ -42,6 +42,26 @@ static struct ask_held *first_ending(struct sim *sim, unsigned i)
 }
 
 /*
+ * A lease of a former life ends with the step that takes it over, if others have lost it meanwhile. Returns how many
+ * did.
+ */
+static uint32_t end_lost(struct sim *sim, unsigned i, uint64_t batches)
+{
+    uint32_t lost = 0;
+    for (unsigned h = 0; h < ASK_HELD_MAX; h++) {
+        struct ask_held *held = &sim->asks.held[h];
+        if (!held->used || !held->is_former || held->node != i || held->ending ||
+            reservation_is_open(sim->node[i].node, held->id))
+            continue;
+        story_tell(sim, sim->node[i].name, "has lost reservation %u, which others do not count any more", h);
+        let_go(sim, held, batches);
+        held->used = false;
+        lost++;
+    }
+    return lost;
+}
+
+/*
  * A node gives ended reservations back in the order in which they ended. Of several that ended in one moment, the
  * node may have given back any.
  */
@@ -50,6 +70,7 @@ void ask_after_step(struct sim *sim, unsigned i)
     const struct step_figures *before = &sim->node[i].before;
     uint32_t left = open_reservations(sim->node[i].node);
     struct ask_held *held;
+    left += end_lost(sim, i, before->batches_closed);
     for (uint32_t count = before->reservations; count > left && (held = first_ending(sim, i)) != NULL; count--) {
         let_go(sim, held, before->batches_closed);
         for (unsigned c = 0; c < held->count; c++)

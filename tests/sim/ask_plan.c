@@ -106,6 +106,33 @@ void ask_draw(struct plan *plan)
     draw_skews(plan, &random);
 }
 
+void ask_draw_restarts(struct plan *plan)
+{
+    const uint32_t network = 1u << FAULT_CUT_ONE_WAY | 1u << FAULT_CUT_BOTH | 1u << FAULT_SLOW_LINK;
+    struct random random;
+    struct plan_asks *asks = &plan->asks;
+    random_seed(&random, plan->seed * 8 + 6);
+    plan->restarts = true;
+    plan->faults = 1u << FAULT_LEAVE | (draw_one_in(&random, 3) ? plan->faults & ~(1u << FAULT_FORGET) : 0) |
+                   (draw_one_in(&random, 2) ? network : 0);
+    plan->fault_gap_ns = plan->interval_ns * draw_between(&random, 5, 30);
+    plan->fault_max_ns = plan->interval_ns * draw_between(&random, 5, 60);
+    plan->fault_min_ns = plan->interval_ns;
+    if (asks->rules == 0 || asks->tides) {
+        asks->tides = false;
+        asks->rules = (unsigned)draw_between(&random, 1, ASK_RULES_MAX);
+        for (unsigned r = 0; r < asks->rules; r++)
+            draw_rule(plan, &random, r);
+        asks->gap_ns = plan->interval_ns / draw_between(&random, 1, 8);
+        draw_skews(plan, &random);
+    }
+    for (unsigned r = 0; r < asks->rules; r++)
+        if (asks->rule[r].terms.flags & LIMIT_SPLIT)
+            draw_rule(plan, &random, r);
+    asks->hold_max_ns = plan->interval_ns * draw_between(&random, 10, 100);
+    asks->holds_in_8 = (unsigned)draw_between(&random, 2, 8);
+}
+
 void ask_keep_only(struct plan *plan, const char *letters)
 {
     static const char of[ASK_ALGORITHMS] = {'b', 'f', 's', 'l', 'c'};

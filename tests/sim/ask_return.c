@@ -223,6 +223,7 @@ static void check_cancelled(struct sim *sim, const struct ask_held *held, unsign
                   expected = held->ending ? 0 : (int64_t)held->part[c].taken * token,
                   gained = left_of(sim, held->node, &held->charge[c]) - before->left;
     bool may_differ = ask_views_may_jump(sim) || rule->terms.kind == LIMIT_BUCKET || !before->listed;
+    may_differ |= held->is_former && gained < expected; /* others may have lost it while the node was away */
     may_differ |= rule->terms.kind == LIMIT_CELL && held->charge[c].expires_ns <= world_local_ns(sim, held->node);
     may_differ |= rule->terms.kind == LIMIT_CELL && !ask_clocks_within(sim, rule);
     may_differ |= rule->terms.kind == LIMIT_LOG && (sim->plan.faults & (1u << FAULT_JUMP | 1u << FAULT_STALL)) != 0;
@@ -239,6 +240,10 @@ static void renew(struct sim *sim, struct ask_held *held)
     const uint64_t ttl_ns = least_ns + 1 + random_below(&sim->asks.random, 2 * hold_ns - least_ns);
     ask_renewals_before(sim, held);
     enum reserve_status status = node_renew(sim->node[i].node, held->id, ttl_ns, world_local_ns(sim, i));
+    if (status == RESERVE_LATER && held->is_former) {
+        ask_follow_up_in(sim, held, sim->plan.interval_ns);
+        return;
+    }
     if (status == RESERVE_UNKNOWN)
         sim_fail(sim, "reservation: %s does not know one that it could renew", sim->node[i].name);
     held->ends_ns = status == RESERVE_DONE ? end_ns(sim, held, ttl_ns) : held->ends_ns;
@@ -332,6 +337,10 @@ static void end_reservation(struct sim *sim, struct ask_held *held)
     uint32_t reservations = open_reservations(sim->node[i].node);
     enum reserve_status status =
         commits ? commit(sim, held, &charged, &actual) : node_cancel(sim->node[i].node, held->id, now_ns);
+    if (status == RESERVE_LATER && held->is_former) {
+        ask_follow_up_in(sim, held, sim->plan.interval_ns);
+        return;
+    }
     if (status != RESERVE_DONE) {
         sim_fail(sim, "reservation: %s does not know one that should be there", sim->node[i].name);
         return;

@@ -21,9 +21,17 @@ static struct ask_right *right_of(struct sim *sim, unsigned i, const struct ask_
     return right;
 }
 
+/* Of a window of long ago nothing is remembered, and nothing comes back to anybody. */
+static bool is_remembered(const struct sim *sim, unsigned i, const struct ask_part *part)
+{
+    return ask_rule(sim, part->rule)->terms.kind != LIMIT_CELL ||
+           ask_window_now(sim, i, part->rule) < part->window + ASK_RIGHT_WINDOWS;
+}
+
 void ask_right_gained(struct sim *sim, unsigned i, const struct ask_part *part, uint64_t tokens)
 {
-    right_of(sim, i, part)->tokens += tokens;
+    if (is_remembered(sim, i, part))
+        right_of(sim, i, part)->tokens += tokens;
 }
 
 /*
@@ -50,6 +58,8 @@ static bool is_alone(const struct sim *sim, unsigned i)
 
 void ask_right_used(struct sim *sim, unsigned i, const struct ask_part *part, uint64_t tokens)
 {
+    if (!is_remembered(sim, i, part))
+        return;
     struct ask_right *right = right_of(sim, i, part);
     right->alone += is_alone(sim, i) ? tokens : 0;
     if (tokens > right->tokens + right->alone && !ask_views_may_jump(sim))

@@ -142,12 +142,19 @@ static void post_forget(struct sim *sim, unsigned told, unsigned gone, uint64_t 
                                                      .from = (uint8_t)gone});
 }
 
+static bool goes_for_good(struct sim *sim)
+{
+    if (!sim->plan.restarts)
+        return draw_one_in(&sim->fault_random, 3);
+    return draw_one_in(&sim->fault_random, 24) && sim->plan.takeover_after_ns == 0;
+}
+
 static void leave(struct sim *sim, unsigned i)
 {
     struct sim_node *n = &sim->node[i];
     if (n->life != LIFE_UP || !another_is_active(sim, i) || sim->now_ns < n->paused_until_ns)
         return;
-    n->stays_away = may_go_for_good(sim, i) && draw_one_in(&sim->fault_random, 3);
+    n->stays_away = may_go_for_good(sim, i) && goes_for_good(sim);
     n->life = LIFE_LEAVING;
     n->leave_by_ns = sim->now_ns + sim->plan.leave_timeout_ns;
     story_tell(sim, n->name, "is asked to leave%s", n->stays_away ? " for good" : "");

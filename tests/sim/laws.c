@@ -143,8 +143,9 @@ void laws_before_step(struct sim *sim, unsigned i, bool serves)
 
 /*
  * Slices, and what a step does however much it is: it tells what is urgent, which was untold before, held by
- * reservations that end now, granted to others in this step, or given back of vouchers; and looks at a part of its
- * table that is asked for, which holds as much as others on the average, since ids are hashes.
+ * reservations that end now or are taken over from a former life, granted to others in this step, or given back of
+ * vouchers; and looks at a part of its table that is asked for, which holds as much as others on the average, since ids
+ * are hashes.
  */
 static void check_work(struct sim *sim, unsigned i, const struct step_figures *before,
                        const struct step_figures *now, uint64_t untold)
@@ -152,6 +153,7 @@ static void check_work(struct sim *sim, unsigned i, const struct step_figures *b
     uint64_t ended = before->reservations - now->reservations, slice = sim->plan.step_keys;
     uint64_t most =
         STEP_SLICES_MAX * slice + untold + ended * (1 + ASK_CHARGES_MAX) + (before->serves ? UNEVEN_KEYS : 0);
+    most += (before->former - now->former) * (1 + ASK_CHARGES_MAX);
     most += sim->plan.takeover_after_ns > 0 ? before->log_keys : 0; /* who comes back settles its former spends */
     if (slice == 0)
         return;

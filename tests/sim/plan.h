@@ -77,6 +77,7 @@ struct plan {
     uint32_t newer;    /* bit i: node i is of a later release: see newer.c */
     bool newer_quiet;  /* but says nothing that this release would not say */
     bool lies;         /* node 0 lies about others, and all sign: see liars.c */
+    bool restarts; /* nodes come back when they have left: ask_draw_restarts */
     bool ticking;      /* time passes while a node works: see sleepless.c */
     bool grants_eager; /* nodes ask for all that they refused, whether clients come back or not */
 

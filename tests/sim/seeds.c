@@ -87,6 +87,8 @@ static bool run_seed(const struct seeds_options *options, uint64_t seed)
         lists_draw(&sim->plan);
     if (options->disks && redraws_limits(options))
         disks_draw(&sim->plan);
+    if (options->restarts)
+        ask_draw_restarts(&sim->plan);
     sim->plan.ticking = options->ticking;
     sim->verbose = options->verbose || options->trace;
     sim->trace = options->trace;
@@ -109,6 +111,7 @@ static void print_failure(const struct seeds_options *options, uint64_t seed, co
         {"--limits", options->limits},     {"--rule-weights", options->rule_weights},
         {"--daemons", options->daemons},   {"--leases", options->leases},
         {"--buckets", options->buckets},   {"--ticking", options->ticking},
+        {"--restarts", options->restarts},
     };
     printf("%sseed %" PRIu64 ": %s    (%s", options->tap ? "# " : "", seed, what, options->program);
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
@@ -285,11 +288,11 @@ int seeds_run_one(struct sim *world, const struct seeds_options *options)
     if (!options->hash)
         printf("seed %" PRIu64 ": every law held; %.3f s, %" PRIu64 " steps, %" PRIu64 " messages, %" PRIu64
                " admitted, %" PRIu64 " refused, hash %016" PRIx64 "\n# of several limits: %" PRIu64
-               " asked, %" PRIu64 " allowed, %" PRIu64 " reserved, %" PRIu64 " renewed elsewhere; %" PRIu64
-               " tokens given back, %" PRIu64 " times late; %" PRIu64 " looks at an ebb\n",
+               " asked, %" PRIu64 " allowed, %" PRIu64 " reserved, %" PRIu64 " renewed elsewhere, %" PRIu64
+               " over a restart; %" PRIu64 " tokens given back, %" PRIu64 " times late; %" PRIu64 " looks at an ebb\n",
                options->from, (double)sim->now_ns / 1e9, sim->steps, sim->messages, sim->admissions, sim->refusals,
                sim->hash, sim->asks.asked, sim->asks.allowed, sim->asks.reservations, sim->asks.renewed,
-               sim->asks.given_back, sim->asks.late_explains, sim->asks.ebbs_known);
+               sim->asks.recalled, sim->asks.given_back, sim->asks.late_explains, sim->asks.ebbs_known);
     return EXIT_SUCCESS;
 }
 

@@ -225,6 +225,7 @@ static void leave_if_done(struct sim *sim, unsigned i)
     refund_unsettled(sim, i);
     weights_node_ends(sim, i, false);
     lists_node_ends(sim, i, false);
+    ask_keep(sim, i);
     end_life(sim, i);
 }
 

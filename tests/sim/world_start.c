@@ -165,4 +165,6 @@ void world_start(struct sim *sim, unsigned i)
     lists_restore(sim, i);
     liars_restore(sim, i);
     world_step(sim, i, EVENT_START, (struct bytes){0}, NULL);
+    if (n->node != NULL && n->life == LIFE_UP)
+        ask_recall(sim, i);
 }

@@ -206,12 +206,12 @@ static void no_room(void)
     world_close();
 }
 
-/* Peers count what a reservation holds, and would not hear that another process gives it back. */
+/* With peers others count what a reservation holds: reserve_kept_peers.c. */
 static void peers(void)
 {
     struct reservation_id id;
     reserving_world();
-    OK(!node_keeps_reservations(world.host[ANN].node), "a node with a peer keeps none");
+    OK(!node_keeps_reservations(world.host[ANN].node), "a node with a peer keeps none while it runs");
     stop(BOB);
     keeps = true;
     stop(ANN);
