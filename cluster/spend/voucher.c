@@ -264,7 +264,7 @@ static bool is_at_home(const struct node *node, const struct limit *limit)
 
 /*
  * As if nobody spent meanwhile: until all peers together may spend so much, and one round trip more. `enough`: what
- * must be left, from the reserve that a level has.
+ * must be left, from the reserve that a level has. All shares together have the overshoot beside that.
  */
 uint64_t voucher_wait_ns(const struct node *node, const struct charge *charge, const struct bucket *bucket,
                          uint64_t renewed_ns)
@@ -276,7 +276,8 @@ uint64_t voucher_wait_ns(const struct node *node, const struct charge *charge, c
         return UINT64_MAX;
     int64_t wanted = (int64_t)charge->cost * limit->units_per_token +
                      voucher_refilled_units(limit, voucher_answer_ns(node)) +
-                     (at_home ? 0 : node->sharing.peer_count); /* shares are rounded */
+                     (at_home ? 0 : node->sharing.peer_count - limit->overshoot_units); /* shares are rounded */
+    wanted = wanted > 0 ? wanted : 0;
     int64_t enough = (wanted + limit->capacity_units / 16 * 5) / 5 * 4 + 4;
     enough = at_home ? wanted : enough < 2 * wanted ? enough : 2 * wanted;
     int64_t missing = enough - (bucket->settled - bucket->unsettled);

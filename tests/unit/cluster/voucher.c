@@ -42,6 +42,21 @@ static void cost_beyond_a_share(const struct limit_terms *terms)
        "others have no more than the rest");
 }
 
+/* With an overshoot of 20% all shares together are 15/16 of 100, and 20. So 95 are waited for. */
+static void cost_with_an_overshoot(const struct limit_terms *terms)
+{
+    struct limit_terms more = *terms;
+    more.overshoot = 20;
+    struct verdict verdict = rights_take_at_once(ANN, "ninety-five", &more, 95);
+    OK(!verdict.allowed && verdict.reason == VERDICT_SHARE && verdict.retry_after_ns >= 2 * WAY_MS * MS &&
+           verdict.retry_after_ns <= TURN_MS * MS,
+       "with an overshoot a cost of 95 may come again after a round trip");
+    world_run(TURN_MS);
+    OK(rights_take_at_once(ANN, "ninety-five", &more, 95).allowed, "when it is admitted");
+    verdict = rights_take_at_once(BOB, "a hundred and fifteen", &more, 115);
+    OK(!verdict.allowed && verdict.retry_after_ns == UINT64_MAX, "one of 115 never is");
+}
+
 /* A reservation of a bucket may have what peers grant, too. */
 static void reserved(const struct limit_terms *terms, const char *key)
 {
@@ -177,6 +192,7 @@ int main(void)
     burst("window", &window, (const unsigned[]){31, 93, 95, 95});
     burst_of_two_ms("slowly", &slow, 93);
     cost_beyond_a_share(&slow);
+    cost_with_an_overshoot(&slow);
     reserved(&slow, "of a share");
     reserved(&bucket_elsewhere, "with a home elsewhere");
     small_limit(&small);
