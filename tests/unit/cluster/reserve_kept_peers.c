@@ -75,7 +75,7 @@ static bool both_see(const char *key, const struct limit_terms *terms, int64_t l
 /* Leases, a window and a bucket, of which the peer spends as well. */
 static void go_on(void)
 {
-    struct reservation_id lease[2], id;
+    struct reservation_id lease[2], id = {{0}};
     uint64_t charged = 0;
     reserving_world();
     struct charge slot = held_at(ANN, "slots", &leases, 1);
@@ -139,7 +139,7 @@ static void not_known(void)
 /* The peer has lost all while ann was away: nothing comes back that nobody lacks. */
 static void peer_forgets(void)
 {
-    struct reservation_id id, lease;
+    struct reservation_id id = {{0}}, lease = {{0}};
     reserving_world();
     struct charge held = held_at(ANN, "window", &cell, 30), slot = held_at(ANN, "slots", &leases, 1);
     OK(reserve(ANN, &held, 1, 60000, &id) && reserve(ANN, &slot, 1, 60000, &lease), "30 and a lease are held");
@@ -164,7 +164,7 @@ static void peer_forgets(void)
 /* Of a lease of two the peer, which begins anew, counts as much as it has spent itself: one. */
 static void peer_counts_less(void)
 {
-    struct reservation_id lease, other;
+    struct reservation_id lease = {{0}}, other = {{0}};
     reserving_world();
     struct charge slots = held_at(ANN, "slots", &leases, 2);
     OK(reserve(ANN, &slots, 1, 60000, &lease), "a lease of two is held");
@@ -187,7 +187,7 @@ static void peer_counts_less(void)
 /* What ends while nobody runs ends when the node has joined; of a part that nobody else counts nothing comes back. */
 static void ends(void)
 {
-    struct reservation_id id, of_part;
+    struct reservation_id id = {{0}}, of_part = {{0}};
     reserving_world();
     struct charge held = held_at(ANN, "window", &cell, 30), own = held_at(ANN, "part", &part, 20);
     OK(reserve(ANN, &held, 1, 2000, &id) && reserve(ANN, &own, 1, 60000, &of_part), "30 are held for two seconds");
@@ -207,7 +207,7 @@ static void ends(void)
 /* The machine has started anew as well: its clock cannot say when the tokens were spent, so nobody gives them back. */
 static void before_the_clock(void)
 {
-    struct reservation_id id, lease;
+    struct reservation_id id = {{0}}, lease = {{0}};
     reserving_world();
     struct charge held[2] = {held_at(ANN, "bucket", &bucket, 20), held_at(ANN, "window", &cell, 30)};
     struct charge slot = held_at(ANN, "slots", &leases, 1);
