@@ -264,7 +264,8 @@ static bool is_at_home(const struct node *node, const struct limit *limit)
 
 /*
  * As if nobody spent meanwhile: until all peers together may spend so much, and one round trip more. `enough`: what
- * must be left, from the reserve that a level has. All shares together have the overshoot beside that.
+ * must be left, from the reserve that a level has. All shares together have the overshoot beside that; it makes up for
+ * the reserve here, and nobody is told to wait for more than the limit has left.
  */
 uint64_t voucher_wait_ns(const struct node *node, const struct charge *charge, const struct bucket *bucket,
                          uint64_t renewed_ns)
@@ -274,12 +275,12 @@ uint64_t voucher_wait_ns(const struct node *node, const struct charge *charge, c
     if (!node->rights.shared || !can_be_paid(node, charge) || (node->awake.somebody_silent && !at_home) ||
         voucher_heard(node, limit) == 0)
         return UINT64_MAX;
-    int64_t wanted = (int64_t)charge->cost * limit->units_per_token +
-                     voucher_refilled_units(limit, voucher_answer_ns(node)) +
+    const int64_t cost = (int64_t)charge->cost * limit->units_per_token;
+    int64_t wanted = cost + voucher_refilled_units(limit, voucher_answer_ns(node)) +
                      (at_home ? 0 : node->sharing.peer_count - limit->overshoot_units); /* shares are rounded */
-    wanted = wanted > 0 ? wanted : 0;
     int64_t enough = (wanted + limit->capacity_units / 16 * 5) / 5 * 4 + 4;
     enough = at_home ? wanted : enough < 2 * wanted ? enough : 2 * wanted;
+    enough = enough > cost ? enough : cost;
     int64_t missing = enough - (bucket->settled - bucket->unsettled);
     if (enough > limit->capacity_units)
         return UINT64_MAX;

@@ -53,8 +53,10 @@ static void cost_with_an_overshoot(const struct limit_terms *terms)
        "with an overshoot a cost of 95 may come again after a round trip");
     world_run(TURN_MS);
     OK(rights_take_at_once(ANN, "ninety-five", &more, 95).allowed, "when it is admitted");
+    OK(rights_take_at_once(ANN, "ninety-five", &more, 10).retry_after_ns > 1000 * MS,
+       "nobody is told to come soon for more than the limit has left");
     verdict = rights_take_at_once(BOB, "a hundred and fifteen", &more, 115);
-    OK(!verdict.allowed && verdict.retry_after_ns == UINT64_MAX, "one of 115 never is");
+    OK(!verdict.allowed && verdict.retry_after_ns == UINT64_MAX, "one of 115 never is admitted");
 }
 
 /* A reservation of a bucket may have what peers grant, too. */
