@@ -21,7 +21,7 @@
 #include "cluster/publish.h"
 #include "cluster/snapshot/snapshot_ask.h"
 #include "cluster/spend/counters.h"
-#include "cluster/spend/outbox.h"
+#include "cluster/spend/reserve_kept.h"
 #include "cluster/spend/voucher.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
@@ -240,7 +240,7 @@ void leave_step(struct node *node, struct effects *effects)
 {
     voucher_give_back_all(node);
     bool late = node->now_ns - node->life.stop_ns >= node->options.leave_timeout_ns;
-    bool told = outbox_count(node) == 0 && node->origin[node->my_slot].log_count == 0 && !voucher_is_awaited(node);
+    bool told = all_is_acknowledged(node);
     bool waits = (node->life.state == PEER_ACTIVE && !told) || !plane_is_idle(node) || !plane_is_passed_on(node);
     if (node->life.state != PEER_LEFT && waits && !late)
         return;

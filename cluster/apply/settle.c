@@ -160,7 +160,9 @@ static uint64_t change_credits(struct node *node, const struct entry *entry, uin
     uint64_t left = tokens;
     for (uint32_t i = 0; i < node->origin_end; i++) {
         const struct origin *own = &node->origin[i];
-        for (struct list *at = own->log.next; own->uid && own->mine && at != &own->log && left > 0; at = at->next)
+        if (!own->uid || !own->mine)
+            continue;
+        for (struct list *at = own->log.next; at != &own->log && left > 0; at = at->next)
             left -= change_credit(node, entry, LIST_OWNER(at, struct batch, link), left, change);
     }
     return tokens - left;

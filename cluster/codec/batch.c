@@ -263,14 +263,6 @@ const struct spend *batch_find(const struct batch *batch, uint16_t limit, struct
     return bsearch(&wanted, batch->spend, batch->spend_count, sizeof *batch->spend, spend_compare);
 }
 
-bool batch_has_credit(const struct batch *batch)
-{
-    for (uint32_t i = 0; i < batch->spend_count; i++)
-        if (batch->spend[i].credit > 0)
-            return true;
-    return false;
-}
-
 uint32_t batch_next_limit(const struct batch *batch, uint32_t index)
 {
     uint16_t limit = batch->spend[index].limit;

@@ -127,8 +127,6 @@ void spends_sort(struct spend *to, const struct spend *from, size_t count, enum 
 void batch_sort(struct batch *batch);
 /* The spend of that key in a sorted batch, or NULL. */
 const struct spend *batch_find(const struct batch *batch, uint16_t limit, struct key_id id);
-/* True: some spend of the batch has a credit. */
-bool batch_has_credit(const struct batch *batch);
 /* The index of the first spend of another limit after spend `index` of a sorted batch. */
 uint32_t batch_next_limit(const struct batch *batch, uint32_t index);
 /*

@@ -73,7 +73,8 @@ static void close_made(struct node *node)
     assert(batch && "out of memory");
     memcpy(batch->depend, newest->depend, newest->depend_count * sizeof *batch->depend);
     memcpy(batch->spend, merger->spend, merger->spend_count * sizeof *batch->spend);
-    batch->credited = batch_has_credit(batch);
+    for (uint32_t i = 0; i < batch->spend_count; i++)
+        batch->credited |= batch->spend[i].credit > 0;
     list_insert_before(&merger->made, &batch->link);
     merger->made_count++;
     merger->spend_count = merger->group_count = 0;

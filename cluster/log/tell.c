@@ -36,14 +36,16 @@ enum {
 
 /*
  * A batch with returns is as old as the oldest unsettled spend, or as the settled tokens that it returns: batches do
- * not stand in the order of their age.
+ * not stand in the order of their age. Notes whether the batch is `credited`.
  */
-static uint64_t returns_since_ns(const struct node *node, const struct origin *mine, const struct batch *batch)
+static uint64_t returns_since_ns(const struct node *node, const struct origin *mine, struct batch *batch)
 {
     uint64_t since_ns = batch_opened_ns(batch);
-    for (uint32_t i = 0; i < batch->spend_count; i++)
+    for (uint32_t i = 0; i < batch->spend_count; i++) {
         if (batch->spend[i].returns_settled && node->telling.returned_since_ns < since_ns)
             since_ns = node->telling.returned_since_ns;
+        batch->credited |= batch->spend[i].credit > 0;
+    }
     for (struct list *at = mine->log.next; at != &mine->log && batch->credited; at = at->next) {
         uint64_t opened_ns = batch_opened_ns(LIST_OWNER(at, const struct batch, link));
         since_ns = opened_ns < since_ns ? opened_ns : since_ns;
@@ -80,7 +82,6 @@ static void close_part(struct node *node, const struct spend *spends, uint32_t c
     batch->first = batch->last = ++mine->applied;
     batch->at_ns = batch->arrived_ns = node->now_ns;
     batch->open_ns = node->now_ns > node->telling.since_ns ? node->now_ns - node->telling.since_ns : 0;
-    batch->credited = batch_has_credit(batch);
     batch->open_ns = batch->at_ns - returns_since_ns(node, mine, batch);
     batch->complete = complete;
     origin_log_append(node, mine, batch);

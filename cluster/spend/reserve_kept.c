@@ -9,7 +9,6 @@
 #include "cluster/node.h"
 #include "cluster/spend/counters.h"
 #include "cluster/spend/outbox.h"
-#include "cluster/spend/record.h"
 #include "cluster/spend/renewal.h"
 #include "cluster/spend/reserve.h"
 #include "cluster/spend/thread.h"
@@ -44,10 +43,9 @@ static bool somebody_stays(const struct node *node)
     return false;
 }
 
-static bool nothing_is_untold(const struct node *node)
+bool all_is_acknowledged(const struct node *node)
 {
-    return node->life.state == PEER_LEFT && outbox_count(node) == 0 &&
-           node->origin[node->my_slot].log_count == 0 && !voucher_is_awaited(node);
+    return outbox_count(node) == 0 && node->origin[node->my_slot].log_count == 0 && !voucher_is_awaited(node);
 }
 
 bool node_keeps_reservations(const struct node *node)
@@ -56,7 +54,8 @@ bool node_keeps_reservations(const struct node *node)
         return false;
     const bool has_not_spent = node->origin[node->my_slot].applied == 0,
                waits = reservations_former_count(node->reserving.pool) > 0 && has_not_spent;
-    return is_alone(node) || (nothing_is_untold(node) && (waits || somebody_stays(node)));
+    return is_alone(node) ||
+           (node->life.state == PEER_LEFT && all_is_acknowledged(node) && (waits || somebody_stays(node)));
 }
 
 /* ---- at the end ---- */

@@ -12,6 +12,8 @@
 
 struct node;
 
+/* True: all members that are needed have acknowledged all that this node has spent, and no grant is on its way. */
+bool all_is_acknowledged(const struct node *node);
 /* True: some wait, and this node has joined: the next step takes some of them over. */
 bool reserve_takes_over(const struct node *node);
 /* Takes over as many as the step has time for, at least one. In a step. */

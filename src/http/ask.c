@@ -61,12 +61,8 @@ bool http_match(struct http_call *call, struct question *question, const char *p
         call->work += ask_work_of_keys(question->match.count);
         return true;
     }
-    const bool later = strncmp(error, "LOADING", 7) == 0;
     const char *field = question->match.status == MATCH_UNKNOWN_SERVICE ? "service_id" : "rule";
-    const unsigned status = later ? 503 : strncmp(error, "NOPERM", 6) == 0 ? 403 : 400;
-    http_refuse(call, status, placed(text, place, field), error);
-    if (later)
-        put_text(&call->fields, "Retry-After: 1\r\n");
+    http_refuse_by_word(call, placed(text, place, field), error);
     return false;
 }
 

@@ -74,6 +74,8 @@ void http_problem(struct http_call *call, unsigned status, const char *field, co
     __attribute__((format(printf, 4, 5)));
 /* The same for a sentence of the commands, "ERR ..." and the like. */
 void http_refuse(struct http_call *call, unsigned status, const char *field, const char *error);
+/* The same, with the status that the sentence's first word stands for; 503 says when to come again. */
+void http_refuse_by_word(struct http_call *call, const char *field, const char *error);
 /* The same for an operator's mistake, with the parts that its sentence has. */
 void http_problem_of(struct http_call *call, unsigned status, const struct error *error);
 /* Writes what the call was answered with. */

@@ -84,6 +84,18 @@ void http_refuse(struct http_call *call, unsigned status, const char *field, con
     put_detail(call, bytes_of(blank != NULL ? blank + 1 : error));
 }
 
+void http_refuse_by_word(struct http_call *call, const char *field, const char *error)
+{
+    const bool later = strncmp(error, "LOADING", 7) == 0;
+    const unsigned status = later                                         ? 503
+                            : strncmp(error, "NOPERM", 6) == 0         ? 403
+                            : strncmp(error, "NORESERVATION", 13) == 0 ? 404
+                                                                       : 400;
+    http_refuse(call, status, field, error);
+    if (later)
+        put_text(&call->fields, "Retry-After: 1\r\n");
+}
+
 static void put_part(struct http_call *call, const char *name, const struct error *error, struct error_part part)
 {
     if (part.size == 0)

@@ -122,15 +122,6 @@ static bool read_reservation(struct http_call *call, unsigned takes, struct json
     return http_body(call, &tree) && http_read(call, tree, JSON_TAKES_RESERVATION | takes, "", read);
 }
 
-static void answer_unknown(struct http_call *call, const char *error)
-{
-    const bool later = strncmp(error, "LOADING", 7) == 0;
-    const unsigned status = later ? 503 : strncmp(error, "NORESERVATION", 13) == 0 ? 404 : 400;
-    http_refuse(call, status, "reservation", error);
-    if (later)
-        put_text(&call->fields, "Retry-After: 1\r\n");
-}
-
 static void answer_charged(struct http_call *call, const struct command_query *query, const struct used_cost *used)
 {
     struct output *body = &call->body;
@@ -153,7 +144,7 @@ void http_commit(struct http_call *call)
     if (ask_commit(call->http->commands, read.reservation, &read.query, call->turn.now_ns, used, error))
         answer_charged(call, &read.query, used);
     else
-        answer_unknown(call, error);
+        http_refuse_by_word(call, "reservation", error);
 }
 
 void http_cancel(struct http_call *call)
@@ -166,7 +157,7 @@ void http_cancel(struct http_call *call)
     if (ask_cancel(call->http->commands, read.reservation, call->turn.now_ns, &found, error))
         put_text(&call->body, found ? "{\"cancelled\":true}\n" : "{\"cancelled\":false}\n");
     else
-        answer_unknown(call, error);
+        http_refuse_by_word(call, "reservation", error);
 }
 
 void http_renew(struct http_call *call)
@@ -182,5 +173,5 @@ void http_renew(struct http_call *call)
                        error))
         put_text(&call->body, renewed ? "{\"renewed\":true}\n" : "{\"renewed\":false}\n");
     else
-        answer_unknown(call, error);
+        http_refuse_by_word(call, "reservation", error);
 }

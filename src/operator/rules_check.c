@@ -177,20 +177,12 @@ static bool are_all_inhabited(const struct check *check)
     return all;
 }
 
-static bool are_sheets_suited(const struct check *check, const struct rule_list *list, const struct rule *rule)
-{
-    bool all = true;
-    for (size_t i = 0; i < list->count; i++)
-        all &= rule_home_suits_sheet(rule, list->rule[i], &check->peers);
-    return all;
-}
-
 /* As the daemon does that takes the rule; of more daemons it knows more. */
 static bool gets_home(struct check *check, const struct rule_list *list, const struct rule *rule)
 {
     struct error sentence;
     if (!check->settings || !rule_wants_home(rule, &check->peers) || !are_all_inhabited(check) ||
-        !are_sheets_suited(check, list, rule))
+        !rule_home_suits_sheets(rule, list, &check->peers))
         return false;
     rule_home_sentence(rule, &check->peers, &sentence);
     warn(check, &sentence);

@@ -229,10 +229,7 @@ static uint64_t least_weight(const struct rule *rule)
 
 static bool gets_home(const struct lint *lint, const struct rule_list *list, const struct rule *rule)
 {
-    bool gets = rule_wants_home(rule, &lint->peers);
-    for (size_t i = 0; gets && i < list->count; i++)
-        gets = rule_home_suits_sheet(rule, list->rule[i], &lint->peers);
-    return gets;
+    return rule_wants_home(rule, &lint->peers) && rule_home_suits_sheets(rule, list, &lint->peers);
 }
 
 static void lint_rule(struct lint *lint, const struct rule_list *list, const struct rule *rule)

@@ -73,6 +73,14 @@ bool rule_home_suits_sheet(const struct rule *rule, const struct rule *sheet, co
     return rule_is_below_shares(&joined, peers);
 }
 
+bool rule_home_suits_sheets(const struct rule *rule, const struct rule_list *list, const struct reach_peers *peers)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (!rule_home_suits_sheet(rule, list->rule[i], peers))
+            return false;
+    return true;
+}
+
 /* What the amount would need to do without a home. */
 static void put_instead(const struct limit_terms *terms, const struct reach_peers *peers, char out[INSTEAD_BYTES])
 {

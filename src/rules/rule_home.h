@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "limit/reach.h"
 #include "rules/rule.h"
+#include "rules/rule_text.h"
 
 /* True: the rule may get a home from who sets it, as far as its text says. */
 bool rule_leaves_home_open(const struct rule *rule);
@@ -26,6 +27,8 @@ bool rule_wants_home(const struct rule *rule, const struct reach_peers *peers);
  * alone. A home that the rule has does not matter.
  */
 bool rule_home_suits_sheet(const struct rule *rule, const struct rule *sheet, const struct reach_peers *peers);
+/* The same of all sheets of the list. */
+bool rule_home_suits_sheets(const struct rule *rule, const struct rule_list *list, const struct reach_peers *peers);
 
 /* Of a rule with an amount that counts: says that its home is by_key, why, and what to write to have it otherwise. */
 void rule_home_sentence(const struct rule *rule, const struct reach_peers *peers, struct error *sentence);

@@ -157,6 +157,7 @@ void ask_exactly(struct sim *sim, unsigned i, uint64_t cost, uint64_t in_ns);
 void ask_begin(struct sim *sim);
 void ask_arrive(struct sim *sim, const struct happening *happening);
 void ask_node_starts(struct sim *sim, unsigned i);
+struct ask_held *ask_free_slot(struct sim *sim); /* NULL: there is none */
 void ask_note_skew(struct sim *sim);             /* notes how far apart the wall clocks are now */
 void ask_wake_soon(struct sim *sim, unsigned i); /* if the node wants a step */
 /* The charge of a rule for one of its keys, as node i would make it now. Fills the window of `part`. */

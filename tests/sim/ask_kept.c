@@ -80,20 +80,12 @@ static void move_held(struct sim *sim, struct ask_held *held, uint64_t then_ns, 
     }
 }
 
-static struct ask_held *free_slot(struct sim *sim)
-{
-    for (unsigned h = 0; h < ASK_HELD_MAX; h++)
-        if (!sim->asks.held[h].used)
-            return &sim->asks.held[h];
-    return NULL;
-}
-
 void ask_recall(struct sim *sim, unsigned i)
 {
     struct ask_kept *kept = &sim->asks.kept[i];
     const uint64_t now_ns = world_local_ns(sim, i), passed_ns = sim->now_ns - kept->at_ns;
     for (unsigned k = 0; k < kept->count; k++) {
-        struct ask_held *held = free_slot(sim);
+        struct ask_held *held = ask_free_slot(sim);
         if (held == NULL)
             break;
         move_former(&kept->former[k], kept->local_ns, now_ns, passed_ns);

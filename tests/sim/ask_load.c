@@ -159,7 +159,7 @@ void ask_node_starts(struct sim *sim, unsigned i)
 
 /* ---- requests ---- */
 
-static struct ask_held *free_slot(struct sim *sim)
+struct ask_held *ask_free_slot(struct sim *sim)
 {
     for (unsigned h = 0; h < ASK_HELD_MAX; h++)
         if (!sim->asks.held[h].used)
@@ -321,7 +321,7 @@ static bool decide(struct sim *sim, unsigned i, struct ask_held *request, uint64
 static void one_request(struct sim *sim, unsigned i)
 {
     struct random *random = &sim->asks.random;
-    struct ask_held *slot = free_slot(sim), here;
+    struct ask_held *slot = ask_free_slot(sim), here;
     struct ask_held *request = slot != NULL ? slot : &here;
     draw_request(sim, i, request);
     bool holds = slot != NULL && request->cost < 1000000 && random_below(random, 8) < sim->plan.asks.holds_in_8;
@@ -333,7 +333,7 @@ static void one_request(struct sim *sim, unsigned i)
 
 void ask_exactly(struct sim *sim, unsigned i, uint64_t cost, uint64_t in_ns)
 {
-    struct ask_held *slot = free_slot(sim), here;
+    struct ask_held *slot = ask_free_slot(sim), here;
     struct ask_held *request = in_ns > 0 && slot != NULL ? slot : &here;
     struct verdict verdict;
     memset(request, 0, sizeof *request);
