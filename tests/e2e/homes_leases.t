@@ -8,6 +8,7 @@ use lib $FindBin::Bin;
 use Headgate;
 use Http;
 use Test::More;
+use Time::HiRes qw(time);
 
 my $cluster = Headgate::cluster(listen_http => 1);
 $cluster->start;
@@ -63,17 +64,28 @@ for my $next ($west, $east, $south, $west) {
     ok(!reserve($_, 'user=a'), "alone: $_->{name}") for $east, $west, $south;
 }
 
-# Clients renew it as often as their process needs it.
-my $work = soon($south, 'user=c', 'long', 1000);
+# Clients renew it as often as their process needs it. A machine that stands still for longer than the lease lasts ends
+# it; then it is reserved anew.
+my $LASTS_S = 1;
+my ($work, $renewed, $kept, $others);
+for my $try (1 .. 5) {
+    ($renewed, $kept, $others) = (0, 1, 0);
+    $work = soon($south, 'user=c', 'long', 1000 * $LASTS_S);
+    my $since = my $before = time;
+    my $longest_s = 0;
+    Headgate::wait_until(20, sub {
+        my $done = $client{ $south->{name} }->command('RENEW', $work, 1000 * $LASTS_S);
+        $kept &&= $done;
+        $renewed += $done;
+        $others += defined reserve($_, 'user=c', 'long', 100) for $east, $west;
+        my $now = time;
+        $longest_s = $now - $before if $now - $before > $longest_s;
+        $before = $now;
+        return !$kept || $others || $now - $since > 3 * 3;
+    });
+    last if $longest_s < $LASTS_S / 2;
+}
 ok($work, 'a lease of a short window is elsewhere');
-my ($since, $renewed, $kept, $others) = (time, 0, 1, 0);
-Headgate::wait_until(20, sub {
-    my $done = $client{ $south->{name} }->command('RENEW', $work, 1000);
-    $kept &&= $done;
-    $renewed += $done;
-    $others += defined reserve($_, 'user=c', 'long', 100) for $east, $west;
-    return !$kept || $others || time - $since > 3 * 3;
-});
 ok($kept && $renewed > 3, "it is renewed for more than three windows: $renewed times");
 is($others, 0, 'and nobody else has it meanwhile');
 is($client{ $south->{name} }->command('CANCEL', $work), 1, 'until it is given back');
