@@ -10,6 +10,7 @@
 #include "cluster/apply/apply.h"
 #include "cluster/codec/effects.h"
 #include "cluster/codec/message.h"
+#include "cluster/join_waits.h"
 #include "cluster/log/tell.h"
 #include "cluster/members/header.h"
 #include "cluster/members/limit_list.h"
@@ -29,6 +30,9 @@
 #include "cluster/state/plane_state.h"
 #include "cluster/view.h"
 
+/* How long a start waits before it says for what. */
+#define WAIT_SAID_NS UINT64_C(5000000000)
+
 enum {
     FAREWELL_GAP_NS = 20000000,
     PAST_INTERVALS = 64, /* what a peer says that it has of earlier starts is awaited for so long */
@@ -46,104 +50,14 @@ static void become_active(struct node *node, struct effects *effects, const char
     effects_notice(effects, NOTICE_INFO, "%s is active: %s", node->options.name, how);
 }
 
-static bool peer_is_out_of_reach(const struct member *member)
-{
-    return member->silent || member->heard_ns == 0;
-}
-
-/*
- * True if all peers that this node heard itself say that this node's share is counted, whatever its
- * incarnation.
- */
-static bool heard_peers_reserve_ours(const struct node *node)
-{
-    for (uint32_t i = 0; i < node->member_end; i++) {
-        const struct member *member = &node->member[i];
-        if (member_needed(member) && member->heard_direct_ns && !member->reserves_ours)
-            return false;
-    }
-    return true;
-}
-
-/*
- * True if the word of others stands for a peer that this node never heard itself. They count this
- * node's share, so the peer does as well, where all configs name each other. Configs that do not
- * name this node may exist if it has no join timeout (docs/operations.md, "Adding a daemon"), or if
- * the config here does not name the peer. Then the peer may count this node's share as its own: it
- * never heard of this node, or it gave the share to others when an earlier start of this node left.
- */
-static bool word_of_others_will_do(const struct node *node, const struct member *member)
-{
-    return member->heard_direct_ns > 0 || (member->configured && node->options.join_timeout_ns > 0);
-}
-
-/*
- * True if the peer knows this incarnation, and this node knows what the peer spent by a share that
- * was not divided yet. The peer tells those spends before it says that it knows (shares_divide).
- * Where all configs name this node, the peer has counted this node's share all the time.
- */
-static bool has_given_up(const struct node *node, uint32_t index)
-{
-    const struct member *member = &node->member[index];
-    bool always_counted = member->reserves_ours && member->configured && node->options.join_timeout_ns > 0;
-    return member->knows_me && (always_counted || origins_cover_spends(node, index));
-}
-
-/*
- * True if no peer counts this node's share as its own any more. Each peer has given it up; or the
- * peer cannot tell, and counts this node's share whatever the incarnation.
- */
-static bool share_is_ours(const struct node *node)
-{
-    bool reserved = heard_peers_reserve_ours(node);
-    bool waited = node->now_ns - node->life.started_ns > node->options.silent_after_ns;
-    for (uint32_t i = 0; i < node->member_end; i++) {
-        const struct member *member = &node->member[i];
-        if (!member_needed(member) || has_given_up(node, i))
-            continue;
-        bool heard = member_hears(node, &node->member[node->me], i);
-        bool cannot_tell = peer_is_out_of_reach(member) || (waited && !heard);
-        if (!reserved || !cannot_tell || !word_of_others_will_do(node, member))
-            return false;
-    }
-    return true;
-}
-
-/*
- * True if an active peer has more than this node of what earlier starts of this node spent and granted. The donor of
- * the snapshot may not have heard that. Those spends were made by the share that this node has now, so that it would
- * spend as much once more: a home even all of a limit.
- */
-static bool lacks_own_past(const struct node *node)
-{
-    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
-        const struct origin *origin = &node->origin[slot];
-        if (origin->uid && slot != node->my_slot && origin->member == node->me &&
-            origin_most_informed(node, slot) >= 0)
-            return true;
-    }
-    return false;
-}
-
 /* No peer can keep this node from its share for good by saying that it has more. */
 static bool awaits_own_past(struct node *node)
 {
-    if (!lacks_own_past(node))
+    if (!join_lacks_own_past(node))
         return false;
     if (node->life.past_since_ns == 0)
         node->life.past_since_ns = node->now_ns;
     return node->now_ns - node->life.past_since_ns < PAST_INTERVALS * node->options.interval_ns;
-}
-
-static bool everybody_is_new(const struct node *node)
-{
-    for (uint32_t i = 0; i < node->member_end; i++) {
-        const struct member *member = &node->member[i];
-        if (member_needed(member) &&
-            (peer_is_out_of_reach(member) || member->state != PEER_JOINING || !member->knows_me))
-            return false;
-    }
-    return true;
 }
 
 /*
@@ -168,7 +82,18 @@ static void say_hello(struct node *node, struct effects *effects)
     }
 }
 
-void join_step(struct node *node, struct effects *effects)
+static void say_what_is_awaited(struct node *node, struct effects *effects)
+{
+    char what[NODE_NOTICE_BYTES];
+    if (node->life.state != PEER_JOINING || node->now_ns - node->life.started_ns < WAIT_SAID_NS ||
+        !effects_notice_is_due(&node->notices.joining_ns, node->now_ns))
+        return;
+    join_waits_for(node, what, sizeof what);
+    effects_notice(effects, NOTICE_WARNING, "%s stays joining and refuses all: it waits for %s", node->options.name,
+                   what);
+}
+
+static void go_on(struct node *node, struct effects *effects)
 {
     int donor = snapshot_donor(node), source = stores_overdue(node) ? -1 : stores_source(node);
     if (node->sharing.peer_count == 1) {
@@ -185,7 +110,7 @@ void join_step(struct node *node, struct effects *effects)
     if (second >= 0) {
         snapshot_start_second(node, (uint32_t)second, effects);
     } else if (node->snapshot.done) {
-        if (share_is_ours(node) && plane_knows_the_rules(node) && weights_are_known(node) &&
+        if (join_share_awaits(node) < 0 && plane_knows_the_rules(node) && weights_await(node) < 0 &&
             limit_list_is_known(node) && !awaits_own_past(node))
             become_active(node, effects, "its state comes from a peer");
         else
@@ -198,16 +123,22 @@ void join_step(struct node *node, struct effects *effects)
         snapshot_start(node, (uint32_t)source, true);
         snapshot_ask(node, effects);
     } else if (donor >= 0 && !stores_are_wanted(node)) {
-        snapshot_choose(node, (uint32_t)donor, effects);
+        snapshot_choose(node, (uint32_t)donor);
         snapshot_start(node, (uint32_t)donor, false);
         snapshot_ask(node, effects);
-    } else if (donor < 0 && everybody_is_new(node) && weights_are_known(node) && limit_list_is_known(node)) {
+    } else if (donor < 0 && join_newness_awaits(node) < 0 && weights_await(node) < 0 && limit_list_is_known(node)) {
         takeover_node_all_are_new(node);
         become_active(node, effects, "all peers are new");
     } else if (donor < 0 && node->options.join_timeout_ns &&
                node->now_ns - node->life.started_ns >= node->options.join_timeout_ns) {
         become_active(node, effects, "no active peer could be heard");
     }
+}
+
+void join_step(struct node *node, struct effects *effects)
+{
+    go_on(node, effects);
+    say_what_is_awaited(node, effects);
 }
 
 void hello_step(struct node *node, struct effects *effects)
@@ -225,7 +156,7 @@ static bool everybody_knows_we_left(const struct node *node)
 {
     for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
-        if (member_needed(member) && !peer_is_out_of_reach(member) && !member->knows_we_left)
+        if (member_needed(member) && !member_is_out_of_reach(member) && !member->knows_we_left)
             return false;
     }
     return true;

@@ -223,6 +223,9 @@ struct node_status {
 };
 void node_status(const struct node *node, struct node_status *status);
 
+/* What this node waits for while it joins, and what an operator may do about it. "": it does not join. */
+void node_waits_for(const struct node *node, char text[NODE_NOTICE_BYTES]);
+
 /* The reasons of a decision about one key, in tokens (fractions kept). */
 struct explanation {
     double settled_tokens, unsettled_tokens, allowance_tokens;

@@ -5,6 +5,7 @@
  */
 #include "cluster/apply/pages.h"
 #include "cluster/codec/batch.h"
+#include "cluster/join_waits.h"
 #include "cluster/log/tell.h"
 #include "cluster/members/clocks.h"
 #include "cluster/plane/plane.h"
@@ -259,6 +260,11 @@ void node_status(const struct node *node, struct node_status *status)
     status->right = own_right(&node->takeover);
     status->right_ends_ns = node->takeover.right_ends_ns;
     status->gone_share = node->takeover.owed_weight;
+}
+
+void node_waits_for(const struct node *node, char text[NODE_NOTICE_BYTES])
+{
+    join_waits_for(node, text, NODE_NOTICE_BYTES);
 }
 
 /*

@@ -272,16 +272,16 @@ static bool is_kept(const struct weights *weights)
     return !weights->unsaved && weights->kept_number == weights->saved_number;
 }
 
-bool weights_are_known(const struct node *node)
+int weights_await(const struct node *node)
 {
     const struct weights *weights = &node->weights;
     for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
         if (member_needed(member) && is_said(member) && !member->silent &&
             version_compare(&member->weights.base, &weights->known.base.stamp) > 0)
-            return false;
+            return (int)i;
     }
-    return !node->options.keeps_weights || is_kept(weights);
+    return !node->options.keeps_weights || is_kept(weights) ? -1 : (int)node->me;
 }
 
 /* ---- steps ---- */

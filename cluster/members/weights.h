@@ -33,8 +33,8 @@ void weights_step(struct node *node, struct effects *effects);
 /* Tells what was spent by a larger weight, as much as one step may work on. */
 void weights_tell_former(struct node *node);
 
-/* False: a member that was heard has a version that is unknown here, or the store lacks one that is known. */
-bool weights_are_known(const struct node *node);
+/* A member that was heard and has a version that is unknown here; this node itself: its store lacks one; -1: none. */
+int weights_await(const struct node *node);
 /* True: nothing waits, and all members have the same version. */
 bool weights_are_at_rest(const struct node *node);
 

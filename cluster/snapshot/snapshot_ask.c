@@ -122,19 +122,13 @@ void snapshot_note_giver(struct node *node)
         (struct snapshot_giver){snapshot->donor, snapshot->donor_incarnation};
 }
 
-void snapshot_choose(struct node *node, uint32_t donor, struct effects *effects)
+void snapshot_choose(struct node *node, uint32_t donor)
 {
     if (!member_is_passed_over(&node->member[donor]))
         return;
     for (uint32_t i = 0; i < node->member_end; i++)
         node->member[i].vain_incarnation = 0;
     node->snapshot.rounds += node->snapshot.rounds < ROUNDS_MAX;
-    if (effects_notice_is_due(&node->notices.donors_ns, node->now_ns))
-        effects_notice(
-            effects, NOTICE_WARNING,
-            "no active peer gives a snapshot that can be used, so %s stays joining, and asks all of them "
-            "again with more patience: %s is the first",
-            node->options.name, node->member[donor].name);
 }
 
 /* Intervals in which a donor has done what it was asked for, or is passed over. Each round has twice as many. */

@@ -37,8 +37,8 @@ void snapshot_note_giver(struct node *node);
  * alone from then on. It spends without telling anybody, so no batch says that the figures here lack those spends.
  */
 bool snapshot_giver_is_gone(const struct node *node);
-/* To be called before that donor is asked: says so where all were passed over, and all are asked once more. */
-void snapshot_choose(struct node *node, uint32_t donor, struct effects *effects);
+/* To be called before that donor is asked: where all were passed over, all are asked once more. */
+void snapshot_choose(struct node *node, uint32_t donor);
 /* The donor gave what could not be used. It is given up, and in time passed over. */
 void snapshot_fails(struct node *node);
 /* Asks for missing parts; finishes the snapshot when none is missing. */

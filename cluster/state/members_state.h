@@ -90,7 +90,7 @@ struct notices {
     uint64_t unreadable_ns;  /* a message of a version that this daemon does not read */
     uint64_t unreadable;     /* that version */
     uint64_t implausible_ns; /* an incarnation that no node can have */
-    uint64_t donors_ns;      /* no donor gives a snapshot that can be used */
+    uint64_t joining_ns;     /* what a start waits for */
     uint64_t crowded_ns;     /* members beyond unlisted_max */
 };
 

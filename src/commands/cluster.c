@@ -62,13 +62,15 @@ static void answer_key(struct answer *answer, const struct peer_report *peer)
                        peer->key_state == KEY_DIFFERS && memcmp(peer->offered_key, none, sizeof none) != 0);
 }
 
-enum { NODES_PAIRS = 26 }; /* of each peer in NODES: answer_pair_* calls */
+enum { NODES_PAIRS = 27 }; /* of each peer in NODES: answer_pair_* calls */
 
 void call_nodes(struct call *call)
 {
     struct answer *answer = &call->answer;
     struct peer_report peers[NODE_PEERS_MAX];
     size_t count = node_peers(call->commands->node, call->now_ns, peers, NODE_PEERS_MAX);
+    char waits_for[NODE_NOTICE_BYTES];
+    node_waits_for(call->commands->node, waits_for);
     answer_array(answer, count);
     for (size_t i = 0; i < count; i++) {
         const struct peer_report *peer = &peers[i];
@@ -91,6 +93,7 @@ void call_nodes(struct call *call)
         answer_key(answer, peer);
         answer_pair_bool(answer, "forgotten", peer->forgotten);
         answer_pair_bool(answer, "passed_over", peer->passed_over);
+        answer_pair_text(answer, "waits_for", peer->self ? waits_for : "");
     }
 }
 

@@ -242,9 +242,12 @@ static void print_cluster(const struct report *report)
     struct output *output = call->answer.output;
     struct node_status status;
     struct peer_report peers[NODE_PEERS_MAX];
+    char waits_for[NODE_NOTICE_BYTES];
     node_status(call->commands->node, &status);
     size_t count = node_peers(call->commands->node, call->now_ns, peers, NODE_PEERS_MAX);
     field_text(output, "state", peer_state_name(status.state));
+    node_waits_for(call->commands->node, waits_for);
+    field_text(output, "waits_for", waits_for);
     field_number(output, "peers", status.peers);
     field_number(output, "reachable_peers", status.reachable_peers);
     output_print(output, "share:%.6f\r\n", (double)status.share / (double)SHARE_ONE);

@@ -90,12 +90,15 @@ void http_nodes(struct http_call *call)
     struct output *body = &call->body;
     struct peer_report peers[NODE_PEERS_MAX];
     struct node_status status;
+    char waits_for[NODE_NOTICE_BYTES];
+    node_waits_for(commands->node, waits_for);
     node_status(commands->node, &status);
     const size_t count = node_peers(commands->node, call->turn.now_ns, peers, NODE_PEERS_MAX);
     call->work += command_table[COMMAND_NODES].work;
     put_word(body, "{\"node\":", commands->name);
     put_word(body, ",\"region\":", commands->region);
     put_word(body, ",\"state\":", peer_state_name(status.state));
+    put_word(body, ",\"waits_for\":", waits_for);
     put_flag(body, ",\"decides\":", status.decides);
     put_word(body, ",\"config\":", config_state_name(status.config_state));
     put_count(body, ",\"reachable_peers\":", status.reachable_peers);

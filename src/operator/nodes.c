@@ -73,6 +73,12 @@ static void print_nodes_table(const struct headgate_reply *nodes)
             bool last = c == NODES_COLUMNS - 1;
             printf("%*s%s", last ? 0 : right[c] ? width[c] : -width[c], cell[i][c], last ? "\n" : "  ");
         }
+    for (uint32_t i = 1; i < rows; i++) {
+        const struct headgate_reply *node = headgate_reply_at(nodes, i - 1);
+        const char *waits_for = command_member_text(node, "waits_for");
+        if (waits_for[0] != '\0')
+            printf("%s waits for %s\n", command_member_text(node, "node"), waits_for);
+    }
 }
 
 static void print_nodes(const struct invocation *invocation, const struct headgate_reply *nodes)

@@ -39,6 +39,21 @@ subtest 'nodes' => sub {
     ok(Headgate::wait_until(30, sub { $reachable->() == 3 }), 'until it heals');
 };
 
+subtest 'a start that does not end' => sub {
+    my $lonely = Headgate::cluster(limits => \@limits, listen_http => 1, join_timeout => 0);
+    my $daemon = $lonely->daemon('us-east')->start;
+    my $says = 'an active peer, or for all to start anew, but eu-west is not heard, and join_timeout is 0: start it, '
+        . 'mend its links, or forget it';
+    is(Http::connect($daemon)->get('/v1/nodes')->{json}{waits_for}, $says, '/v1/nodes says what it waits for');
+    is($daemon->client->fields('INFO', 'cluster')->{waits_for}, $says, 'so does INFO');
+    my (undef, $table) = $daemon->headgate('nodes');
+    like($table, qr/^us-east waits for \Q$says\E$/m, 'and the operator reads it');
+    my $line = qr/us-east stays joining and refuses all: it waits for \Q$says\E$/m;
+    ok(Headgate::wait_until(20, sub { $daemon->log =~ $line }), 'as does whoever reads the log');
+    is($client->get('/v1/nodes')->{json}{waits_for}, '', 'who has joined waits for nothing');
+    ok($lonely->stop, 'it ends in peace');
+};
+
 subtest 'an explanation' => sub {
     my $fresh = $client->get('/v1/explain?user=ann&rule=five');
     is_deeply([@{$fresh->{json}}{qw(allowed rule limit remaining node)}], [JSON::PP::true, 'five', 5, 5, $here->{name}],

@@ -122,8 +122,8 @@ subtest 'sessions' => sub {
     is_deeply([@$hello[0, 1, 4, 5]], ['server', 'headgate', 'proto', 3], 'HELLO 3');
     is($other->command('CLIENT', 'GETNAME'), 'tester', 'a name');
     is($other->send_raw("NODES\r\n")->line, '*1', 'NODES is an array');
-    is($other->line, '%26', 'of maps in version 3');
-    $other->reply for 1 .. 52;
+    is($other->line, '%27', 'of maps in version 3');
+    $other->reply for 1 .. 54;
     is($other->command('RESET'), 'RESET', 'RESET');
     is($other->send_raw("CLIENT GETNAME\r\n")->line, '$-1', 'forgets the name and the version');
     cmp_ok($other->command('CLIENT', 'ID'), '>', $client->command('CLIENT', 'ID'), 'later clients have higher numbers');

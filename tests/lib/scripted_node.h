@@ -286,6 +286,12 @@ void node_table_stats(const struct node *node, struct table_stats *stats)
     *stats = (struct table_stats){.capacity_keys = 1024, .used_keys = 7};
 }
 
+void node_waits_for(const struct node *node, char text[NODE_NOTICE_BYTES])
+{
+    (void)node;
+    text[0] = '\0';
+}
+
 void node_status(const struct node *node, struct node_status *status)
 {
     *status = (struct node_status){.state = PEER_ACTIVE, .peers = node->peer_count, .share = SHARE_ONE / 2};

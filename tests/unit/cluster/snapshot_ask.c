@@ -138,9 +138,10 @@ static void nobody_gives_any(void)
        "while it looks for a donor, it shows who is none");
     world_run(60000);
     OK(state_of_cat() == PEER_JOINING, "without a snapshot a start stays joining");
-    const char *const notice = "cat: no active peer gives a snapshot that can be used, so cat stays joining, ";
-    const char *found = strstr(world.text, notice);
-    OK(found && !strstr(found + 1, notice), "and says so, once a minute");
+    const char *const notice = "cat: cat stays joining and refuses all: it waits for the counters of ";
+    const char *found = strstr(world.text, notice), *again = found ? strstr(found + 1, notice) : NULL;
+    OK(found && strstr(found, "gives none, nor does another: mend that or stop it\n"), "and says of whom it waits");
+    OK(again && !strstr(again + 1, notice), "once a minute, from five seconds on");
     const uint64_t passed_over = world_stats(CAT).donors_passed_over;
     OK(passed_over >= 6, "it asks all of them again: %" PRIu64, passed_over);
     world.rewrite = NULL;
@@ -159,11 +160,17 @@ static void one_is_stuck_at_a_cold_start(void)
     node_status(world.host[ANN].node, &status);
     OK(state_of_cat() == PEER_JOINING && status.state == PEER_JOINING,
        "a cold start waits for one that gives nothing");
-    OK(strstr(world.text, "cat: no active peer gives a snapshot that can be used, so cat stays joining, "),
-       "and says so");
+    OK(strstr(world.text, "cat: cat stays joining and refuses all: it waits for the counters of bob, which is active: "
+                          "its port for snapshots, bob:2, gives none: mend that or stop it\n"),
+       "and says who gives nothing, and what to do");
+    char waits_for[NODE_NOTICE_BYTES];
+    node_waits_for(world.host[CAT].node, waits_for);
+    OK(strstr(waits_for, "the counters of bob, ") == waits_for, "reports say the same");
     step(ANN, (struct event){.kind = EVENT_FORGET, .name = "bob"}, ANN);
     step(CAT, (struct event){.kind = EVENT_FORGET, .name = "bob"}, CAT);
     OK(joins_ms(5000) < 5000, "it goes on when that one is forgotten");
+    node_waits_for(world.host[CAT].node, waits_for);
+    OK(waits_for[0] == '\0', "and waits for nothing any more");
     end();
 }
 

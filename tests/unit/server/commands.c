@@ -383,7 +383,7 @@ static void test_cluster(void)
            has("eu-west eu-west 127.0.0.1:7071 active heard_ms=2 "),
        "CLUSTER NODES");
     (void)ask("NODES\n");
-    OK(begins("*2\r\n*52\r\n$4\r\nnode\r\n$7\r\nus-east\r\n") && has("$5\r\nshare\r\n$4\r\n0.25\r\n"),
+    OK(begins("*2\r\n*54\r\n$4\r\nnode\r\n$7\r\nus-east\r\n") && has("$5\r\nshare\r\n$4\r\n0.25\r\n"),
        "NODES, version 2");
     node.peers[0].share = ((uint64_t)340000000 << 32) / 1000000000;
     (void)ask("NODES\n");
@@ -401,7 +401,7 @@ static void test_cluster(void)
            has(" clock=slow passed_over\n"),
        "NODES, a clock that is slow");
     (void)ask("HELLO 3\nNODES\n");
-    OK(has("*2\r\n%26\r\n$4\r\nnode\r\n") && has("$5\r\nshare\r\n,0.25\r\n") && has("$4\r\nself\r\n#t\r\n"),
+    OK(has("*2\r\n%27\r\n$4\r\nnode\r\n") && has("$5\r\nshare\r\n,0.25\r\n") && has("$4\r\nself\r\n#t\r\n"),
        "NODES, version 3");
     (void)ask("INFO\n");
     OK(has("# Server\r\n") && has("\r\n# Cluster\r\n") && has(",forgotten=1\r\n") && has(",passed_over=1\r\n") &&
