@@ -5,6 +5,7 @@
 #include "base/yaml_tree.h"
 
 #include "base/units.h"
+#include "base/yaml_json.h"
 #include "base/yaml_text.h"
 
 #include <limits.h>
@@ -19,6 +20,7 @@ enum { KEY_SHOWN_BYTES = 64, SENTENCE_BYTES = 320 };
 struct yaml_reader {
     struct yaml_tree *tree;
     struct yaml_source source;
+    char *joined; /* the text that is read in the place of the source's; NULL: there is none */
     yaml_parser_t parser;
     struct error *error;                /* where the current call stores its sentence */
     uint32_t open[YAML_TREE_DEPTH_MAX]; /* the open maps and lists around the next node */
@@ -263,18 +265,33 @@ static bool take(struct yaml_reader *reader, const yaml_event_t *event)
 
 /* ---- reading ---- */
 
+/* Reads JSON as its own text says it. False: memory is short. */
+static bool join_pairs(struct yaml_reader *reader)
+{
+    struct bytes *text = &reader->source.text;
+    if (!yaml_json_has_pairs(*text))
+        return true;
+    reader->joined = malloc(text->size);
+    const size_t size = reader->joined != NULL ? yaml_json_join_pairs(*text, reader->joined) : 0;
+    if (size > 0)
+        *text = (struct bytes){reader->joined, size};
+    return reader->joined != NULL;
+}
+
 struct yaml_reader *yaml_reader_create(struct yaml_tree *tree, const struct yaml_source *source)
 {
     struct yaml_reader *reader = calloc(1, sizeof *reader);
-    struct bytes text = source->text;
-    *tree = (struct yaml_tree){.texts_room = text.size * 4 + 1};
+    *tree = (struct yaml_tree){.texts_room = source->text.size * 4 + 1};
     tree->texts = malloc(tree->texts_room);
-    if (!tree->texts || !reader || !yaml_parser_initialize(&reader->parser)) {
+    if (reader)
+        reader->source = *source;
+    if (!tree->texts || !reader || !join_pairs(reader) || !yaml_parser_initialize(&reader->parser)) {
+        free(reader ? reader->joined : NULL);
         free(reader);
         return NULL;
     }
+    struct bytes text = reader->source.text;
     reader->tree = tree;
-    reader->source = *source;
     if (source->strict)
         yaml_parser_set_encoding(&reader->parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&reader->parser, (const unsigned char *)(text.data ? text.data : ""), text.size);
@@ -283,8 +300,10 @@ struct yaml_reader *yaml_reader_create(struct yaml_tree *tree, const struct yaml
 
 void yaml_reader_destroy(struct yaml_reader **reader)
 {
-    if (*reader)
+    if (*reader) {
         yaml_parser_delete(&(*reader)->parser);
+        free((*reader)->joined);
+    }
     free(*reader);
     *reader = NULL;
 }

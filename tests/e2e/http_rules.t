@@ -59,6 +59,9 @@ subtest 'one rule' => sub {
        "id: per-user\nservice: shop\nalgorithm: token_bucket\nrate: 100/m\nburst: 30\n", 'RESP sees the same');
     is($client->post('/v1/check', {service_id => 'shop', identifiers => {user => 'a'}})->{json}{limit}, 30,
        'and it is in force');
+    my $escaped = $client->put($path, '{"rate":"1\/s","deny":["user=\ud83d\ude00","user=\u00fc"]}');
+    is($escaped->{status}, 200, 'JSON may escape all that is no ASCII');
+    is_deeply($client->get($path)->{json}{deny}, ["user=\xfc", "user=\x{1f600}"], 'one character by two escapes, too');
     is($client->delete($path)->{json}{changed}, 1, 'it ends');
     is($client->$_($path)->{status}, 404, "$_ finds none") for qw(get delete);
 };

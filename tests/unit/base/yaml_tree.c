@@ -64,6 +64,20 @@ static const struct reading trees[] = {
     {"a: 1\nb:\n  c: 2\n  d: [x, y]\ne: ''\n",
      "1 {3}; 1 a=1; 2 b{2}; 3 b.c=2; 4 b.d[2]; 4 b.d[0]=x; 4 b.d[1]=y; 5 e="},
     {"- a: 1\n  b: 2\n-\n  - c\n- {}\n", "1 [3]; 1 [0]{2}; 1 [0].a=1; 2 [0].b=2; 4 [1][1]; 4 [1][0]=c; 5 [2]{0}"},
+    /* JSON may say a character by two escapes */
+    {"{\"a\": \"x\\ud83d\\ude00y\", \"\\uD83D\\uDE00\":[\n\"\\\\ud83d\\\\ude00\", -1.5E+3, true]}",
+     "1 {2}; 1 a=x\xf0\x9f\x98\x80y; 1 \xf0\x9f\x98\x80[3]; 2 \xf0\x9f\x98\x80[0]=\\ud83d\\ude00; "
+     "2 \xf0\x9f\x98\x80[1]=-1.5E+3; 2 \xf0\x9f\x98\x80[2]=true"},
+    {" [\"\\\"\\ud83d\\ude00\"]", "1 [1]; 1 [0]=\"\xf0\x9f\x98\x80"},
+    {"{\"a\": \"\\ude00\\ud83d\"}",
+     "f:1: this is not YAML (found invalid Unicode character escape code, column 10): expected `key: value`"},
+    {"{\"a\": \"\\ud83d\\ude00\", \"b\": \"\\ud83d\"}",
+     "f:1: this is not YAML (found invalid Unicode character escape code, column 29): expected `key: value`"},
+    {"{a: '\\ud83d\\ude00'}", "1 {1}; 1 a=\\ud83d\\ude00"},
+    {"{a: b\"\\ud83d\\ude00\"}", "1 {1}; 1 a=b\"\\ud83d\\ude00\""},
+    {"{\"a\": \"\\ud83d\\ude00}", "f:1: this is not YAML (found invalid Unicode character escape code, column 10): "
+                                   "expected `key: value`"},
+    {"a: \\ud83d\\ude00\n", "1 {1}; 1 a=\\ud83d\\ude00"},
     {"{\"a\": [1, {\"b\": true}]}", "1 {1}; 1 a[2]; 1 a[0]=1; 1 a[1]{1}; 1 a[1].b=true"},
     /* The line of a value is that of its key. */
     {"a:\n\n\n  1\n", "1 {1}; 1 a=1"},
