@@ -9,7 +9,10 @@
 
 __extension__ typedef unsigned __int128 wide;
 
-enum { LOOKED_AT_MAX = 32 }; /* events of a LOG whose held parts are looked at */
+enum {
+    LOOKED_AT_MAX = 32,        /* events of a LOG whose held parts are looked at */
+    END_IS_HEEDED_NS = 1000000 /* about so long after a reservation's end its tokens are given back */
+};
 
 /* ---- buckets ---- */
 
@@ -96,6 +99,13 @@ struct departures {
     struct leaving leaving[2 * LOOKED_AT_MAX];
 };
 
+/* When the held tokens of an event come back. That is after now_ns, since they are still listed. */
+static uint64_t held_until(const struct log_event *event, const struct limit *limit, uint64_t now_ns)
+{
+    const uint64_t end_ns = events_held_end_ns(event, limit->period_ns);
+    return end_ns > now_ns ? end_ns : number_least(now_ns + END_IS_HEEDED_NS, event->at_ns + limit->period_ns);
+}
+
 static void depart(struct departures *departures, uint64_t at_ns, uint32_t tokens)
 {
     uint32_t to = departures->count++;
@@ -104,14 +114,15 @@ static void depart(struct departures *departures, uint64_t at_ns, uint32_t token
     departures->leaving[to] = (struct leaving){at_ns, tokens};
 }
 
-static void departures_begin(struct departures *departures, const struct bucket *bucket, const struct limit *limit)
+static void departures_begin(struct departures *departures, const struct bucket *bucket, const struct limit *limit,
+                             uint64_t now_ns)
 {
     uint32_t index = bucket->events.oldest, looks = events_hold_nothing(limit->events) ? 0 : LOOKED_AT_MAX;
     departures->count = departures->next = 0;
     for (; index != 0 && looks > 0; looks--) {
         const struct log_event *event = events_at(limit->events, index);
         if (event->held > 0)
-            depart(departures, events_held_end_ns(event, limit->period_ns), event->held);
+            depart(departures, held_until(event, limit, now_ns), event->held);
         if (event->tokens > event->held)
             depart(departures, event->at_ns + limit->period_ns, event->tokens - event->held);
         index = event->newer;
@@ -142,7 +153,7 @@ static uint64_t wait_for_events(const struct bucket *bucket, const struct limit 
     uint64_t wait_ns = 0;
     struct departures departures;
     struct leaving leaving;
-    departures_begin(&departures, bucket, limit);
+    departures_begin(&departures, bucket, limit, wait->now_ns);
     for (uint32_t count = 0;; count++) {
         int64_t own = unsettled < listed ? unsettled : listed;
         const struct bucket then = {.settled = limit->capacity_units - listed + own, .unsettled = own};
@@ -158,7 +169,7 @@ static uint64_t wait_for_events(const struct bucket *bucket, const struct limit 
 }
 
 /* When the last listed spend of a LOG ends. */
-static uint64_t log_end_ns(const struct bucket *bucket, const struct limit *limit)
+static uint64_t log_end_ns(const struct bucket *bucket, const struct limit *limit, uint64_t now_ns)
 {
     uint64_t end_ns = 0;
     unsigned looks = 0;
@@ -166,7 +177,7 @@ static uint64_t log_end_ns(const struct bucket *bucket, const struct limit *limi
         const struct log_event *event = events_at(limit->events, index);
         bool ends_early = event->held == event->tokens && ++looks < LOOKED_AT_MAX;
         uint64_t event_end_ns =
-            ends_early ? events_held_end_ns(event, limit->period_ns) : event->at_ns + limit->period_ns;
+            ends_early ? held_until(event, limit, now_ns) : event->at_ns + limit->period_ns;
         end_ns = event_end_ns > end_ns ? event_end_ns : end_ns;
         index = ends_early ? event->older : 0; /* all older events end before one without held tokens */
     }
@@ -179,7 +190,7 @@ static uint64_t wait_for_log(const struct bucket *bucket, const struct limit *li
     const struct bucket fresh = {.settled = limit->capacity_units};
     if (!bucket_allows(&fresh, limit, budget, wait->cost, wait->floor_tokens))
         return UINT64_MAX; /* without a walk through all of the list */
-    uint64_t gone_ns = events_are_spared() ? until(log_end_ns(bucket, limit), wait->now_ns)
+    uint64_t gone_ns = events_are_spared() ? until(log_end_ns(bucket, limit, wait->now_ns), wait->now_ns)
                                            : wait_for_events(bucket, limit, budget, wait, bucket->unsettled);
     if (budget->alone || gone_ns <= wait->settle_ns)
         return gone_ns;
@@ -216,7 +227,7 @@ uint64_t bucket_reset_window_ns(const struct bucket *bucket, const struct limit 
         return 0;
     if (limit->kind == LIMIT_CELL)
         return until(window_end_ns, now_ns);
-    return until(log_end_ns(bucket, limit), now_ns);
+    return until(log_end_ns(bucket, limit, now_ns), now_ns);
 }
 
 uint64_t bucket_reset_after_ns(const struct bucket *bucket, const struct limit *limit, uint64_t now_ns,

@@ -395,6 +395,24 @@ static void own_time_is_lost(void)
     events_destroy(&full);
 }
 
+/* The time of a reservation is over, and no step has given its tokens back yet: they come in a moment, not now. */
+static void ended_reservations(void)
+{
+    const struct limit limit = log_limit(1, SECOND_NS, 0, events);
+    const struct bucket_wait early = {.cost = 1, .now_ns = 199 * MS_NS, .settle_ns = UINT64_MAX},
+                             late = {.cost = 1, .now_ns = 250 * MS_NS, .settle_ns = UINT64_MAX},
+                             last = {.cost = 1, .now_ns = SECOND_NS - 1, .settle_ns = UINT64_MAX};
+    struct bucket bucket;
+    bucket_fill(&bucket, &limit, 0, 0);
+    OK(bucket_take(&bucket, &limit, &alone, 1, 0, 0), "the only place is taken");
+    (void)bucket_hold(&bucket, &limit, 1, 200 * MS_NS);
+    OK_U64(bucket_retry_after_ns(&bucket, &limit, &alone, &early), MS_NS, "it is free when its reservation ends");
+    OK_U64(bucket_retry_after_ns(&bucket, &limit, &alone, &late), MS_NS, "... or a moment later, while it is held");
+    OK_U64(bucket_reset_after_ns(&bucket, &limit, late.now_ns, 0), MS_NS, "... and nothing is used then");
+    OK_U64(bucket_retry_after_ns(&bucket, &limit, &alone, &last), 1, "... or when the period ends");
+    bucket_close(&bucket, &limit);
+}
+
 int main(void)
 {
     own_time_in_a_full_pool();
@@ -403,6 +421,7 @@ int main(void)
     const struct limit any = log_limit(1, 1, 0, events);
     budget_init(&alone, &any, SHARE_ONE, true);
     examples();
+    ended_reservations();
     random_spends(1, SECOND_NS, 0, 41);
     random_spends(20, 60 * SECOND_NS, 1, 42);
     random_spends(200, 86400 * SECOND_NS, 0, 43);
