@@ -359,6 +359,12 @@ static void print_latency(const struct report *report)
     }
 }
 
+/* Some libraries look for the one server that takes writes: here every daemon does. */
+static void print_replication(const struct report *report)
+{
+    output_print(report->call->answer.output, "role:master\r\nconnected_slaves:0\r\n");
+}
+
 static const struct {
     const char *name, *title;
     void (*print)(const struct report *report);
@@ -370,7 +376,7 @@ static const struct {
     {"store", "Store", print_store},          {"central", "Central", print_central},
     {"memory", "Memory", print_memory},       {"keyspace", "Keyspace", print_keyspace},
     {"refusals", "Refusals", print_refusals}, {"decisions", "Decisions", print_decisions},
-    {"latency", "Latency", print_latency},
+    {"latency", "Latency", print_latency},    {"replication", "Replication", print_replication},
 };
 
 static bool wanted(const struct resp_command *words, const char *section)

@@ -17,7 +17,7 @@
 /* Of INFO, as people are told. */
 #define COMMAND_INFO_SECTIONS                                                                                      \
     "server, clients, limits, rules, table, cluster, stats, transport, store, central, memory, keyspace, "         \
-    "refusals, decisions, latency"
+    "refusals, decisions, latency, replication"
 
 enum {
     COMMAND_WORDS_MAX = 33,                                 /* set, and a weight for each region */

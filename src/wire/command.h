@@ -124,7 +124,7 @@ enum {
     X(INFO, "info", -1, 270, COMMAND_READ | COMMAND_TOGETHER, ROLE_READ, "server", "[section ...]",                \
       "Figures: server, clients, limits, rules, table, cluster, stats, transport, store, central, memory, "        \
       "keyspace, "                                                                                                 \
-      "refusals, decisions, latency.")                                                                             \
+      "refusals, decisions, latency, replication.")                                                                \
     X(DBSIZE, "dbsize", 1, 20, COMMAND_READ, ROLE_READ, "server", "", "How many keys owe something here.")         \
     X(TIME, "time", 1, 4, COMMAND_READ | COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, 0, "server", "",        \
       "This machine's clock: seconds since 1970, and microseconds.")                                               \

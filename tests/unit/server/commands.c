@@ -405,7 +405,7 @@ static void test_cluster(void)
        "NODES, version 3");
     (void)ask("INFO\n");
     OK(has("# Server\r\n") && has("\r\n# Cluster\r\n") && has(",forgotten=1\r\n") && has(",passed_over=1\r\n") &&
-           has("limit_slow:capacity=5,rate=1/m,overshoot=0\r\n"),
+           has("limit_slow:capacity=5,rate=1/m,overshoot=0\r\n") && has("\r\n# Replication\r\nrole:master\r\n"),
        "INFO");
     OK_STRING(ask("INFO keyspace\n"), "$44\r\n# Keyspace\r\ndb0:keys=7,expires=0,avg_ttl=0\r\n\r\n",
               "INFO keyspace has the keys where redis has them");
