@@ -59,6 +59,19 @@ static void hold(struct node *node, struct charge *held, size_t count, uint64_t 
     }
 }
 
+/* Held tokens of a LOG come back when the reservation ends: its verdicts were made before they were held. */
+static void show_ends(const struct node *node, const struct charge *charges, size_t count, const struct made *made,
+                      uint64_t now_ns, struct verdict *verdicts)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct limit *limit = &node->limits.limit[charges[i].limit];
+        const struct entry *entry =
+            kind_lists(limit->kind) && made[i].is_made ? table_find(node->table, charges[i].id) : NULL;
+        if (entry && entry->limit == charges[i].limit)
+            verdicts[i].reset_after_ns = bucket_reset_after_ns(&entry->bucket, limit, now_ns, 0);
+    }
+}
+
 /* The loop may sleep for longer than that: asks for a step. */
 static void wake_by(struct node *node, uint64_t ends_ns)
 {
@@ -108,6 +121,7 @@ static bool reserve_held(struct node *node, const struct charge *charges, size_t
         }
     uint64_t expires_ns = end_ns(node, held, held_count, asked->ttl_ns, now_ns);
     hold(node, held, held_count, expires_ns, now_ns);
+    show_ends(node, charges, count, made, now_ns, verdicts);
     if (open_reservation(node, held, held_count, expires_ns, asked)) {
         renewal_opened(node, asked->id, held, held_count);
         wake_by(node, expires_ns);

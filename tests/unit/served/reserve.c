@@ -100,10 +100,28 @@ static void test_ttl(void)
     served_close();
 }
 
+/* Places of reservations are free at the end of their TTL: the answer to RESERVE says so as well. */
+static void test_leases(void)
+{
+    served_plan(1024, 0);
+    served_begin();
+    OK(set_rules("rules: [{id: l, service: shop, algorithm: concurrency, limit: 2, window: 10s}]"), "places");
+    (void)reserve("RESERVE u TTL 3000 SERVICE shop");
+    OK_STRING(served_ask("PEEK u COST 0 SERVICE shop"), "[1 2 1 0 3000 'l']", "a place is free when its TTL ends");
+    served_wait_ms(1000);
+    const char *answer = served_ask("RESERVE u TTL 4000 SERVICE shop");
+    OK(strncmp(answer, "[1 2 0 0 4000 'l' '", 19) == 0, "RESERVE says so: %s", answer);
+    answer = served_ask("RESERVE v TTL 20000 SERVICE shop");
+    OK(strncmp(answer, "[1 2 1 0 10000 'l' '", 20) == 0, "... and no later than at the end of the lease: %s", answer);
+    OK_STRING(served_ask("RESERVE u TTL 1000 SERVICE shop"), "[0 2 0 2000 4000 'l' (nil)]", "who is refused is told");
+    served_close();
+}
+
 int main(void)
 {
     test_bounds();
     test_addresses();
     test_ttl();
+    test_leases();
     return tap_done();
 }
