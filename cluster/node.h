@@ -326,6 +326,7 @@ enum reserve_status node_renew(struct node *node, struct reservation_id id, uint
 enum { NODE_FIRST_NS = 1 }; /* stands for any time before this node's clock began */
 struct node_reservation {
     struct reservation_kept kept;
+    uint64_t incarnation; /* of the start that held it in the end: only the next start may have it again */
     /* of the key of each charge: what is used of it, by whomever; of a LOG 0, since it has what is held anew */
     struct counter key[CHARGES_MAX];
 };
@@ -343,9 +344,10 @@ bool node_keep_reservation(struct node *node, uint32_t *place, uint64_t now_ns, 
 /*
  * Opens a reservation of the former process again, and takes what it holds from its keys: at once where
  * node_keeps_reservations says that this node is alone, else when this node has joined, and until then calls that name
- * it are answered RESERVE_LATER. One whose time is over ends in a step after that, and gives back what it held. After
- * EVENT_START, and before the first request. False: it has no room, or its limits have none: it ends, and what it held
- * counts as used.
+ * it are answered RESERVE_LATER. One whose time is over ends in a step after that, and gives back what it held. Where
+ * peers know of a start of this node since the one that held it, what it held counts as used: that start may have given
+ * it back. To be called after EVENT_START, and before the first request. False: it has no room, or its limits have
+ * none: it ends, and what it held counts as used.
  */
 bool node_recall_reservation(struct node *node, const struct node_reservation *former, uint64_t now_ns);
 

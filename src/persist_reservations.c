@@ -6,16 +6,19 @@
 #include "base/number.h"
 #include "limit/bucket.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MAGIC 0x0a31646c65686e48u /* changes with the form of records */
+#define MAGIC 0x0a32646c65686e48u /* changes with the form of records */
 #define NEVER INT64_MIN           /* the span of a time that is 0 */
 
 enum { ROOM_AT_FIRST = 1 << 14 };
 
 struct head {
     uint64_t magic, reservation_bytes, charge_bytes, count, wall_ns;
+    uint64_t incarnation;
+    char name[NODE_NAME_BYTES]; /* of the node; the rest is 0 */
 };
 
 struct reservation_record {
@@ -131,8 +134,8 @@ static bool put_reservation(struct writer *writer, const struct node_reservation
     return good;
 }
 
-bool persist_keep_reservations(struct node *node, const struct hash_key *key, const struct persist_moment *moment,
-                               char **bytes, size_t *size)
+bool persist_keep_reservations(struct node *node, const char *name, const struct hash_key *key,
+                               const struct persist_moment *moment, char **bytes, size_t *size)
 {
     struct head head = {.magic = MAGIC,
                         .reservation_bytes = sizeof(struct reservation_record),
@@ -141,9 +144,12 @@ bool persist_keep_reservations(struct node *node, const struct hash_key *key, co
     struct writer writer = {0};
     struct node_reservation open;
     uint32_t place = 0;
+    (void)snprintf(head.name, sizeof head.name, "%s", name);
     bool good = put(&writer, &head, sizeof head);
-    for (; good && node_keep_reservation(node, &place, moment->now_ns, &open); head.count++)
+    for (; good && node_keep_reservation(node, &place, moment->now_ns, &open); head.count++) {
+        head.incarnation = open.incarnation;
         good = put_reservation(&writer, &open, moment->now_ns);
+    }
     if (good && head.count > 0) {
         memcpy(writer.data, &head, sizeof head);
         const struct key_id seal = hash_128(key, writer.data, writer.size);
@@ -250,14 +256,19 @@ static bool is_whole(struct bytes kept, const struct hash_key *key, struct head 
            key_id_equal(seal, hash_128(key, kept.data, kept.size - sizeof seal));
 }
 
-bool persist_recall_reservations(struct node *node, const struct hash_key *key, const struct persist_moment *moment,
-                                 struct bytes kept, struct persist_recalled *recalled)
+bool persist_recall_reservations(struct node *node, const char *name, const struct hash_key *key,
+                                 const struct persist_moment *moment, struct bytes kept,
+                                 struct persist_recalled *recalled)
 {
     struct head head;
     struct node_reservation former;
     *recalled = (struct persist_recalled){0};
     if (!is_whole(kept, key, &head))
         return false;
+    memcpy(recalled->name, head.name, sizeof recalled->name);
+    if (strcmp(head.name, name) != 0)
+        return false;
+    former.incarnation = head.incarnation;
     struct reader reader = {.rest = {kept.data + sizeof head, kept.size - sizeof head - sizeof(struct key_id)},
                             .now_ns = moment->now_ns,
                             .passed_ns = moment->wall_ns - number_least(moment->wall_ns, head.wall_ns)};

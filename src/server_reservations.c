@@ -53,10 +53,14 @@ void server_recall_reservations(struct server *server)
     struct persist_recalled recalled;
     if (!is_there)
         say_flaw(server, flaw);
-    else if (!persist_recall_reservations(server->node, &server->settings->node.hash_key, &moment,
-                                          (struct bytes){bytes, size}, &recalled))
-        say_flaw(server, "it is not as this release writes it, or of another seed");
-    else {
+    else if (!persist_recall_reservations(server->node, server->settings->node.name,
+                                          &server->settings->node.hash_key, &moment, (struct bytes){bytes, size},
+                                          &recalled)) {
+        if (recalled.name[0] != '\0')
+            (void)snprintf(flaw, sizeof flaw, "it was copied from %.60s", recalled.name);
+        say_flaw(server,
+                 recalled.name[0] != '\0' ? flaw : "it is not as this release writes it, or of another seed");
+    } else {
         server->reservations_go_on = recalled.ended == 0;
         say_recalled(server, &recalled);
     }
@@ -86,7 +90,8 @@ void server_keep_reservations(struct server *server)
     const struct persist_moment moment = moment_of(server);
     char *bytes;
     size_t size;
-    bool good = persist_keep_reservations(server->node, &server->settings->node.hash_key, &moment, &bytes, &size);
+    bool good = persist_keep_reservations(server->node, server->settings->node.name,
+                                          &server->settings->node.hash_key, &moment, &bytes, &size);
     if (good && bytes != NULL)
         good =
             state_file_write(server->persist.directory, RESERVATIONS_FILE_NAME, (struct bytes){bytes, size}, flaw);

@@ -16,6 +16,7 @@
 #include "cluster/spend/voucher_places.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
+#include "cluster/state/origin.h"
 #include "cluster/state/peaks.h"
 #include "cluster/state/refundable.h"
 #include "cluster/state/share.h"
@@ -90,6 +91,7 @@ bool node_keep_reservation(struct node *node, uint32_t *place, uint64_t now_ns, 
         if (!reservations_keep_next(node->reserving.pool, place, &next->kept))
             return false;
     } while (!goes_on(node, &next->kept, now_ns));
+    next->incarnation = node->life.incarnation;
     for (size_t i = 0; i < next->kept.count; i++)
         next->key[i] = used_of(node, &next->kept.charge[i], now_ns);
     return true;
@@ -208,10 +210,26 @@ static bool is_nobodys(const struct limit *limit, const struct charge *charge)
     return is_too_old || (limit->flags & LIMIT_SPLIT) != 0;
 }
 
+/*
+ * What is held comes from an old copy of a disk: a later start had it, and may have given it back. Peers know all that
+ * start spent and gave back, and all of it was awaited before this one became active.
+ */
+static bool was_held_since(const struct node *node)
+{
+    const uint64_t holder = node->reserving.former_incarnation;
+    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
+        const struct origin *origin = &node->origin[slot];
+        if (origin->uid && slot != node->my_slot && origin->member == node->me && origin->incarnation > holder)
+            return true;
+    }
+    return node->member[node->me].retired_incarnation > holder;
+}
+
 static void take_over_charge(struct node *node, struct charge *charge, uint64_t ends_ns)
 {
     struct entry *entry = table_find(node->table, charge->id);
-    if ((entry && entry->limit != charge->limit) || is_nobodys(&node->limits.limit[charge->limit], charge))
+    if (was_held_since(node) || (entry && entry->limit != charge->limit) ||
+        is_nobodys(&node->limits.limit[charge->limit], charge))
         let_be(charge);
     else if (charge->cost > 0)
         own_again(node, entry, charge, ends_ns);
@@ -271,6 +289,7 @@ bool node_recall_reservation(struct node *node, const struct node_reservation *f
         return false;
     kept.owner.tenant = TABLE_NOBODY;
     kept.is_former = !is_alone(node);
+    node->reserving.former_incarnation = former->incarnation;
     if (kept.is_former)
         return reservations_reopen(node->reserving.pool, &kept);
     for (size_t i = 0; i < kept.count; i++)

@@ -45,6 +45,7 @@ enum { RENEWALS_UNTOLD_MAX = 256 };
 struct reserving {
     struct reservations *pool; /* NULL: none can be made */
     uint64_t made_count;
+    uint64_t former_incarnation; /* which held those of the former process */
     uint32_t former_place; /* how far those of the former process are taken over: reserve_kept.c */
     /* those of whose renewals no batch tells yet: renewal.c */
     struct reservation_id untold[RENEWALS_UNTOLD_MAX];

@@ -136,6 +136,46 @@ static void not_known(void)
     world_close();
 }
 
+/* An old copy of a disk is used: a start since had the same reservations, and gave them back, or used them. */
+static void old_copy(bool is_retired, bool is_used)
+{
+    struct reservation_id id = {{0}}, lease = {{0}};
+    reserving_world();
+    struct charge held = held_at(ANN, "window", &cell, 30), slot = held_at(ANN, "slots", &leases, 1);
+    OK(reserve(ANN, &held, 1, 60000, &id) && reserve(ANN, &slot, 1, 60000, &lease), "30 and a lease are held");
+    world_run(1000);
+    stop();
+    OK(keeps && recall() == 2, "the next start has them,");
+    world_run(1000);
+    uint64_t used = 0;
+    OK(node_cancel(world.host[ANN].node, lease, world.now_ns) == RESERVE_DONE, "and gives the lease back");
+    if (is_used)
+        OK(commit_tokens(world.host[ANN].node, id, 30, world.now_ns, &used) == RESERVE_DONE && used == 30,
+           "the 30 are used");
+    else
+        OK(node_cancel(world.host[ANN].node, id, world.now_ns) == RESERVE_DONE, "and so are the 30");
+    world_run(1000);
+    spend(BOB, "window", &cell, 40);
+    struct charge other = held_at(BOB, "slots", &leases, 1);
+    OK(reserve(BOB, &other, 1, 60000, &lease), "bob spends of that, and takes the place");
+    struct node_reservation copy[2] = {kept[0], kept[1]};
+    world_run(1000);
+    if (is_retired)
+        stop();
+    else
+        world_crash(ANN);
+    memcpy(kept, copy, sizeof copy);
+    kept_count = 2;
+    world_run(1000);
+    OK(recall() == 2, "a start with a copy of the disk of before has them again, until it knows better");
+    world_run(1000);
+    (void)node_cancel(world.host[ANN].node, id, world.now_ns);
+    world_run(1000);
+    OK(both_see("window", &cell, is_used ? 90 : 120) && both_see("slots", &leases, 3), "and gives nothing back");
+    node_validate(world.host[ANN].node);
+    world_close();
+}
+
 /* The peer has lost all while ann was away: nothing comes back that nobody lacks. */
 static void peer_forgets(void)
 {
@@ -211,7 +251,8 @@ static void before_the_clock(void)
     reserving_world();
     struct charge held[2] = {held_at(ANN, "bucket", &bucket, 20), held_at(ANN, "window", &cell, 30)};
     struct charge slot = held_at(ANN, "slots", &leases, 1);
-    OK(reserve(ANN, held, 2, 60000, &id) && reserve(ANN, &slot, 1, 60000, &lease), "a bucket, a window and a lease");
+    OK(reserve(ANN, held, 2, 60000, &id) && reserve(ANN, &slot, 1, 60000, &lease),
+       "a bucket, a window and a lease");
     world_run(500);
     stop();
     for (unsigned i = 0; i < kept_count; i++)
@@ -261,6 +302,9 @@ int main(void)
 {
     go_on();
     not_known();
+    for (int is_retired = 0; is_retired < 2; is_retired++)
+        for (int is_used = 0; is_used < 2; is_used++)
+            old_copy(is_retired, is_used);
     peer_forgets();
     peer_counts_less();
     ends();

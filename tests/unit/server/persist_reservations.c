@@ -44,6 +44,7 @@ static void begin(void)
     has_count = 2;
     memset(has, 0, sizeof has);
     has[0].kept = (struct reservation_kept){.id = {"one"}, .owner = {.tenant = 3, .holder = 77}, .count = 2};
+    has[0].incarnation = has[1].incarnation = 1234;
     has[0].kept.expires_ns = NOW_NS + 60 * SECOND_NS;
     has[0].kept.charge[0] = (struct charge){.id = {1, 2},
                                             .previous = {3, 4},
@@ -79,7 +80,7 @@ static void begin(void)
 static struct bytes keep(char **bytes)
 {
     size_t size;
-    const bool good = persist_keep_reservations(NULL, &key, &then, bytes, &size);
+    const bool good = persist_keep_reservations(NULL, "ann", &key, &then, bytes, &size);
     assert(good);
     return (struct bytes){*bytes, size};
 }
@@ -89,7 +90,7 @@ static int recall(struct bytes bytes, uint64_t now_ns, uint64_t wall_ns)
 {
     struct persist_recalled recalled;
     got_count = 0;
-    if (!persist_recall_reservations(NULL, &key, &(struct persist_moment){now_ns, wall_ns}, bytes, &recalled))
+    if (!persist_recall_reservations(NULL, "ann", &key, &(struct persist_moment){now_ns, wall_ns}, bytes, &recalled))
         return -1;
     return (int)(10 * recalled.open + recalled.ended);
 }
@@ -115,6 +116,7 @@ static void test_again(void)
     OK(limit_terms_equal(&got[0].key[0].terms, &has[0].key[0].terms) && got[0].key[0].number == 30 &&
            got[0].key[0].expires_ns == now_ns + 97 * SECOND_NS && key_id_equal(got[0].key[0].id, window->id),
        "and so is its key");
+    OK(got[0].incarnation == 1234 && got[1].incarnation == 1234, "both know which start held them");
     OK(got[1].key[0].number == 2 * SECOND_NS, "a bucket has refilled meanwhile");
     OK(got[1].kept.expires_ns == now_ns - 1 - away_ns && got[1].kept.charge[0].spent_ns == 1,
        "a time before this clock began is its first one");
@@ -146,7 +148,12 @@ static void test_damage(void)
     OK_U64(cut, kept.size, "what is cut off is of no use");
     struct persist_recalled recalled;
     const struct hash_key other = {{1, 3}};
-    OK(!persist_recall_reservations(NULL, &other, &then, kept, &recalled), "nor what has another seed");
+    OK(!persist_recall_reservations(NULL, "ann", &other, &then, kept, &recalled) && recalled.name[0] == '\0',
+       "nor what has another seed");
+    got_count = 0;
+    OK(!persist_recall_reservations(NULL, "bob", &key, &then, kept, &recalled) && got_count == 0,
+       "nor what another daemon has written");
+    OK_STRING(recalled.name, "ann", "which is named");
     free(bytes);
     has_count = 0;
     kept = keep(&bytes);
