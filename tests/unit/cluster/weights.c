@@ -253,6 +253,27 @@ static void refusals(void)
     world_close();
 }
 
+/* What came of weights while cat was away is on no disk of cat's yet: a crash now would forget it. */
+static void disk_is_full(void)
+{
+    char waits_for[NODE_NOTICE_BYTES];
+    begin();
+    world_crash(CAT);
+    run(2000);
+    OK(!set(ANN, 40, 30, 30)->refused, "weights change while cat is away, whose disk is full then");
+    run(500);
+    store_ms = 20000;
+    start_with_store(CAT);
+    run(6000);
+    node_waits_for(world.host[CAT].node, waits_for);
+    OK_STRING(waits_for, "its state_dir, which does not keep the weights of regions yet: mend its disk",
+              "cat's start says that it waits for the disk");
+    run(20000);
+    node_waits_for(world.host[CAT].node, waits_for);
+    OK_STRING(waits_for, "", "and goes on when there is room again");
+    world_close();
+}
+
 static bool reads(const char *text)
 {
     static struct weights_known known;
@@ -292,6 +313,7 @@ int main(void)
     silent_one();
     word_waits_for_store();
     refusals();
+    disk_is_full();
     texts();
     return tap_done();
 }
