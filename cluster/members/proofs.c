@@ -313,6 +313,25 @@ static void tell_key(const struct member *member, bool had_one, const uint8_t *k
                    had_one ? "has started anew with another key, which counts from now on:" : "has the key", text);
 }
 
+/* Whose state_dir was copied: each of the two can sign in the name of the other. */
+static void tell_shared(const struct node *node, uint32_t index, struct effects *effects)
+{
+    const struct member *member = &node->member[index];
+    for (uint32_t i = 0; i < node->member_end; i++) {
+        const struct member *other = &node->member[i];
+        const uint8_t *key = other->self            ? node->options.signing.key
+                             : other->proof.has_key ? other->proof.key
+                                                    : NULL;
+        if (i == index || (!other->self && !member_needed(other)) || !key || !same_key(key, member->proof.key))
+            continue;
+        effects_notice(effects, NOTICE_WARNING,
+                       "%s has the key of %s: a state_dir was copied; stop the one that has the copy, remove its "
+                       "headgate.key, and start it",
+                       member->name, other->name);
+        return;
+    }
+}
+
 /* So that it can be passed on. What cannot be said again in the same words is not. */
 static void keep(struct member *member, const struct member_record *record)
 {
@@ -357,6 +376,7 @@ void proofs_take(struct node *node, const struct member_record *record, uint32_t
         proof->has_key = proof->is_new = true;
         proof->had_former = false;
         pins_put(node, member->name, life->key);
+        tell_shared(node, index, effects);
     }
     if (life->incarnation > proof->since) {
         proof->since = life->incarnation;

@@ -22,6 +22,21 @@ static void learning(void)
     world_close();
 }
 
+/* The state_dir of bob was copied for cat. */
+static void a_copied_key(void)
+{
+    signing_world_init(3, KEYS_LEARNT);
+    fake_signing(&world.host[CAT].options.signing, BOB + 1, signing_key[CAT]);
+    world.host[CAT].options.signing.keys = KEYS_LEARNT;
+    world_start_all();
+    world_run(1000);
+    OK(strstr(world.text, "ann: cat has the key of bob: a state_dir was copied; ") ||
+           strstr(world.text, "ann: bob has the key of cat: a state_dir was copied; "),
+       "others say whose key came twice");
+    OK(strstr(world.text, "bob: cat has the key of bob: a state_dir was copied; "), "so does whose key it is");
+    world_close();
+}
+
 static void false_words(void)
 {
     signing_world_start(3, KEYS_LEARNT);
@@ -117,6 +132,7 @@ static void pins(void)
 int main(void)
 {
     learning();
+    a_copied_key();
     false_words();
     leaving_and_starting();
     another_key(KEYS_LEARNT, "another key of a later start counts, with a warning",
