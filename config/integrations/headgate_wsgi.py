@@ -12,6 +12,7 @@ answer within `timeout_s` the request passes, or with closed=True gets 503.
 """
 import http.client
 import json
+import select
 import threading
 
 FIELDS = ("ratelimit", "ratelimit-policy", "retry-after", "x-ratelimit-limit", "x-ratelimit-remaining",
@@ -32,8 +33,8 @@ class Headgate:
         identifiers = {name: value for name, value in self.identify(environ).items() if value not in (None, "")}
         if not identifiers:
             return self.app(environ, start_response)
-        status, fields = self.ask({"service_id": self.service, "endpoint": environ.get("PATH_INFO") or "/",
-                                   "identifiers": identifiers})
+        path = environ.get("PATH_INFO", "").encode("latin-1").decode("utf-8", "replace")  # WSGI has bytes as characters
+        status, fields = self.ask({"service_id": self.service, "endpoint": path or "/", "identifiers": identifiers})
         if status == 429:
             return refuse(start_response, "429 Too Many Requests", fields)
         if status in (400, 413):
@@ -48,6 +49,8 @@ class Headgate:
         if connection is None:
             connection = http.client.HTTPConnection(self.host, self.port, timeout=self.timeout_s)
             self.local.connection = connection
+        if connection.sock is not None and can_be_read(connection.sock):
+            connection.close()  # the daemon has closed it since the last answer
         try:
             connection.request("POST", "/v1/check", json.dumps(question), self.head)
             answer = connection.getresponse()
@@ -56,6 +59,12 @@ class Headgate:
             connection.close()  # the next request connects again
             return 0, []
         return answer.status, [(name, value) for name, value in answer.getheaders() if name.lower() in FIELDS]
+
+
+def can_be_read(sock):
+    poll = select.poll()
+    poll.register(sock, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def refuse(start_response, status, fields):
