@@ -10,18 +10,22 @@ local connection -- of this thread
 
 -- What a client may choose goes in headers, never in the query. A line of a head ends no other.
 local function line(name, value)
-    if value == nil or value == "" or value:find("[%c]") then
+    if value == nil or value == "" then
         return ""
     end
-    return name .. ": " .. value .. "\r\n"
+    return name .. ": " .. value:gsub("[\r\n]", " ") .. "\r\n"
 end
 
+-- The status and the head; or nil, and whether the connection had ended before anything came.
 local function ask(request)
-    local ok = connection:send(request)
-    local first = ok and connection:receive("*l")
+    local first, part
+    local ok, why = connection:send(request)
+    if ok then
+        first, why, part = connection:receive("*l")
+    end
     local status = first and tonumber(first:match("^HTTP/1%.1 (%d+) "))
     if not status then
-        return nil
+        return nil, why == "closed" and (part or "") == ""
     end
     local head, size = {}, 0
     for text in function() return connection:receive("*l") end do
@@ -41,8 +45,9 @@ local function ask(request)
 end
 
 local function ask_anew(request)
-    for _ = 1, 2 do -- a connection that was kept may have ended
-        if not connection then
+    for _ = 1, 2 do
+        local is_kept = connection ~= nil
+        if not is_kept then
             connection = socket.tcp()
             connection:settimeout(timeout_s)
             connection:setoption("tcp-nodelay", true)
@@ -57,6 +62,10 @@ local function ask_anew(request)
         end
         connection:close()
         connection = nil
+        local has_ended = head
+        if not (is_kept and has_ended) then -- what was sent may have been charged: it is not sent again
+            return nil
+        end
     end
     return nil
 end

@@ -2,6 +2,7 @@
 -- refuse it; 500: headgate called the question wrong), headgate_retry_after, headgate_limit, headgate_remaining, headgate_reset, headgate_over (over the limit of a
 -- soft rule). Where headgate does not answer, headgate_status is 0, and the request passes.
 local url = "http://127.0.0.1:7073/check?service_id=shop"
+local timeout_ms = 150 -- of each try; HAProxy before 2.8 tries four times
 
 local told = {
     ["retry-after"] = "txn.headgate_retry_after",
@@ -22,7 +23,7 @@ local function headgate(txn)
         headers["X-Api-Key"] = { key }
     end
     -- With a password: headers["Authorization"] = { "Bearer PASSWORD" }
-    local answer = core.httpclient():get({ url = url, headers = headers })
+    local answer = core.httpclient():get({ url = url, headers = headers, timeout = timeout_ms })
     local status = answer ~= nil and answer.status or 0
     -- A question that headgate finds wrong (the config here or there, or a head that is too large) does not pass: what
     -- a client can make wrong would be a way past every limit.

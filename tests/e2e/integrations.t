@@ -66,6 +66,7 @@ rules:
   - {id: per-key, service: shop, by: api_key, algorithm: fixed_window, limit: 3, window: 1d}
   - {id: checkout, service: shop, by: api_key, endpoint: /v1/checkout, algorithm: fixed_window, limit: 1, window: 1d}
   - {id: soft, service: shop, by: api_key, endpoint: /soft, algorithm: fixed_window, limit: 1, window: 1d, mode: soft}
+  - {id: cafe, service: shop, by: api_key, endpoint: "/caf\u00e9", algorithm: fixed_window, limit: 1, window: 1d}
 RULES
     return $daemon;
 }
@@ -82,7 +83,7 @@ sub goes_around {
     my @said = map { ask('/free', @long)->{status} } 1 .. 4;
     is("@said", $daemon->{long_keys} ? '200 200 200 429' : '400 400 400 400', 'a long key does not get past');
     # 200 at most as often as the limit says, also where the gateway's question would be larger than the daemon takes.
-    for my $odd ([5000, 'l'], [7800, 'm'], [100, "n\x01"]) {
+    for my $odd ([5000, 'l'], [7800, 'm'], [100, "n\x01"], [50, "n\tn"]) {
         my ($size, $letter) = @$odd;
         my @statuses = map { ask('/' . 'l' x $size, 'X-Api-Key: ' . $letter x $size)->{status} } 1 .. 5;
         my $passed = () = "@statuses" =~ /200/g;
@@ -134,6 +135,20 @@ sub counts_spellings {
     return;
 }
 
+# A daemon that takes a question and does not answer holds up nobody for long. The question may have been charged: it is
+# not sent a second time. (HAProxy before 2.8 cannot be told so.)
+sub asks_once {
+    my ($daemon) = @_;
+    my $silent = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $daemon->{ports}{http}, Listen => 16,
+                                       ReuseAddr => 1, Blocking => 0) or die "silent daemon: $!";
+    is(ask('/free', 'X-Api-Key: ann')->{status}, 200, 'without an answer of the daemon, requests pass');
+    my $count = 0;
+    $count++ while $silent->accept;
+    cmp_ok($count, '==', 1, '... and are asked about once') if $daemon->{gateway} ne 'haproxy';
+    close $silent;
+    return;
+}
+
 # What every gateway has to do, however it does it.
 sub behaves {
     my ($daemon) = @_;
@@ -159,6 +174,8 @@ sub behaves {
        'what is over a soft limit passes and is called so') if $daemon->{tells};
     is(ask('/v1/checkout', 'X-Api-Key: cid&cost=0&api_key=x')->{status}, 200, 'a key is what it is');
     is(ask('/free')->{status}, 200, 'no key counts as none');
+    is(join(' ', map { ask('/caf%c3%a9', 'X-Api-Key: moe')->{status} } 1, 2), '200 429',
+       'a path that is decoded is UTF-8') if $daemon->{decodes};
     goes_around($daemon);
     for my $same (@{$daemon->{same} // []}) {
         is(ask($_, "X-Api-Key: $same")->{status}, $_ eq $same ? 429 : 200, "$_ in its turn") for '/v1/checkout', $same;
@@ -167,6 +184,7 @@ sub behaves {
     counts_spellings($daemon->{gateway}) if $daemon->{gateway};
     $daemon->stop;
     is(ask('/free', 'X-Api-Key: ann')->{status}, 200, 'without a daemon, requests pass');
+    asks_once($daemon) if $daemon->{gateway};
     $daemon->start;
     is(ask('/v1/checkout', 'X-Api-Key: dan')->{status}, 200, 'with it again');
     ok(Headgate::wait_until(20, sub { ask('/v1/checkout', 'X-Api-Key: dan')->{status} == 429 }),
@@ -205,6 +223,7 @@ sub middleware {
         mkdir $place or die "$place: $!";
         my $daemon = daemon_of();
         $daemon->{tells} = 1;
+        $daemon->{decodes} = $name ne 'express';
         $daemon->{same} = ['/v1/checkout/', '/V1/Checkout', '/V1/CHECKOUT/?basket=1'] if $name eq 'express';
         my ($script) = map { Headgate::write_file("$place/$_->[0]", $_->[1]) }
             $source, [$file, Headgate::read_file("$files/$file")];
@@ -220,6 +239,9 @@ sub middleware {
         is($closed->(), 503, 'and refuses without one, as it was told');
         $daemon->start;
         ok(Headgate::wait_until(20, sub { $closed->() == 200 }), 'with it again it passes');
+        $daemon->stop;
+        $daemon->start;
+        is($closed->(), 200, 'a connection that the daemon has closed is noticed before anything is sent on it');
         kill 'KILL', @running;
         waitpid $_, 0 for @running;
         delete @Headgate::running{@running};
@@ -236,6 +258,7 @@ middleware('wsgi', "@python -c 'import flask'", 'headgate_wsgi.py', ['applicatio
 import sys
 from flask import Flask, request
 from headgate_wsgi import Headgate
+from werkzeug.serving import WSGIRequestHandler
 
 port, daemon_port, mode = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 app = Flask(__name__)
@@ -246,7 +269,8 @@ app.wsgi_app = Headgate(app.wsgi_app, service="shop", port=daemon_port, timeout_
 def anything(path):
     return f"the application has {request.path}\n"
 
-app.run("127.0.0.1", port, threaded=True)
+WSGIRequestHandler.protocol_version = "HTTP/1.1"
+app.run("127.0.0.1", port, threaded=mode == "open")  # else one thread has one connection for all requests
 END
 
 middleware('asgi', "@python -c 'import fastapi, uvicorn, httpx'", 'headgate_asgi.py',
