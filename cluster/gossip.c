@@ -68,8 +68,7 @@ static bool has_copies(const struct batch *batch)
 static void measure_round_trip(struct node *node, struct member *member, uint64_t acknowledged)
 {
     struct origin *mine = &node->origin[node->my_slot];
-    for (struct list *at = mine->log.next; at != &mine->log; at = at->next) {
-        const struct batch *batch = LIST_OWNER(at, const struct batch, link);
+    LIST_EACH(const struct batch, batch, &mine->log, link) {
         if (batch->last > acknowledged)
             return;
         if (batch->last <= member->known[node->my_slot])

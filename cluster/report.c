@@ -318,12 +318,11 @@ static void check_origin(const struct origin *origin)
 {
     uint64_t keys = 0, first = 0, last = 0;
     uint32_t batches = 0, credited = 0;
-    for (struct list *at = origin->log.next; at != &origin->log; at = at->next) {
-        const struct batch *batch = LIST_OWNER(at, const struct batch, link);
+    LIST_EACH(const struct batch, batch, &origin->log, link) {
+        struct list *before = batch->link.previous;
         assert(batch->origin_uid == origin->uid);
         bool begun = batch->merge != 0 && batch->merge == origin->merge;
-        if (at->previous == &origin->log ||
-            !batch_is_beside(batch, LIST_OWNER(at->previous, const struct batch, link)))
+        if (before == &origin->log || !batch_is_beside(batch, LIST_OWNER(before, const struct batch, link)))
             assert((batch->first > first || begun) && batch->last > last);
         assert(batch->first <= batch->last && (batch->last <= origin->applied || begun));
         assert(batch->spend_count <= OPEN_KEYS_MAX && batch->part < (batch->parts > 0 ? batch->parts : 1));
@@ -349,8 +348,10 @@ void node_validate(const struct node *node)
     }
     assert(log_keys == node->log.keys);
     bool begun_waits = node->inbox.begun.batch == NULL;
-    for (struct list *at = node->inbox.list.next; at != &node->inbox.list; at = at->next, waiting++)
-        begun_waits |= node->inbox.begun.batch && at == &node->inbox.begun.batch->link;
+    LIST_EACH(const struct batch, batch, &node->inbox.list, link) {
+        begun_waits |= batch == node->inbox.begun.batch;
+        waiting++;
+    }
     assert(begun_waits && waiting == node->inbox.count && node->inbox.parts <= waiting);
     /* One more each: a batch that was next when it arrived and waits for time. */
     assert(node->inbox.parts <= INBOX_PARTS_MAX + 1 && waiting - node->inbox.parts <= INBOX_BATCHES_MAX + 1);

@@ -44,11 +44,9 @@ static bool in_use(void *context, uint16_t index)
 
 static void use_batches(struct usage *usage, struct list *batches)
 {
-    for (struct list *at = batches->next; at != batches; at = at->next) {
-        const struct batch *batch = LIST_OWNER(at, const struct batch, link);
+    LIST_EACH(const struct batch, batch, batches, link)
         for (uint32_t i = 0; i < batch->spend_count; i++)
             use(usage, batch->spend[i].limit);
-    }
 }
 
 /* True if many numbers are in use, and more than a few of them are new since the last sweep. */

@@ -34,8 +34,7 @@
 static struct spend applied_already(const struct origin *origin, const struct batch *batch, const struct spend *of)
 {
     struct spend applied = {.id = of->id, .limit = of->limit};
-    for (struct list *at = origin->log.next; at != &origin->log; at = at->next) {
-        const struct batch *other = LIST_OWNER(at, const struct batch, link);
+    LIST_EACH(const struct batch, other, &origin->log, link) {
         if (other->first < batch->first)
             continue;
         const struct spend *spend = batch_find(other, of->limit, of->id);
@@ -49,11 +48,9 @@ static struct spend applied_already(const struct origin *origin, const struct ba
 static bool log_covers(const struct origin *origin, const struct batch *batch)
 {
     uint64_t covered = batch->first;
-    for (struct list *at = origin->log.next; at != &origin->log; at = at->next) {
-        const struct batch *applied = LIST_OWNER(at, const struct batch, link);
+    LIST_EACH(const struct batch, applied, &origin->log, link)
         if (applied->first == covered && !batch_is_beside(applied, batch))
             covered = applied->last + 1;
-    }
     return covered > origin->applied;
 }
 

@@ -18,30 +18,26 @@ enum {
 
 bool inbox_holds(const struct node *node, uint32_t origin_uid)
 {
-    for (struct list *at = node->inbox.list.next; at != &node->inbox.list; at = at->next)
-        if (LIST_OWNER(at, const struct batch, link)->origin_uid == origin_uid)
+    LIST_EACH(const struct batch, batch, &node->inbox.list, link)
+        if (batch->origin_uid == origin_uid)
             return true;
     return false;
 }
 
 bool inbox_has(const struct node *node, uint32_t uid, const struct batch_record *record)
 {
-    for (struct list *at = node->inbox.list.next; at != &node->inbox.list; at = at->next) {
-        const struct batch *batch = LIST_OWNER(at, const struct batch, link);
+    LIST_EACH(const struct batch, batch, &node->inbox.list, link)
         if (batch->origin_uid == uid && batch->first == record->first && batch->last == record->last &&
             batch->merge == record->merge && batch->part == record->part)
             return true;
-    }
     return false;
 }
 
 bool inbox_has_all(const struct node *node, const struct batch *part)
 {
     uint32_t count = 0;
-    for (struct list *at = node->inbox.list.next; at != &node->inbox.list; at = at->next) {
-        const struct batch *batch = LIST_OWNER(at, const struct batch, link);
+    LIST_EACH(const struct batch, batch, &node->inbox.list, link)
         count += batch->origin_uid == part->origin_uid && batch_is_beside(batch, part);
-    }
     return count == part->parts;
 }
 
@@ -52,11 +48,9 @@ static bool comes_still(const struct node *node, const struct batch *batch)
 
 bool inbox_gathers(const struct node *node, uint32_t uid)
 {
-    for (struct list *at = node->inbox.list.next; at != &node->inbox.list; at = at->next) {
-        const struct batch *batch = LIST_OWNER(at, const struct batch, link);
+    LIST_EACH(const struct batch, batch, &node->inbox.list, link)
         if (batch->origin_uid == uid && batch->parts > 0 && comes_still(node, batch))
             return true;
-    }
     return false;
 }
 
@@ -87,8 +81,7 @@ bool inbox_wants_part(struct node *node, const struct batch *part)
     if (slot < 0)
         return false;
     const struct origin *origin = &node->origin[slot];
-    for (struct list *at = node->inbox.list.next; at != &node->inbox.list; at = at->next) {
-        const struct batch *batch = LIST_OWNER(at, const struct batch, link);
+    LIST_EACH(const struct batch, batch, &node->inbox.list, link) {
         if (!is_another_way(batch, part))
             continue;
         bool later = turn_of(origin, batch) > turn_of(origin, part),
@@ -154,8 +147,7 @@ static struct batch *gives_way_to(const struct node *node, const struct batch *b
     uint64_t most = distance_of(node, batch);
     uint32_t uid = batch->origin_uid;
     bool any = node->inbox.keys > node->options.log_keys_max;
-    for (struct list *at = node->inbox.list.next; at != &node->inbox.list; at = at->next) {
-        struct batch *other = LIST_OWNER(at, struct batch, link);
+    LIST_EACH(struct batch, other, &node->inbox.list, link) {
         uint64_t distance = distance_of(node, other);
         if ((!any && (other->parts > 0) != (batch->parts > 0)) || distance < most ||
             (distance == most && other->origin_uid <= uid) || is_being_applied(node, other))
@@ -193,8 +185,7 @@ bool inbox_waited_long(const struct node *node, const struct batch *batch)
 /* True if a batch of that origin waits for nothing but to be applied: those behind it have their turns then. */
 static bool next_is_here(const struct node *node, const struct origin *origin)
 {
-    for (struct list *at = node->inbox.list.next; at != &node->inbox.list; at = at->next) {
-        const struct batch *batch = LIST_OWNER(at, const struct batch, link);
+    LIST_EACH(const struct batch, batch, &node->inbox.list, link) {
         bool whole = batch->parts == 0 || inbox_has_all(node, batch);
         if (batch->origin_uid == origin->uid && batch->first <= origin->applied + 1 &&
             batch->last > origin->applied && whole && depends_are_met(node, batch))
@@ -231,11 +222,9 @@ bool inbox_breaks_ring(const struct node *node, const struct batch *batch)
 {
     if (!is_in_a_ring(node, batch))
         return false;
-    for (struct list *at = node->inbox.list.next; at != &node->inbox.list; at = at->next) {
-        const struct batch *other = LIST_OWNER(at, const struct batch, link);
+    LIST_EACH(const struct batch, other, &node->inbox.list, link)
         if (other->origin_uid == batch->origin_uid && other->first <= batch->first && other->last > batch->last &&
             is_in_a_ring(node, other) && (other->parts == 0 || inbox_has_all(node, other)))
             return false;
-    }
     return true;
 }

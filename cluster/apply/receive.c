@@ -96,12 +96,9 @@ static uint64_t open_of(const struct node *node, const struct arrival *arrival, 
 
 static struct spend *spend_of(const struct batch *batch, struct key_id id)
 {
-    for (uint32_t i = 0; i < batch->spend_count; i = batch_next_limit(batch, i)) {
-        const struct spend *spend = batch_find(batch, batch->spend[i].limit, id);
-        if (spend)
-            return &batch->spend[spend - batch->spend];
-    }
-    return NULL;
+    uint32_t from = 0;
+    const struct spend *spend = batch_find_next(batch, &from, id);
+    return spend ? &batch->spend[spend - batch->spend] : NULL;
 }
 
 /* A spend has no more grants than tokens. A holder that is not known here is none to tell others of. */

@@ -92,7 +92,7 @@ static void retire(struct node *node, struct origin *origin)
 static void tell_anew(struct node *node, struct origin *from, struct batch *batch)
 {
     struct origin *mine = &node->origin[node->my_slot];
-    compact_forget(node, from, batch);
+    compact_forget(node, batch);
     from->log_count--;
     from->credited_count -= batch->credited;
     from->log_keys -= batch->spend_count;
@@ -122,9 +122,8 @@ void retire_reclaim(struct node *node, uint32_t slot, uint64_t known)
     struct origin *origin = &node->origin[slot], *mine = &node->origin[node->my_slot];
     assert(origin->mine && slot != node->my_slot);
     tell_gathered(node);
-    for (struct list *at = mine->log.next; at != &mine->log; at = at->next)
-        /* the batches that are told anew come after these */
-        LIST_OWNER(at, struct batch, link)->complete = false;
+    LIST_EACH(struct batch, batch, &mine->log, link)
+        batch->complete = false; /* the batches that are told anew come after these */
     for (struct list *at = origin->log.next, *next; at != &origin->log; at = next) {
         struct batch *batch = LIST_OWNER(at, struct batch, link);
         next = at->next;

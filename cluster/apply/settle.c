@@ -19,6 +19,7 @@
 #include "cluster/spend/counters.h"
 #include "cluster/spend/deferred.h"
 #include "cluster/spend/outbox.h"
+#include "cluster/spend/spenders.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/origin.h"
@@ -78,6 +79,16 @@ static uint64_t outbox_tokens(struct node *node, struct entry *entry)
     return is_in_open(node, entry) ? node->outbox.spend[entry->open_index].tokens : 0;
 }
 
+/* The tokens of the key in the batch, whatever their limits, from that spend on, with which its limit must begin. */
+static uint64_t tokens_from(const struct batch *batch, uint32_t from, struct key_id id)
+{
+    const struct spend *spend;
+    uint64_t tokens = 0;
+    while ((spend = batch_find_next(batch, &from, id)) != NULL)
+        tokens += spend->tokens;
+    return tokens;
+}
+
 /*
  * The tokens of the key in the batch, under its present limit or, if keys were converted, under any
  * limit.
@@ -85,24 +96,7 @@ static uint64_t outbox_tokens(struct node *node, struct entry *entry)
 static uint64_t tokens_in(const struct batch *batch, const struct entry *entry, bool any_limit)
 {
     const struct spend *spend = any_limit ? NULL : batch_find(batch, entry->limit, entry->id);
-    uint64_t tokens = spend ? spend->tokens : 0;
-    for (uint32_t i = 0; i < batch->spend_count && any_limit; i = batch_next_limit(batch, i)) {
-        spend = batch_find(batch, batch->spend[i].limit, entry->id);
-        tokens += spend ? spend->tokens : 0;
-    }
-    return tokens;
-}
-
-/* The tokens of the same key under other limits that follow the spend in its batch. */
-static uint64_t tokens_behind(const struct batch *batch, const struct spend *spend)
-{
-    uint32_t i = (uint32_t)(spend - batch->spend);
-    uint64_t tokens = 0;
-    while ((i = batch_next_limit(batch, i)) < batch->spend_count) {
-        const struct spend *other = batch_find(batch, batch->spend[i].limit, spend->id);
-        tokens += other ? other->tokens : 0;
-    }
-    return tokens;
+    return any_limit ? tokens_from(batch, 0, entry->id) : spend ? spend->tokens : 0;
 }
 
 /*
@@ -112,18 +106,16 @@ static uint64_t tokens_behind(const struct batch *batch, const struct spend *spe
 static uint64_t later_tokens(struct node *node, const struct origin *origin, const struct batch *batch,
                              const struct spend *of, struct entry *entry, bool any_limit)
 {
-    uint64_t tokens = any_limit ? tokens_behind(batch, of) : 0;
+    uint64_t tokens =
+        any_limit ? tokens_from(batch, batch_next_limit(batch, (uint32_t)(of - batch->spend)), of->id) : 0;
     if (nothing_is_untold(node, origin, batch, entry)) /* nor was any told later */
         return tokens;
     tokens += outbox_tokens(node, entry);
     for (uint32_t i = 0; i < (node->life.changes > 0 ? node->origin_end : 1); i++) {
         const struct origin *own = &node->origin[(node->my_slot + i) % node->origin_end];
-        if (!own->uid || !own->mine)
-            continue;
-        for (struct list *at = own->log.next; at != &own->log; at = at->next) {
-            const struct batch *other = LIST_OWNER(at, const struct batch, link);
-            tokens += other == batch ? 0 : tokens_in(other, entry, any_limit);
-        }
+        if (own->mine)
+            LIST_EACH(const struct batch, other, &own->log, link)
+                tokens += other == batch ? 0 : tokens_in(other, entry, any_limit);
     }
     return tokens;
 }
@@ -153,17 +145,31 @@ static uint64_t change_credit(struct node *node, const struct entry *entry, stru
     return changed;
 }
 
-/* The same in all own batches, the oldest first, as long as something is left of `tokens`. Returns the sum. */
+/* How credits are changed, and in which batches. */
+struct crediting {
+    uint64_t (*change)(struct spend *spend, uint64_t tokens);
+    const struct batch *but; /* this batch stays as it is; NULL: none does */
+    bool credited;           /* only batches with a credit count */
+    uint32_t most;           /* of an origin, at most so many that count are looked at, `but` among them */
+};
+
+/* The same in own batches, the oldest first, as long as something is left of `tokens`. Returns the sum. */
 static uint64_t change_credits(struct node *node, const struct entry *entry, uint64_t tokens,
-                               uint64_t (*change)(struct spend *spend, uint64_t tokens))
+                               const struct crediting *how)
 {
     uint64_t left = tokens;
     for (uint32_t i = 0; i < node->origin_end; i++) {
         const struct origin *own = &node->origin[i];
-        if (!own->uid || !own->mine)
+        uint64_t most = number_least(how->most, how->credited ? own->credited_count : own->log_count);
+        if (!own->mine)
             continue;
-        for (struct list *at = own->log.next; at != &own->log && left > 0; at = at->next)
-            left -= change_credit(node, entry, LIST_OWNER(at, struct batch, link), left, change);
+        for (struct list *at = own->log.next; at != &own->log && left > 0 && most > 0; at = at->next) {
+            struct batch *batch = LIST_OWNER(at, struct batch, link);
+            const bool counts = batch->credited || !how->credited;
+            most -= counts;
+            if (counts && batch != how->but)
+                left -= change_credit(node, entry, batch, left, how->change);
+        }
     }
     return tokens - left;
 }
@@ -173,26 +179,6 @@ static uint64_t take_credit(struct spend *spend, uint64_t tokens)
     const uint64_t taken = number_least(spend->credit, tokens);
     spend->credit -= taken;
     return taken;
-}
-
-/* In own batches with a credit but this one, at most `batches_most` of an origin. */
-static uint64_t take_logged_credit(struct node *node, const struct entry *entry, const struct batch *but,
-                                   uint64_t tokens, uint32_t batches_most)
-{
-    uint64_t left = tokens;
-    for (uint32_t i = 0; i < node->origin_end; i++) {
-        const struct origin *own = &node->origin[i];
-        uint32_t most = own->credited_count < batches_most ? own->credited_count : batches_most;
-        if (!own->uid || !own->mine)
-            continue;
-        for (struct list *at = own->log.next; at != &own->log && left > 0 && most > 0; at = at->next) {
-            struct batch *batch = LIST_OWNER(at, struct batch, link);
-            most -= batch->credited;
-            if (batch->credited && batch != but)
-                left -= change_credit(node, entry, batch, left, take_credit);
-        }
-    }
-    return tokens - left;
 }
 
 /*
@@ -208,7 +194,11 @@ static uint64_t take_later_credit(struct node *node, struct entry *entry, const 
     const bool at_home = limit->home != 0 && node->by_limit.budget[entry->limit].share == SHARE_ONE;
     if (kind_lists(limit->kind) || (kind_expires(limit->kind) && !at_home))
         return 0;
-    uint64_t taken = take_logged_credit(node, entry, batch, tokens, at_home ? UINT32_MAX : CREDITED_MOST);
+    const struct crediting how = {.change = take_credit,
+                                  .but = batch,
+                                  .credited = true,
+                                  .most = at_home ? UINT32_MAX : CREDITED_MOST};
+    uint64_t taken = change_credits(node, entry, tokens, &how);
     if (taken < tokens && is_in_open(node, entry))
         taken += take_credit(open_spend(node, entry), tokens - taken);
     return taken;
@@ -226,7 +216,8 @@ static uint64_t credit_granted(struct spend *spend, uint64_t tokens)
 void settle_credit_granted(struct node *node, struct entry *entry, uint64_t tokens)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
-    const int64_t units = units_of_tokens(limit, change_credits(node, entry, tokens, credit_granted));
+    const struct crediting how = {.change = credit_granted, .most = UINT32_MAX};
+    const int64_t units = units_of_tokens(limit, change_credits(node, entry, tokens, &how));
     entry->bucket.unsettled -= units < entry->bucket.unsettled ? units : entry->bucket.unsettled;
 }
 
@@ -252,7 +243,7 @@ static void settle_spend(struct node *node, struct entry *entry, const struct ba
     if (uncredited > later_credit)
         aside_spare(node, entry, &before, node->me, uncredited - later_credit, batch->at_ns);
     if (!kind_lists(limit->kind) && !kind_lists(node->limits.limit[spend->limit].kind))
-        refundable_settle(&node->refundable, entry->id, spend->tokens - number_least(spend->granted, spend->tokens),
+        refundable_settle(&node->refundable, entry->id, spenders_own_tokens(spend),
                           not_returned(node, entry, before, batch), batch_opened_ns(batch), node->now_ns);
     if (spend->credit > 0) /* the return counts from now on only, so the store is told now */
         counters_mark_dirty(node, entry);

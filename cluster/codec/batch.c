@@ -279,6 +279,16 @@ uint32_t batch_next_limit(const struct batch *batch, uint32_t index)
     return low;
 }
 
+const struct spend *batch_find_next(const struct batch *batch, uint32_t *from, struct key_id id)
+{
+    const struct spend *spend = NULL;
+    while (!spend && *from < batch->spend_count) {
+        spend = batch_find(batch, batch->spend[*from].limit, id);
+        *from = batch_next_limit(batch, *from);
+    }
+    return spend;
+}
+
 /*
  * Narrows low..end to where the first id of `high` or more may be, by ever larger steps from *low.
  */

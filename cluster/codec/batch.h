@@ -130,6 +130,11 @@ const struct spend *batch_find(const struct batch *batch, uint16_t limit, struct
 /* The index of the first spend of another limit after spend `index` of a sorted batch. */
 uint32_t batch_next_limit(const struct batch *batch, uint32_t index);
 /*
+ * The spend of the key under the first limit that has one, from spend `*from` on, with which its limit must begin; then
+ * `*from` is behind that limit. NULL: there is none.
+ */
+const struct spend *batch_find_next(const struct batch *batch, uint32_t *from, struct key_id id);
+/*
  * The first of the spends from..end - 1, all of one limit, whose id begins with `high` or more. The
  * search is fast near the last result in a batch of one limit: a caller that goes through many
  * batches part by part has none of them in a cache.

@@ -32,11 +32,10 @@ void compact_close(struct node *node)
     free(node->merger.spend);
 }
 
-void compact_forget(struct node *node, const struct origin *origin, const struct batch *batch)
+void compact_forget(struct node *node, const struct batch *batch)
 {
     struct merger *merger = &node->merger;
-    if (merger->uid != origin->uid || merger->uid == 0 || batch->first < merger->first ||
-        batch->last > merger->newest->last)
+    if (!merge_has(merger, batch))
         return;
     merge_abandon(merger);
     merger->sweeping = false;

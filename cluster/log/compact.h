@@ -19,7 +19,7 @@ void compact_close(struct node *node);
 void compact_logs(struct node *node);
 /* True while the log is beyond its limit and a sweep can still make it smaller. */
 bool compact_comes_first(const struct node *node);
-/* The batch leaves the origin's log: the merge of a run that contains the batch is given up. */
-void compact_forget(struct node *node, const struct origin *origin, const struct batch *batch);
+/* The batch leaves the log of its origin: the merge of a run that contains the batch is given up. */
+void compact_forget(struct node *node, const struct batch *batch);
 
 #endif

@@ -127,8 +127,7 @@ static bool has_taken(const struct merger *merger, const struct batch *batch, co
 
 static struct spend *find_made(struct merger *merger, const struct spend *wanted)
 {
-    for (struct list *at = merger->made.next; at != &merger->made; at = at->next) {
-        struct batch *made = LIST_OWNER(at, struct batch, link);
+    LIST_EACH(struct batch, made, &merger->made, link) {
         const struct spend *found = batch_find(made, wanted->limit, wanted->id);
         if (found)
             return &made->spend[found - made->spend];
@@ -136,12 +135,16 @@ static struct spend *find_made(struct merger *merger, const struct spend *wanted
     return bsearch(wanted, merger->spend, merger->spend_count, sizeof *merger->spend, spend_compare);
 }
 
+bool merge_has(const struct merger *merger, const struct batch *batch)
+{
+    return merger->uid != 0 && merger->uid == batch->origin_uid && batch->first >= merger->first &&
+           batch->last <= merger->newest->last;
+}
+
 void merge_note_credit(struct node *node, const struct batch *batch, const struct spend *spend, uint64_t before)
 {
     struct merger *merger = &node->merger;
-    const bool in_run = merger->uid != 0 && merger->uid == batch->origin_uid && batch->first >= merger->first &&
-                        batch->last <= merger->newest->last;
-    if (!in_run || !has_taken(merger, batch, spend))
+    if (!merge_has(merger, batch) || !has_taken(merger, batch, spend))
         return;
     struct spend *made = find_made(merger, spend);
     assert(made);

@@ -22,6 +22,8 @@ bool merge_some(struct node *node);
 /* Replaces the run by the merged batch. */
 void merge_finish(struct node *node);
 void merge_abandon(struct merger *merger);
+/* True: the batch is in the run that is being merged. */
+bool merge_has(const struct merger *merger, const struct batch *batch);
 /*
  * The credit of this spend of an own batch in the log was `before` until now. Must follow each such change: a merge
  * may have taken the spend already.

@@ -52,7 +52,7 @@ int origin_obtain(struct node *node, uint32_t member, uint64_t incarnation)
 void origin_log_shorten(struct node *node, struct origin *origin, struct batch *batch, uint32_t count)
 {
     assert(batch->spend_count >= count && origin->log_keys >= count);
-    compact_forget(node, origin, batch);
+    compact_forget(node, batch);
     batch->spend += count;
     batch->spend_count -= count;
     batch->found -= count < batch->found ? count : batch->found;
@@ -63,7 +63,7 @@ void origin_log_shorten(struct node *node, struct origin *origin, struct batch *
 void origin_log_remove(struct node *node, struct origin *origin, struct batch *batch)
 {
     assert(origin->log_count > 0 && origin->log_keys >= batch->spend_count);
-    compact_forget(node, origin, batch);
+    compact_forget(node, batch);
     unsettled_index_forget(node, batch);
     origin->log_count--;
     origin->credited_count -= batch->credited;

@@ -60,27 +60,21 @@ static void add(struct node *node, struct batch *batch)
     sums->batches++;
 }
 
-static bool is_own(const struct origin *origin)
-{
-    return origin->uid != 0 && origin->mine;
-}
-
 static uint32_t own_batches(const struct node *node)
 {
     uint32_t count = 0;
     for (uint32_t slot = 0; slot < node->origin_end; slot++)
-        count += is_own(&node->origin[slot]) ? node->origin[slot].log_count : 0;
+        count += node->origin[slot].mine ? node->origin[slot].log_count : 0;
     return count;
 }
 
 void unsettled_index_reset(struct node *node)
 {
     struct unsettled_index *sums = &node->unsettled_index;
-    for (uint32_t slot = 0; slot < node->origin_end && sums->batches > 0; slot++) {
-        struct origin *own = &node->origin[slot];
-        for (struct list *at = own->log.next; is_own(own) && at != &own->log; at = at->next)
-            LIST_OWNER(at, struct batch, link)->summed = false;
-    }
+    for (uint32_t slot = 0; slot < node->origin_end && sums->batches > 0; slot++)
+        if (node->origin[slot].mine)
+            LIST_EACH(struct batch, batch, &node->origin[slot].log, link)
+                batch->summed = false;
     sums->epoch++;
     sums->used = 0;
     sums->batches = 0;
@@ -120,7 +114,7 @@ static uint64_t slots_wanted(const struct node *node)
 {
     uint64_t keys = 0, slots = SLOTS_MIN, most = slots_max(node);
     for (uint32_t slot = 0; slot < node->origin_end; slot++)
-        keys += is_own(&node->origin[slot]) ? node->origin[slot].log_keys : 0;
+        keys += node->origin[slot].mine ? node->origin[slot].log_keys : 0;
     while (slots < most && slots < 4 * keys)
         slots *= 2;
     return slots;
@@ -192,7 +186,7 @@ void unsettled_index_step(struct node *node)
         return;
     uint32_t whole = own_batches(node);
     for (uint32_t slot = 0; slot < node->origin_end; slot++)
-        if (is_own(&node->origin[slot]))
+        if (node->origin[slot].mine)
             add_missing(node, &node->origin[slot], whole);
 }
 

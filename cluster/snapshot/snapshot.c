@@ -129,8 +129,7 @@ static void correct_stage(struct node *node, const struct page *page, const stru
         struct origin *origin = &node->origin[slot];
         if (!origin->uid)
             continue;
-        for (struct list *at = origin->log.next; at != &origin->log; at = at->next) {
-            struct batch *batch = LIST_OWNER(at, struct batch, link);
+        LIST_EACH(struct batch, batch, &origin->log, link) {
             bool there = batch->last <= page->applied[slot];
             bool perhaps = batch->first <= page->beyond[slot];
             if (origin->mine)
@@ -152,11 +151,10 @@ static void credit_what_is_paid(struct node *node, const struct page *page, cons
 {
     for (uint32_t slot = 0; slot < node->origin_end && stage->some_paid; slot++) {
         struct origin *origin = &node->origin[slot];
-        if (!origin->uid || !origin->mine)
+        if (!origin->mine)
             continue;
-        for (struct list *at = origin->log.next; at != &origin->log; at = at->next) {
-            struct batch *batch = LIST_OWNER(at, struct batch, link);
-            compact_forget(node, origin, batch);
+        LIST_EACH(struct batch, batch, &origin->log, link) {
+            compact_forget(node, batch);
             correct_by_batch(page, stage, batch, OWN_PAID);
         }
     }

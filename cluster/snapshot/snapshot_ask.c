@@ -285,11 +285,9 @@ static int donor_of_what_is_missing(struct node *node)
 static bool lacks_old_ones_of_ours(const struct node *node, const struct member *donor)
 {
     const struct origin *mine = &node->origin[node->my_slot];
-    for (struct list *at = mine->log.next; at != &mine->log; at = at->next) {
-        const struct batch *batch = LIST_OWNER(at, const struct batch, link);
+    LIST_EACH(const struct batch, batch, &mine->log, link)
         if (batch->last > donor->known[node->my_slot])
             return node->now_ns - batch->at_ns > BEHIND_INTERVALS * node->options.interval_ns;
-    }
     return false;
 }
 

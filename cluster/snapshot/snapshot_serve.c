@@ -85,11 +85,12 @@ static void gather_own(struct collection *collection, uint64_t prefix, uint32_t 
     uint64_t last = bits == 0 ? UINT64_MAX : first | UINT64_MAX >> bits;
     for (uint32_t slot = 0; slot < collection->node->origin_end; slot++) {
         const struct origin *own = &collection->node->origin[slot];
-        const bool counts = own->uid && own->mine;
-        for (struct list *at = own->log.next; counts && at != &own->log; at = at->next)
-            batch_prefetch_found(LIST_OWNER(at, const struct batch, link));
-        for (struct list *at = own->log.next; counts && at != &own->log; at = at->next)
-            gather_batch(collection, LIST_OWNER(at, struct batch, link), first, last);
+        if (!own->mine)
+            continue;
+        LIST_EACH(const struct batch, batch, &own->log, link)
+            batch_prefetch_found(batch);
+        LIST_EACH(struct batch, batch, &own->log, link)
+            gather_batch(collection, batch, first, last);
     }
     if (collection->own_count > 0)
         sort_own(collection);

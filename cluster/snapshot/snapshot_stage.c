@@ -125,11 +125,9 @@ void stage_unlisted(const struct node *node, const struct page *page, const stru
         const struct origin *origin = &node->origin[slot];
         if (!origin->uid)
             continue;
-        for (struct list *at = origin->log.next; at != &origin->log; at = at->next) {
-            struct batch *batch = LIST_OWNER(at, struct batch, link);
+        LIST_EACH(struct batch, batch, &origin->log, link)
             if (batch->last > page->applied[slot])
                 append_batch(&unlisted, batch);
-        }
     }
     stage->some_unlisted = unlisted.end > stage->count;
     if (stage->some_unlisted)

@@ -93,10 +93,9 @@ static void drop_grant(struct node *node)
 static uint64_t granted_in(const struct batch *batch, struct key_id id)
 {
     uint64_t tokens = 0;
-    for (uint32_t i = 0; i < batch->spend_count; i = batch_next_limit(batch, i)) {
-        const struct spend *spend = batch_find(batch, batch->spend[i].limit, id);
-        tokens += spend ? spend->granted : 0;
-    }
+    const struct spend *spend;
+    for (uint32_t from = 0; (spend = batch_find_next(batch, &from, id)) != NULL;)
+        tokens += spend->granted;
     return tokens;
 }
 
@@ -104,13 +103,10 @@ static uint64_t granted_in(const struct batch *batch, struct key_id id)
 static uint64_t granted_in_logs(const struct node *node, struct key_id id)
 {
     uint64_t tokens = 0;
-    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
-        const struct origin *own = &node->origin[slot];
-        if (!own->uid || !own->mine)
-            continue;
-        for (struct list *at = own->log.next; at != &own->log; at = at->next)
-            tokens += granted_in(LIST_OWNER(at, const struct batch, link), id);
-    }
+    for (uint32_t slot = 0; slot < node->origin_end; slot++)
+        if (node->origin[slot].mine)
+            LIST_EACH(const struct batch, batch, &node->origin[slot].log, link)
+                tokens += granted_in(batch, id);
     return tokens;
 }
 
@@ -234,19 +230,6 @@ static bool is_forgotten(const struct node *node, const struct grant *grant)
     return !entry || entry->bucket.unsettled == 0;
 }
 
-static bool dropped_have_settled(const struct node *node)
-{
-    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
-        const struct origin *own = &node->origin[slot];
-        if (!own->uid || !own->mine || list_empty(&own->log))
-            continue;
-        const struct batch *oldest = LIST_OWNER(own->log.next, const struct batch, link);
-        if (slot != node->my_slot || batch_opened_ns(oldest) <= node->rights.dropped_ns)
-            return false;
-    }
-    return true;
-}
-
 void grants_sweep(struct node *node)
 {
     struct rights *rights = &node->rights;
@@ -258,6 +241,6 @@ void grants_sweep(struct node *node)
         if (grant->settled && is_forgotten(node, grant))
             free_place(node, grant);
     }
-    if (rights->dropped_ns > 0 && dropped_have_settled(node))
+    if (rights->dropped_ns > 0 && origins_have_settled(node, rights->dropped_ns + 1))
         rights->dropped_ns = 0;
 }

@@ -83,6 +83,18 @@ bool origins_are_amid_parts(const struct node *node)
     return false;
 }
 
+bool origins_have_settled(const struct node *node, uint64_t before_ns)
+{
+    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
+        const struct origin *own = &node->origin[slot];
+        if (own->mine && !list_empty(&own->log) &&
+            (slot != node->my_slot ||
+             batch_opened_ns(LIST_OWNER(own->log.next, const struct batch, link)) < before_ns))
+            return false;
+    }
+    return true;
+}
+
 uint64_t origin_most_known(const struct node *node, uint32_t slot)
 {
     uint64_t most = 0;

@@ -20,7 +20,7 @@ struct node;
 struct origin {
     uint32_t uid; /* 0: a free slot; never used twice */
     uint32_t member;
-    bool mine; /* made by this process: spends in its log are unsettled here */
+    bool mine; /* made by this process: spends in its log are unsettled here. Never of a free slot */
     uint64_t incarnation;
     uint64_t applied; /* highest contiguous sequence number */
     /* since when some member has more than `behind_at`, all that is applied here; 0: none has */
@@ -64,6 +64,8 @@ bool origins_cover_view(const struct node *node, uint32_t member);
 bool origin_has_begun(const struct origin *origin, const struct batch *part);
 /* True while a merged batch is applied up to some part: no snapshot can be merged then. */
 bool origins_are_amid_parts(const struct node *node);
+/* True if all batches of this process that were opened before then have settled; of former incarnations, all. */
+bool origins_have_settled(const struct node *node, uint64_t before_ns);
 /* The last of its batches that any other member is known to have. */
 uint64_t origin_most_known(const struct node *node, uint32_t slot);
 /* The active peer that has most of an origin, if it has more than this node; -1: none. */

@@ -2,7 +2,7 @@
  * list: an intrusive doubly linked list.
  *
  * The link lives inside its owner; a list never allocates and never frees. LIST_OWNER turns a link
- * back into the structure that holds it.
+ * back into the structure that holds it; LIST_EACH visits these structures.
  */
 #ifndef HEADGATE_BASE_LIST_H
 #define HEADGATE_BASE_LIST_H
@@ -15,6 +15,10 @@ struct list {
 };
 
 #define LIST_OWNER(link, type, member) ((type *)(void *)((char *)(link)-offsetof(type, member)))
+/* Goes through the owners in a list, from the first on. What follows must not take `owner` out of the list. */
+#define LIST_EACH(type, owner, list, member)                                                                       \
+    for (type *owner = LIST_OWNER((list)->next, type, member); &owner->member != (list);                           \
+         owner = LIST_OWNER(owner->member.next, type, member))
 
 static inline void list_init(struct list *list)
 {

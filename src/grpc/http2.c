@@ -346,8 +346,7 @@ bool grpc_http2_expire(struct grpc_session *session)
 {
     const struct grpc *grpc = session->grpc;
     bool left = false;
-    for (struct list *link = session->calls.next; link != &session->calls; link = link->next) {
-        struct grpc_call *call = LIST_OWNER(link, struct grpc_call, link);
+    LIST_EACH(struct grpc_call, call, &session->calls, link) {
         if (call->ticket > 0)
             continue;
         if (grpc->turn.now_ns >= call->due_ns)
@@ -396,9 +395,7 @@ void grpc_http2_go_on(struct grpc_session *session)
     if (session->watching == 0 || now_ns - session->watched_ns < (uint64_t)GRPC_WATCH_MS * 1000000 / 2)
         return;
     session->watched_ns = now_ns;
-    for (struct list *link = session->calls.next; link != &session->calls; link = link->next) {
-        struct grpc_call *call = LIST_OWNER(link, struct grpc_call, link);
+    LIST_EACH(struct grpc_call, call, &session->calls, link)
         if (call->goes_on && call->answer_at == call->answer_size)
             call->method->go_on(call);
-    }
 }
