@@ -32,7 +32,9 @@ sub headers_of {
     return $headers;
 }
 
-# Answers every request with its own target, and says which keys it was told; one process.
+# Answers every request with its own target, and says which keys it was told; one process. Of /broken... it makes a note,
+# and gives no answer.
+my $broken = Headgate::scratch() . '/broken';
 sub application {
     my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $application_port, Listen => 16,
                                          ReuseAddr => 1) or die "application: $!";
@@ -43,6 +45,11 @@ sub application {
             my $request = '';
             while ($request !~ /\r\n\r\n/ && sysread $client, $request, 4096, length $request) { }
             my ($target) = $request =~ /^\S+ (\S+)/;
+            if (($target // '') =~ m{^/broken}) {
+                Headgate::write_file($broken, Headgate::read_file($broken) . "$target\n");
+                close $client;
+                next;
+            }
             my $body = 'the application has ' . ($target // '') . "\n";
             my $keys = join '|', $request =~ /^x[-_]api[-_]key:[ \t]*(.*?)[ \t]*\r$/gim;
             print $client "HTTP/1.1 200 OK\r\nConnection: close\r\nX-Keys: $keys\r\nContent-Length: " . length($body) .
@@ -179,6 +186,11 @@ sub behaves {
     goes_around($daemon);
     for my $same (@{$daemon->{same} // []}) {
         is(ask($_, "X-Api-Key: $same")->{status}, $_ eq $same ? 429 : 200, "$_ in its turn") for '/v1/checkout', $same;
+    }
+    if ($daemon->{gateway}) {
+        my $path = "/broken-$daemon->{gateway}";
+        is(ask($path, 'X-Api-Key: guy')->{status}, 502, 'where the application breaks off, the client is told,');
+        is(scalar(() = Headgate::read_file($broken) =~ /^\Q$path\E$/mg), 1, 'and the application is not asked again');
     }
     has_one_key($daemon->{gateway}) if $daemon->{gateway};
     counts_spellings($daemon->{gateway}) if $daemon->{gateway};
