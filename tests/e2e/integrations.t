@@ -32,8 +32,8 @@ sub headers_of {
     return $headers;
 }
 
-# Answers every request with its own target, and says which keys it was told; one process. Of /broken... it makes a note,
-# and gives no answer.
+# Answers every request with its own target, and says which keys it was told; one process. Of /broken... it makes a
+# note, and gives no answer.
 my $broken = Headgate::scratch() . '/broken';
 sub application {
     my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $application_port, Listen => 16,
