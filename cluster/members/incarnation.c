@@ -110,8 +110,9 @@ void incarnation_heard(struct node *node, const struct member_record *record, in
         node->life.rival.number = 0;
         node->life.rival.heard_awake_ns = awake_ns(node);
         effects_notice(effects, NOTICE_WARNING,
-                       "a newer node is called %s as well: this one stops deciding and stays out of the cluster",
-                       node->options.name);
+                       "a newer node is called %s as well, at %.*s: this one stops deciding and stays out of the "
+                       "cluster until that one is gone",
+                       node->options.name, (int)record->gossip_address.size, record->gossip_address.data);
     } else {
         (void)begin_anew(node, record->incarnation + 1, "was declared gone by its peers and joins again", effects);
     }

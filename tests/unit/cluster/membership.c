@@ -358,7 +358,8 @@ static void same_name(void)
            "cat: took a snapshot from ann\n"
            "cat: bob is active: its state comes from a peer\n"
            "ann: bob is active\n"
-           "bob: a newer node is called bob as well: this one stops deciding and stays out of the cluster\n"
+           "bob: a newer node is called bob as well, at cat:1: this one stops deciding and stays out of the "
+           "cluster until that one is gone\n"
            "ann sees itself active 50.0%, bob active 25.0%\n"
            "bob sees itself left 0.0%, ann active 50.0%\n"
            "cat sees itself active 25.0%, ann active 50.0%\n");
