@@ -128,7 +128,7 @@ static void take_statement(struct node *node, uint32_t index, const struct state
     for (uint32_t i = 0; i < said->member_count; i++) {
         map[i] = member_find(node, said->members[i]);
         if ((said->hears >> i & 1) != 0 && map[i] >= 0)
-            member->hears |= (uint64_t)1 << map[i];
+            member->hears |= member_bit((uint32_t)map[i]);
     }
     for (uint32_t o = 0; o < said->origin_count; o++) {
         const struct statement_origin *origin = &said->origins[o];
@@ -184,7 +184,7 @@ static void take_row(struct node *node, const struct message *message, const str
     take_uncharged(member, &message->members[row->member], direct);
     for (uint32_t i = 0; i < message->member_count; i++)
         if ((row->hears >> i & 1) != 0 && member_map[i] >= 0)
-            member->hears |= (uint64_t)1 << member_map[i];
+            member->hears |= member_bit((uint32_t)member_map[i]);
 }
 
 /* True if the sender cannot yet apply all its batches of that origin. */

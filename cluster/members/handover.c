@@ -15,11 +15,6 @@
 
 #include <string.h>
 
-static bool same_key(const uint8_t *a, const uint8_t *b)
-{
-    return memcmp(a, b, NODE_KEY_BYTES) == 0;
-}
-
 void handover_begin(struct node *node, const struct event *event, struct effects *effects)
 {
     char text[2 * NODE_KEY_BYTES + 1];
@@ -86,12 +81,9 @@ void handover_keep(struct node *node, const struct member_record *record, uint32
         memcmp(handover->proof, life->handover, NODE_PROOF_BYTES) == 0)
         return;
     handover->is_there = false;
-    if (node->proofs.checks_left == 0)
-        return;
-    node->proofs.checks_left--;
-    node->stats.proofs_checked++;
-    if (node->options.signing.check(life->former, handover_text(record->name, life->former, life->key, text),
-                                    life->handover)) {
+    if (node->proofs.checks_left > 0 &&
+        proofs_check(node, life->former, handover_text(record->name, life->former, life->key, text),
+                     life->handover)) {
         put(handover, life);
         pins_put_former(node, node->member[index].name, life->former);
     }

@@ -41,21 +41,18 @@ size_t limit_list_print(const struct limit_list *list, bool file, char text[LIMI
 
 uint64_t limit_list_hash(const struct named_limits *limits)
 {
-    static const struct hash_key key = {{0}};
     char text[LIMITS_TEXT_MAX_BYTES];
     struct version_text printer = {.text = text, .room = LIMITS_TEXT_MAX_BYTES};
     put_limits(&printer, limits);
-    return hash_64(&key, text, printer.size);
+    return version_text_hash(text, printer.size);
 }
 
 /* ---- reading ---- */
 
 static bool read_version(struct bytes line, struct limit_list *list)
 {
-    if (list->stamp.number > 0 || !version_read_number(version_take(&line, ' '), &list->stamp.number) ||
-        !version_read_number(version_take(&line, ' '), &list->stamp.maker) ||
-        !version_read_number(version_take(&line, ' '), &list->wall_ms) || list->stamp.number == 0 ||
-        list->stamp.number > LIMITS_NUMBER_MAX || !label_is_sound(line, 1, sizeof list->author))
+    if (list->stamp.number > 0 || !version_read_stamp(&line, LIMITS_NUMBER_MAX, &list->stamp, &list->wall_ms) ||
+        !label_is_sound(line, 1, sizeof list->author))
         return false;
     memcpy(list->author, line.data, line.size);
     return true;

@@ -66,7 +66,7 @@ static int member_slot(struct node *node)
 static void forget_bit(struct node *node, int slot)
 {
     for (uint32_t i = 0; i < node->member_end; i++)
-        node->member[i].hears &= ~((uint64_t)1 << slot);
+        node->member[i].hears &= ~member_bit((uint32_t)slot);
     stores_forget(node, (uint32_t)slot);
     votes_drop(node, (uint32_t)slot);
     statements_drop(node, (uint32_t)slot);
@@ -101,12 +101,6 @@ static int member_add(struct node *node, struct bytes name, struct bytes region,
     return slot;
 }
 
-static void connect_to(struct effects *effects, const struct member *member)
-{
-    if (member->gossip_address[0] != '\0')
-        effects_emit_to(effects, EFFECT_CONNECT, member->name, member->gossip_address, effects->arena_size);
-}
-
 void membership_init(struct node *node, struct effects *effects)
 {
     const struct node_options *options = &node->options;
@@ -123,7 +117,7 @@ void membership_init(struct node *node, struct effects *effects)
         assert(slot >= 0);
         node->member[slot].configured = true;
         node->member[slot].reserved = true;
-        connect_to(effects, &node->member[slot]);
+        listen_to(effects, EFFECT_CONNECT, &node->member[slot]);
     }
     int slot = origin_obtain(node, node->me, node->life.incarnation);
     assert(slot >= 0);
@@ -177,11 +171,11 @@ static void adopt_incarnation(struct node *node, uint32_t index, const struct me
     forget_bit(node, (int)index);
     (void)origin_obtain(node, index, record->incarnation);
     if (was_left)
-        connect_to(effects, member);
+        listen_to(effects, EFFECT_CONNECT, member);
     if (record->gossip_address.size > 0 && !bytes_equal(record->gossip_address, bytes_of(member->gossip_address))) {
         effects_emit_to(effects, EFFECT_DISCONNECT, member->name, member->gossip_address, effects->arena_size);
         copy_text(member->gossip_address, sizeof member->gossip_address, record->gossip_address);
-        connect_to(effects, member);
+        listen_to(effects, EFFECT_CONNECT, member);
     }
     if (record->snapshot_address.size > 0)
         copy_text(member->snapshot_address, sizeof member->snapshot_address, record->snapshot_address);
@@ -329,7 +323,7 @@ static int merge(struct node *node, const struct message *message, uint32_t at, 
         return index;
     }
     if (is_new && !is_stranger)
-        connect_to(effects, &node->member[index]);
+        listen_to(effects, EFFECT_CONNECT, &node->member[index]);
     if (counts)
         merge_record(node, &heeded, (uint32_t)index, first_hand, effects);
     merge_forgotten(node, record, (uint32_t)index, effects);

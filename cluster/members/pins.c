@@ -5,6 +5,7 @@
 #include "cluster/members/pins.h"
 
 #include "base/hex.h"
+#include "cluster/members/version.h"
 #include "cluster/state/node_state.h"
 
 #include <assert.h>
@@ -111,17 +112,6 @@ static struct bytes behind(struct bytes text, const char *word)
     return (struct bytes){text.data + size + 1, text.size - size - 1};
 }
 
-static uint64_t read_number(struct bytes digits)
-{
-    uint64_t number = 0;
-    for (size_t i = 0; i < digits.size; i++) {
-        if (digits.data[i] < '0' || digits.data[i] > '9' || number > (UINT64_MAX - 9) / 10)
-            return 0;
-        number = number * 10 + (uint64_t)(digits.data[i] - '0');
-    }
-    return number;
-}
-
 /* What a line says about a pin, behind its name. False: nothing that is known here. */
 static bool read_pin(struct pin *pin, struct bytes text)
 {
@@ -130,24 +120,21 @@ static bool read_pin(struct pin *pin, struct bytes text)
         pin->has_former = hex_read(former, pin->former, NODE_KEY_BYTES);
         return pin->has_former;
     }
-    if (since.data) {
-        pin->since = read_number(since);
-        return pin->since > 0;
-    }
+    if (since.data)
+        return version_read_number(since, &pin->since) && pin->since > 0;
     return hex_read(text, pin->key, NODE_KEY_BYTES);
 }
 
 /* One line of what pins_step wrote. Lines of another form are passed over: a later release may write them. */
-static void restore_line(struct node *node, const char *line, size_t size)
+static void restore_line(struct node *node, struct bytes text)
 {
-    const char *blank = memchr(line, ' ', size);
-    const size_t name_size = blank ? (size_t)(blank - line) : 0;
-    if (name_size == 0 || name_size >= NODE_NAME_BYTES || memchr(line, '\0', size))
+    const bool is_text = text.size > 0 && !memchr(text.data, '\0', text.size);
+    const struct bytes name = version_take(&text, ' ');
+    if (!is_text || name.size == 0 || name.size >= NODE_NAME_BYTES)
         return;
     struct pin read = {0};
-    memcpy(read.name, line, name_size);
+    memcpy(read.name, name.data, name.size);
     struct pin *place = find(node, read.name);
-    const struct bytes text = {blank + 1, size - name_size - 1};
     const bool has_key = text.size == 2 * NODE_KEY_BYTES;
     if (place && !has_key)
         read = *place;
@@ -161,14 +148,10 @@ static void restore_line(struct node *node, const char *line, size_t size)
 
 void pins_restore(struct node *node, const struct event *event)
 {
-    const char *at = event->keys_text.data, *end = at + event->keys_text.size;
+    struct bytes text = event->keys_text;
     memset(node->proofs.pin, 0, sizeof node->proofs.pin);
-    while (at < end) {
-        const char *line_end = memchr(at, '\n', (size_t)(end - at));
-        const char *next = line_end ? line_end + 1 : end;
-        restore_line(node, at, (size_t)((line_end ? line_end : end) - at));
-        at = next;
-    }
+    while (text.size > 0)
+        restore_line(node, version_take(&text, '\n'));
     node->proofs.saved_number = event->keys_number;
 }
 

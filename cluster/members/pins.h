@@ -10,12 +10,19 @@
 
 #include "cluster/node_options.h"
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 struct effects;
 struct event;
 struct node;
 struct pin;
+
+static inline bool same_key(const uint8_t *a, const uint8_t *b)
+{
+    return memcmp(a, b, NODE_KEY_BYTES) == 0;
+}
 
 /* NULL: that name has none. */
 const struct pin *pins_find(struct node *node, const char *name);

@@ -85,6 +85,15 @@ bool proofs_event(struct node *node, const struct event *event, struct effects *
 
 /* ---- the own word ---- */
 
+static struct life_record life_of(const struct member_proof *proof)
+{
+    return (struct life_record){.incarnation = proof->incarnation,
+                                .config = proof->config,
+                                .state = proof->state,
+                                .key = proof->key,
+                                .proof = proof->proof};
+}
+
 static struct member_record own_record(const struct node *node, const struct member_proof *proof)
 {
     const struct node_options *options = &node->options;
@@ -92,11 +101,7 @@ static struct member_record own_record(const struct node *node, const struct mem
                                   .region = bytes_of(options->region),
                                   .gossip_address = bytes_of(options->gossip_address),
                                   .snapshot_address = bytes_of(options->snapshot_address),
-                                  .life = {.incarnation = proof->incarnation,
-                                           .config = proof->config,
-                                           .state = proof->state,
-                                           .key = proof->key,
-                                           .proof = proof->proof}};
+                                  .life = life_of(proof)};
 }
 
 void proofs_say(struct node *node)
@@ -121,21 +126,12 @@ struct life_record proofs_life(const struct node *node, uint32_t index)
     const struct member_proof *proof = &node->member[index].proof;
     if (!proof->has_life)
         return (struct life_record){0};
-    struct life_record life = {.incarnation = proof->incarnation,
-                               .config = proof->config,
-                               .state = proof->state,
-                               .key = proof->key,
-                               .proof = proof->proof};
+    struct life_record life = life_of(proof);
     handover_say(node, index, &life);
     return life;
 }
 
 /* ---- the word of others ---- */
-
-static bool same_key(const uint8_t *a, const uint8_t *b)
-{
-    return memcmp(a, b, NODE_KEY_BYTES) == 0;
-}
 
 /* The record has the very life that is known of its member, with the same addresses. */
 static bool is_known(const struct member *member, const struct member_record *record)
@@ -185,13 +181,17 @@ static bool may_check(const struct node *node, int bringer)
            (!proof || proof->wrong_count < WRONG_MAX || wrong_time_is_over(node, proof));
 }
 
-static bool check(struct node *node, const struct member_record *record, int bringer, struct effects *effects)
+bool proofs_check(struct node *node, const uint8_t *key, struct bytes text, const uint8_t *proof)
 {
-    const struct node_signing *signing = &node->options.signing;
-    char text[LIFE_TEXT_MAX_BYTES];
     node->proofs.checks_left -= node->proofs.checks_left > 0; /* a sender's own word is always checked */
     node->stats.proofs_checked++;
-    if (signing->check(record->life.key, life_text(record, text), record->life.proof))
+    return node->options.signing.check(key, text, proof);
+}
+
+static bool check(struct node *node, const struct member_record *record, int bringer, struct effects *effects)
+{
+    char text[LIFE_TEXT_MAX_BYTES];
+    if (proofs_check(node, record->life.key, life_text(record, text), record->life.proof))
         return true;
     note_wrong(node, record->name, bringer, effects);
     return false;
@@ -203,9 +203,7 @@ bool proofs_check_text(struct node *node, uint32_t index, struct bytes text, con
     const struct member *member = &node->member[index];
     if (!checks(node) || !member->proof.has_key || !may_check(node, bringer))
         return false;
-    node->proofs.checks_left--;
-    node->stats.proofs_checked++;
-    if (node->options.signing.check(member->proof.key, text, proof))
+    if (proofs_check(node, member->proof.key, text, proof))
         return true;
     if (!handover_was_right(node, index, text, proof))
         note_wrong(node, bytes_of(member->name), bringer, effects);
@@ -264,9 +262,9 @@ static bool may_have_another(struct node *node, const struct member_record *reco
     struct member *member = &node->member[index];
     const struct life_record *life = &record->life;
     const bool is_former = handover_is_former(node, index, life->key);
-    const bool is_late =
-        record->incarnation > member->incarnation && record->incarnation > member->proof.since;
-    const bool follows = life->former && same_key(life->former, member->proof.key); /* it was not checked, or wrong */
+    const bool is_late = record->incarnation > member->incarnation && record->incarnation > member->proof.since;
+    const bool follows =
+        life->former && same_key(life->former, member->proof.key); /* it was not checked, or wrong */
     if (follows || (is_former && !is_late)) {
         node->stats.messages_unproven++; /* what was on its way, or is said again */
         return false;

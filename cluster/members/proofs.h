@@ -31,6 +31,9 @@ bool proofs_event(struct node *node, const struct event *event, struct effects *
 bool proofs_check_text(struct node *node, uint32_t index, struct bytes text, const uint8_t *proof, int bringer,
                        struct effects *effects);
 
+/* True: the text has the signature of that key. Counts as one of those that a step checks, even if none is left. */
+bool proofs_check(struct node *node, const uint8_t *key, struct bytes text, const uint8_t *proof);
+
 /* The member has just got its place in the list. */
 void proofs_recall(struct node *node, uint32_t index);
 

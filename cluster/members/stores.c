@@ -16,11 +16,6 @@
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 
-static uint64_t bit_of(uint32_t member)
-{
-    return (uint64_t)1 << member;
-}
-
 bool member_store_is_known(const struct member *member)
 {
     return member->incarnation > 0 && member->store_known == member->incarnation;
@@ -35,7 +30,7 @@ void stores_hear(struct node *node, const struct message *message, const int *me
         int known = member_map[i];
         if (known >= 0 && i != message->sender && record->stored &&
             record->incarnation == node->member[known].incarnation)
-            member->knows_stores |= bit_of((uint32_t)known);
+            member->knows_stores |= member_bit((uint32_t)known);
     }
     member->has_store = message->members[message->sender].stored;
     if (!member->has_store)
@@ -45,8 +40,8 @@ void stores_hear(struct node *node, const struct message *message, const int *me
 void stores_forget(struct node *node, uint32_t index)
 {
     for (uint32_t i = 0; i < node->member_end; i++)
-        node->member[i].knows_stores &= ~bit_of(index);
-    node->snapshot.donor_knows_stores &= ~bit_of(index);
+        node->member[i].knows_stores &= ~member_bit(index);
+    node->snapshot.donor_knows_stores &= ~member_bit(index);
 }
 
 void stores_start_anew(struct node *node, uint32_t index, uint64_t incarnation)
@@ -82,7 +77,7 @@ int stores_source(const struct node *node)
     int donor = node->life.state == PEER_JOINING ? member_to_ask(node) : -1;
     uint64_t comes = donor >= 0 ? node->member[donor].knows_stores : 0;
     for (uint32_t i = 0; i < node->member_end; i++)
-        if (has_unknown_store(&node->member[i], PEER_JOINING) && (comes & bit_of(i)) == 0)
+        if (has_unknown_store(&node->member[i], PEER_JOINING) && (comes & member_bit(i)) == 0)
             return (int)i;
     return -1;
 }
@@ -116,7 +111,7 @@ bool stores_are_wanted(const struct node *node)
     for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
         if (member_needed(member) && member->state == PEER_ACTIVE && !member->silent && member->heard_ns != 0 &&
-            (member->knows_stores & bit_of(node->me)) == 0)
+            (member->knows_stores & member_bit(node->me)) == 0)
             return true;
     }
     return false;
@@ -144,6 +139,6 @@ void stores_came_with_snapshot(struct node *node)
     const struct snapshot *snapshot = &node->snapshot;
     node->member[snapshot->donor].store_known = snapshot->donor_incarnation;
     for (uint32_t i = 0; i < node->member_end; i++)
-        if ((snapshot->donor_knows_stores & bit_of(i)) != 0 && i != node->me)
+        if ((snapshot->donor_knows_stores & member_bit(i)) != 0 && i != node->me)
             node->member[i].store_known = node->member[i].incarnation;
 }

@@ -21,7 +21,7 @@ bool stranger_is(const struct node *node, uint32_t index)
     return !member->self && member_signs(node, index) && !member->proof.has_key;
 }
 
-static void listen_to(struct effects *effects, enum effect_kind kind, const struct member *member)
+void listen_to(struct effects *effects, enum effect_kind kind, const struct member *member)
 {
     if (member->gossip_address[0] != '\0')
         effects_emit_to(effects, kind, member->name, member->gossip_address, effects->arena_size);

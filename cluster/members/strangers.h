@@ -8,13 +8,18 @@
 #ifndef HEADGATE_CLUSTER_MEMBERS_STRANGERS_H
 #define HEADGATE_CLUSTER_MEMBERS_STRANGERS_H
 
+#include "cluster/node.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
 struct effects;
+struct member;
 struct member_record;
 struct node;
 
+/* EFFECT_CONNECT or EFFECT_DISCONNECT: has the caller listen to the member, or no longer, if it has an address. */
+void listen_to(struct effects *effects, enum effect_kind kind, const struct member *member);
 bool stranger_is(const struct node *node, uint32_t index);
 /*
  * What counts of a record of a stranger that it has not brought itself, as proofs_heed says it. May have it dialled.

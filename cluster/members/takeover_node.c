@@ -76,7 +76,7 @@ uint32_t takeover_node_flags(const struct node *node, uint32_t index)
 static void read_record_of(const struct member_record *record, uint32_t index, bool is_us,
                            struct takeover_word *word)
 {
-    const uint64_t bit = (uint64_t)1 << index;
+    const uint64_t bit = member_bit(index);
     word->renews_us |= is_us && (record->rights & MEMBER_RENEWED) != 0;
     word->disowns |= (record->rights & MEMBER_DISOWNED) != 0 ? bit : 0;
     word->records |= (record->rights & MEMBER_RECORDED) != 0 ? bit : 0;
@@ -145,7 +145,7 @@ static struct takeover_view view_of(const struct node *node)
     for (uint32_t i = 0; i < node->takeover.count; i++) {
         if (i == node->me)
             continue;
-        view.covers |= origins_cover_spends(node, i) ? (uint64_t)1 << i : 0;
+        view.covers |= origins_cover_spends(node, i) ? member_bit(i) : 0;
         view.is_covered &= !member_needed(&node->member[i]) || origins_cover_view(node, i);
     }
     return view;

@@ -27,6 +27,12 @@ uint64_t version_maker(const struct node *node)
     return hash_64(&node->options.hash_key, text, (size_t)size) >> 1;
 }
 
+uint64_t version_text_hash(const char *text, size_t size)
+{
+    static const struct hash_key key = {{0}};
+    return hash_64(&key, text, size);
+}
+
 void version_put(struct version_text *text, const char *format, ...)
 {
     const size_t room = text->room - text->size;
@@ -57,4 +63,11 @@ bool version_read_number(struct bytes word, uint64_t *number)
         *number = *number * 10 + digit;
     }
     return word.size > 0;
+}
+
+bool version_read_stamp(struct bytes *line, uint64_t most, struct version_stamp *stamp, uint64_t *wall_ms)
+{
+    return version_read_number(version_take(line, ' '), &stamp->number) &&
+           version_read_number(version_take(line, ' '), &stamp->maker) &&
+           version_read_number(version_take(line, ' '), wall_ms) && stamp->number > 0 && stamp->number <= most;
 }

@@ -28,11 +28,15 @@ struct version_text {
     size_t room, size;
 };
 
+/* Of a text that is compared with others of this node alone, so it needs no secret. */
+uint64_t version_text_hash(const char *text, size_t size);
 /* There must be room: callers have a bound of all that they write. */
 void version_put(struct version_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Takes the bytes up to `end` off the text, and `end` as well. */
 struct bytes version_take(struct bytes *text, char end);
 /* False: the word is no decimal number of 64 bits. */
 bool version_read_number(struct bytes word, uint64_t *number);
+/* Takes a stamp and a time off the line; false: they are no numbers, or the stamp's is above `most`, or 0. */
+bool version_read_stamp(struct bytes *line, uint64_t most, struct version_stamp *stamp, uint64_t *wall_ms);
 
 #endif

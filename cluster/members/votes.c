@@ -14,11 +14,6 @@
 
 enum { WORDS_LEAST = 2 };
 
-static uint64_t bit(uint32_t index)
-{
-    return (uint64_t)1 << index;
-}
-
 struct count {
     uint32_t voters, words;
     uint64_t weight, said_weight;
@@ -41,7 +36,7 @@ static bool is_enough(const struct count *count)
 
 bool votes_say(const struct node *node, uint32_t index)
 {
-    return (node->member[node->me].proof.forgets & bit(index)) != 0;
+    return (node->member[node->me].proof.forgets & member_bit(index)) != 0;
 }
 
 /* Words about that member: of all who have not left, this node included, but for those that it says are gone. */
@@ -51,7 +46,7 @@ static struct count about(const struct node *node, uint32_t index)
     for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
         if (i != index && (member->self || (member_needed(member) && !votes_say(node, i))))
-            add(node, &count, i, (member->proof.forgets & bit(index)) != 0);
+            add(node, &count, i, (member->proof.forgets & member_bit(index)) != 0);
     }
     return count;
 }
@@ -90,7 +85,7 @@ void votes_hear(struct node *node, const struct message *message, const int *map
         const struct member_record *record = &message->members[i];
         if (map[i] >= 0 && i != message->sender && record->forgotten &&
             record->incarnation == node->member[map[i]].incarnation)
-            forgets |= bit((uint32_t)map[i]);
+            forgets |= member_bit((uint32_t)map[i]);
     }
     if (node->member[sender].proof.forgets == forgets)
         return;
@@ -106,7 +101,7 @@ bool votes_forget(struct node *node, uint32_t index, struct effects *effects, co
     }
     struct member *me = &node->member[node->me];
     const bool is_said = votes_say(node, index);
-    me->proof.forgets |= bit(index);
+    me->proof.forgets |= member_bit(index);
     if (decide(node, index, effects, why)) {
         decide_all(node, effects); /* one less is asked about the others */
         return true;
@@ -159,13 +154,13 @@ bool votes_gone(struct node *node, uint32_t index, uint64_t incarnation, int sen
 
 void votes_heard(struct node *node, uint32_t index)
 {
-    node->member[node->me].proof.forgets &= ~bit(index);
+    node->member[node->me].proof.forgets &= ~member_bit(index);
 }
 
 void votes_drop(struct node *node, uint32_t index)
 {
     for (uint32_t i = 0; i < node->member_end; i++) {
-        node->member[i].proof.forgets &= ~bit(index);
+        node->member[i].proof.forgets &= ~member_bit(index);
         node->member[i].proof.gone[index] = 0;
         node->member[i].proof.ends_us = index == node->me ? 0 : node->member[i].proof.ends_us;
     }

@@ -145,23 +145,17 @@ static void take_newer(struct weights_known *known, const struct weights_version
     known->newest = *version;
 }
 
-static uint64_t digest_of(const struct weights *weights)
-{
-    static const struct hash_key key = {{0}};
-    return hash_64(&key, weights->said, weights->said_size);
-}
-
 /* The order does not matter: of whatever is older than the base in the end nothing stays. */
 static void take_known(struct node *node, const struct weights_known *other)
 {
     struct weights *weights = &node->weights;
-    const uint64_t before = digest_of(weights);
+    const uint64_t before = version_text_hash(weights->said, weights->said_size);
     take_base(&weights->known, &other->base);
     take_newer(&weights->known, &other->newest);
     if (is_newer(&other->floor, &weights->known.base))
         fold(&weights->known.floor, &other->floor);
     refresh(node);
-    if (digest_of(weights) == before)
+    if (version_text_hash(weights->said, weights->said_size) == before)
         return;
     weights->unsaved = true;
     weights->heard = false;
@@ -193,22 +187,12 @@ bool weights_are_kept_by(const struct member *member)
     return is_said(member) && member->weights.keeps;
 }
 
-/*
- * The word of whoever has a share, or may have it back. One that left and that the config names is among them: it may
- * start where nobody hears it, with what its store has.
- */
-static bool counts(const struct member *member)
-{
-    return member->used && !member->self && !member->share_freed;
-}
-
+/* One that left and that the config names may start where nobody hears it, with what its store has. */
 bool weights_wait_for(const struct node *node, const struct member *member)
 {
     const struct weights_word *word = &member->weights;
-    if (!counts(member))
-        return false;
-    return !is_said(member) || !word->heard ||
-           version_compare(&word->newest, &node->weights.known.newest.stamp) != 0;
+    return member_may_share(member) && (!is_said(member) || !word->heard ||
+                                        version_compare(&word->newest, &node->weights.known.newest.stamp) != 0);
 }
 
 void weights_hear(struct node *node, const struct message *message, uint32_t sender)

@@ -129,7 +129,7 @@ static bool is_calm(const struct node *node)
         return false;
     for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
-        if (member->used && !member->self && !member->share_freed &&
+        if (member_may_share(member) &&
             (member->silent || member->state != PEER_ACTIVE || member->incarnation == 0))
             return false;
     }

@@ -40,7 +40,7 @@ static bool members_may(const struct node *node, struct error *error)
 {
     for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
-        if (!member->used || member->self || member->share_freed || weights_are_kept_by(member))
+        if (!member_may_share(member) || weights_are_kept_by(member))
             continue;
         if (member->incarnation == 0)
             return error_set(

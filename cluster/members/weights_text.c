@@ -70,11 +70,8 @@ static bool read_version(struct bytes line, struct weights_version *version)
 {
     uint64_t sum = 0;
     memset(version, 0, sizeof *version);
-    if (!version_read_number(version_take(&line, ' '), &version->stamp.number) ||
-        !version_read_number(version_take(&line, ' '), &version->stamp.maker) ||
-        !version_read_number(version_take(&line, ' '), &version->wall_ms) ||
-        !copy_label(version_take(&line, ' '), version->author) || version->stamp.number == 0 ||
-        version->stamp.number > WEIGHTS_NUMBER_MAX)
+    if (!version_read_stamp(&line, WEIGHTS_NUMBER_MAX, &version->stamp, &version->wall_ms) ||
+        !copy_label(version_take(&line, ' '), version->author))
         return false;
     while (line.size > 0)
         if (!read_part(version_take(&line, ' '), version, &sum))

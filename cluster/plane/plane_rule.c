@@ -117,7 +117,7 @@ bool plane_rule_may_have_parts(const struct node *node, const struct rule *rule,
             rule->service.data, rule->id.data, field);
     for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
-        if (member->used && !member->self && !member->share_freed && member->number > 0 && !member->heeds_uncharged)
+        if (member_may_share(member) && member->number > 0 && !member->heeds_uncharged)
             return error_set(error, EX_DATAERR,
                              "rule %s/%s: %s does not know %s: expected all daemons to be of this release",
                              rule->service.data, rule->id.data, member->name, field);

@@ -8,6 +8,7 @@
 #include "cluster/node.h"
 #include "cluster/spend/contest.h"
 #include "cluster/spend/voucher_places.h"
+#include "limit/bucket_units.h"
 #include "limit/kind.h"
 
 enum {
@@ -39,8 +40,7 @@ int64_t contest_part_units(const struct node *node, uint16_t limit_index, uint64
 
 int64_t contest_cost_units(const struct node *node, uint16_t limit_index, uint64_t tokens)
 {
-    const struct limit *limit = &node->limits.limit[limit_index];
-    return (int64_t)number_least(tokens, limit->capacity) * limit->units_per_token;
+    return units_of_full_at_most(&node->limits.limit[limit_index], tokens);
 }
 
 int64_t contest_credit_most(const struct node *node, const struct contest *contest)

@@ -29,7 +29,7 @@ static bool is_alone(const struct node *node)
 {
     bool alone = node->options.peer_count == 0;
     for (uint32_t i = 0; i < node->member_end; i++)
-        alone &= !node->member[i].used || node->member[i].self || node->member[i].share_freed;
+        alone &= !member_may_share(&node->member[i]);
     return alone;
 }
 

@@ -60,18 +60,6 @@ static bool is_worth_asking_alone(const struct node *node, const struct limit *l
            (!voucher || voucher_since_ns(voucher->asked_ns, now_ns) >= voucher_pause_ns(node, voucher, now_ns));
 }
 
-/*
- * What decays until an answer is here: what refills until then, less what is lacking at the capacity and refilled
- * first. Without a voucher nobody has counted what this node spent, but some of it has not settled.
- */
-static int64_t decaying_units(const struct node *node, const struct limit *limit, const struct bucket *bucket,
-                              const struct voucher *voucher, uint64_t now_ns)
-{
-    const int64_t lacks = voucher ? voucher_lack_units(node, voucher, now_ns) : bucket->unsettled;
-    const int64_t refills = voucher_refilled_units(limit, voucher_answer_ns(node));
-    return refills > lacks ? refills - lacks : 0;
-}
-
 /* True: no share ever suffices. */
 static bool is_beyond_share(const struct node *node, const struct charge *charge)
 {
@@ -96,8 +84,10 @@ static bool is_worth_asking(const struct node *node, const struct charge *charge
     const struct limit *limit = &node->limits.limit[charge->limit];
     const struct budget *budget = &node->by_limit.budget[charge->limit];
     int64_t cost = (int64_t)charge->cost * limit->units_per_token;
+    /* without a voucher nobody has counted what this node spent, but some of it has not settled */
+    const int64_t lacks = voucher ? voucher_lack_units(node, voucher, now_ns) : bucket->unsettled;
     int64_t left = bucket->settled - bucket->unsettled,
-            decays = decaying_units(node, limit, bucket, voucher, now_ns);
+            decays = voucher_decays(limit, voucher_answer_ns(node), lacks);
     const bool is_beyond = is_beyond_share(node, charge);
     bool is_burst = bucket_allowance(bucket, budget) / BURST_RATE >= decays / 2 &&
                     (waits || is_enough(limit, left) || is_rest(node, limit, voucher, left, now_ns));

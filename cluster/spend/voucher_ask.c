@@ -13,6 +13,7 @@
 #include "cluster/spend/voucher_places.h"
 #include "cluster/state/member.h"
 #include "cluster/state/share.h"
+#include "limit/bucket_units.h"
 #include "limit/kind.h"
 
 #include <string.h>
@@ -93,11 +94,6 @@ static void make_room(struct node *node, struct voucher *voucher, const struct l
     memmove(oldest, next, (VOUCHER_ASKS - 1) * sizeof *oldest);
 }
 
-static int64_t units_of(const struct limit *limit, uint64_t tokens)
-{
-    return (int64_t)number_least(tokens, limit->capacity) * limit->units_per_token;
-}
-
 /* What was refused in as much time as an answer takes: as much is refused again until it is here, if demand goes on. */
 static int64_t refused_units(const struct node *node, const struct voucher *voucher)
 {
@@ -106,7 +102,7 @@ static int64_t refused_units(const struct node *node, const struct voucher *vouc
     uint64_t refused = voucher->wanted - number_least(voucher->waiting, voucher->wanted);
     if (took_ns > within_ns)
         refused = (uint64_t)((wide)refused * within_ns / took_ns);
-    return units_of(&node->limits.limit[voucher->limit], refused);
+    return units_of_full_at_most(&node->limits.limit[voucher->limit], refused);
 }
 
 /*
@@ -123,7 +119,7 @@ static int64_t coming_units(const struct node *node, const struct voucher *vouch
     const uint64_t until_ns =
         voucher_wanted_ns(node) + voucher_pause_ns(node, voucher, node->now_ns) - voucher_answer_ns(node);
     const wide tokens = (wide)voucher->went_on * until_ns / (took_ns - gather_ns);
-    return units_of(limit, tokens < LIMIT_CAPACITY_MAX ? (uint64_t)tokens : LIMIT_CAPACITY_MAX);
+    return units_of_full_at_most(limit, tokens < LIMIT_CAPACITY_MAX ? (uint64_t)tokens : LIMIT_CAPACITY_MAX);
 }
 
 struct wish {
@@ -131,15 +127,6 @@ struct wish {
     int64_t at_once;  /* of these, what one request needs */
     int64_t expected; /* what clients who were refused would use of them, if all came back */
 };
-
-/* What decays until a client comes for an answer: what this node's spends lack at the capacity is refilled first. */
-static int64_t decaying_units(const struct node *node, const struct voucher *voucher)
-{
-    const uint64_t until_ns = voucher_answer_ns(node) + node->options.interval_ns / SLACK_PART;
-    const int64_t refills = voucher_refilled_units(&node->limits.limit[voucher->limit], until_ns),
-                  lacks = voucher_lack_units(node, voucher, node->now_ns);
-    return refills > lacks ? refills - lacks : 0;
-}
 
 /*
  * What requests wait for; of what was refused, and was spent lately, the part for which clients come back, but of the
@@ -152,14 +139,18 @@ static struct wish wish_of(const struct node *node, const struct voucher *vouche
 {
     const struct limit *limit = &node->limits.limit[voucher->limit];
     const struct bucket full = {.settled = limit->capacity_units};
-    int64_t left = bucket->settled - bucket->unsettled, least = units_of(limit, voucher->wanted_at_once);
+    int64_t left = bucket->settled - bucket->unsettled,
+            least = units_of_full_at_most(limit, voucher->wanted_at_once);
     int64_t soon = voucher_refilled_units(limit, HEALS_NS);
     soon = bucket->unsettled < soon ? bucket->unsettled : soon;
     const int64_t coming = coming_units(node, voucher);
-    struct wish wish = {.expected = voucher_much_is_left(limit, left) ? units_of(limit, voucher->unwatched) : 0};
+    struct wish wish = {
+        .expected = voucher_much_is_left(limit, left) ? units_of_full_at_most(limit, voucher->unwatched) : 0};
     int64_t useful = voucher_habit_expected(node, voucher->limit, refused_units(node, voucher) + soon);
-    useful = units_of(limit, voucher->waiting) + (useful > coming ? useful : coming);
-    int64_t decays = decaying_units(node, voucher);
+    useful = units_of_full_at_most(limit, voucher->waiting) + (useful > coming ? useful : coming);
+    /* a client comes for an answer a little later */
+    int64_t decays = voucher_decays(limit, voucher_answer_ns(node) + node->options.interval_ns / SLACK_PART,
+                                    voucher_lack_units(node, voucher, node->now_ns));
     bool beyond = bucket_allowance(&full, &node->by_limit.budget[voucher->limit]) < least;
     const bool little = (useful < others ? useful : others) <=
                         (node->awake.somebody_silent ? LONELY_DECAYS : USEFUL_DECAYS) * decays;

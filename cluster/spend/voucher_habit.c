@@ -93,6 +93,12 @@ void voucher_habit_came(struct node *node, struct voucher *voucher, int64_t unit
     }
 }
 
+void voucher_habit_note_all(struct node *node, struct voucher *voucher)
+{
+    for (unsigned a = 0; a < VOUCHER_ASKS; a++)
+        voucher_habit_note(node, voucher->limit, &voucher->ask[a]);
+}
+
 void voucher_habit_note_over(struct node *node, struct voucher *voucher)
 {
     const uint64_t least_ns = 2 * voucher_answer_ns(node);

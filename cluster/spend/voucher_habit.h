@@ -26,6 +26,8 @@ void voucher_habit_expect(const struct node *node, uint16_t limit, struct vouche
 void voucher_habit_came(struct node *node, struct voucher *voucher, int64_t units, uint64_t now_ns);
 /* The ask is over: the limit remembers who came, once. */
 void voucher_habit_note(struct node *node, uint16_t limit, struct voucher_ask *ask);
+/* The same of all asks of the voucher: it ends, or all of it is given back. */
+void voucher_habit_note_all(struct node *node, struct voucher *voucher);
 /* The same of all asks of the voucher that came to an end: what they brought has decayed, or is given back soon. */
 void voucher_habit_note_over(struct node *node, struct voucher *voucher);
 /* True until a first count: neither clients of the limit nor those of others are known. */

@@ -8,8 +8,10 @@
 #include "cluster/codec/batch.h"
 #include "cluster/spend/deferred.h"
 #include "cluster/spend/outbox.h"
+#include "cluster/spend/spenders.h"
 #include "cluster/spend/voucher_places.h"
 #include "cluster/state/origin.h"
+#include "limit/bucket_units.h"
 #include "limit/kind.h"
 
 /* so many gathered spends, and so many of the newest own batches, are looked at for what was spent lately */
@@ -83,8 +85,7 @@ static bool is_another(const struct node *node, const struct voucher *voucher)
 
 static int64_t own_units(const struct limit *limit, const struct spend *spend)
 {
-    const uint64_t tokens = spend->tokens - number_least(spend->granted, spend->tokens);
-    return (int64_t)number_least(tokens, limit->capacity) * limit->units_per_token;
+    return units_of_full_at_most(limit, spenders_own_tokens(spend));
 }
 
 /*

@@ -60,6 +60,12 @@ int64_t voucher_refilled_units(const struct limit *limit, uint64_t ns)
     return (int64_t)units;
 }
 
+int64_t voucher_decays(const struct limit *limit, uint64_t ns, int64_t lacking_units)
+{
+    const int64_t refills = voucher_refilled_units(limit, ns);
+    return refills > lacking_units ? refills - lacking_units : 0;
+}
+
 bool voucher_much_is_left(const struct limit *limit, int64_t left)
 {
     return kind_refills(limit->kind) ? left > limit->capacity_units / MUCH_PART
@@ -357,13 +363,6 @@ static struct voucher *making_way(struct node *node, uint64_t now_ns)
     return least;
 }
 
-static void end_ask(struct node *node, uint16_t limit, struct voucher_ask *ask)
-{
-    voucher_habit_note(node, limit, ask);
-    if (ask->units > 0)
-        node->stats.rights_decayed_tokens += (uint64_t)(ask->units / node->limits.limit[limit].units_per_token);
-}
-
 static _Atomic uint16_t *mark_of(struct node *node, struct key_id id)
 {
     return &node->rights.held[id.low % HELD_MARKS];
@@ -382,10 +381,10 @@ static struct voucher *take_place(struct node *node, struct key_id id, uint64_t 
 {
     struct places *places = &node->rights.voucher_places;
     struct voucher *way = places->count < places->room ? NULL : making_way(node, now_ns);
-    for (unsigned a = 0; a < VOUCHER_ASKS && way; a++)
-        voucher_habit_note(node, way->limit, &way->ask[a]);
-    if (way)
+    if (way) {
+        voucher_habit_note_all(node, way);
         free_place(node, way);
+    }
     const uint32_t place = places_take(places, id.high);
     if (place == PLACE_NONE)
         return NULL;
@@ -398,9 +397,10 @@ struct voucher *voucher_obtain(struct node *node, struct key_id id, uint16_t lim
     struct voucher *voucher = voucher_of_key(node, id);
     if (voucher && voucher->limit == limit)
         return voucher;
-    for (unsigned a = 0; a < VOUCHER_ASKS && voucher; a++)
-        voucher_habit_note(node, voucher->limit, &voucher->ask[a]);
-    voucher = voucher ? voucher : take_place(node, id, now_ns);
+    if (voucher)
+        voucher_habit_note_all(node, voucher);
+    else
+        voucher = take_place(node, id, now_ns);
     if (!voucher)
         return NULL;
     *voucher = (struct voucher){.id = id, .limit = limit, .touched_ns = now_ns};
@@ -416,8 +416,11 @@ bool voucher_places_are_scarce(const struct node *node)
 
 static void end_voucher(struct node *node, struct voucher *voucher)
 {
+    const int64_t token = node->limits.limit[voucher->limit].units_per_token;
+    voucher_habit_note_all(node, voucher);
     for (unsigned a = 0; a < VOUCHER_ASKS; a++)
-        end_ask(node, voucher->limit, &voucher->ask[a]);
+        node->stats.rights_decayed_tokens +=
+            voucher->ask[a].units > 0 ? (uint64_t)(voucher->ask[a].units / token) : 0;
     free_place(node, voucher);
 }
 

@@ -19,6 +19,8 @@ void vouchers_unlock(struct node *node);
 
 /* What refills in that time, at the rate of the fastest clock; 0 where nothing refills. Below 2^61. */
 int64_t voucher_refilled_units(const struct limit *limit, uint64_t ns);
+/* What decays in that time: what refills, less what lacks at the capacity, which is refilled first. */
+int64_t voucher_decays(const struct limit *limit, uint64_t ns, int64_t lacking_units);
 /* False: the rest of a key, of which only slow limits are asked for, and which says nothing of clients' habits. */
 bool voucher_much_is_left(const struct limit *limit, int64_t left);
 /* The time until an ask is answered: the longest round trip, and the waits of messages. */

@@ -38,13 +38,17 @@ static struct entry *entry_to_return_to(const struct node *node, const struct vo
     return can ? entry : NULL;
 }
 
-/* Others spent for the voucher after the asks. */
-static uint64_t granted_since_ns(const struct node *node, const struct voucher *voucher)
+/*
+ * When the oldest ask was made whose tokens are not all used; others spent for it later. `joined`: or that of tokens
+ * that have joined it.
+ */
+static uint64_t asked_since_ns(const struct node *node, const struct voucher *voucher, bool joined)
 {
     uint64_t since_ns = node->now_ns;
     for (unsigned a = 0; a < VOUCHER_ASKS; a++) {
-        uint64_t age_ns = voucher->ask[a].units > 0 ? voucher_since_ns(voucher->ask[a].asked_ns, node->now_ns) : 0;
-        since_ns = number_least(since_ns, node->now_ns - number_least(age_ns, node->now_ns));
+        const struct voucher_ask *ask = &voucher->ask[a];
+        if (ask->units > 0)
+            since_ns = number_least(since_ns, joined ? voucher_asked_first_ns(ask) : ask->asked_ns);
     }
     return since_ns;
 }
@@ -88,16 +92,6 @@ void voucher_own_used(struct node *node, const struct charge *charge, uint64_t t
     refundable_settle(&node->refundable, charge->id, tokens, tokens, now_ns, now_ns);
 }
 
-/* Of listed grants: when the oldest of those that are not used was asked for. */
-static uint64_t listed_since_ns(const struct node *node, const struct voucher *voucher)
-{
-    uint64_t since_ns = node->now_ns;
-    for (unsigned a = 0; a < VOUCHER_ASKS; a++)
-        if (voucher->ask[a].units > 0)
-            since_ns = number_least(since_ns, voucher_asked_first_ns(&voucher->ask[a]));
-    return since_ns;
-}
-
 static void give_back_listed(struct node *node, struct voucher *voucher)
 {
     struct entry *entry = entry_to_return_to(node, voucher);
@@ -106,7 +100,7 @@ static void give_back_listed(struct node *node, struct voucher *voucher)
         units += voucher_ask_unused(node, voucher, &voucher->ask[a], node->now_ns);
     if (!entry || units == 0)
         return;
-    const uint64_t since_ns = listed_since_ns(node, voucher);
+    const uint64_t since_ns = asked_since_ns(node, voucher, true);
     take_off(node, voucher, units);
     note_open(own_thread(node), node->now_ns);
     return_listed(node, entry, (uint64_t)units, since_ns);
@@ -149,10 +143,10 @@ static void give_back(struct node *node, struct voucher *voucher)
     units -= units % limit->units_per_token;
     if (units <= 0)
         return;
-    const uint64_t tokens = (uint64_t)(units / limit->units_per_token), since_ns = granted_since_ns(node, voucher);
+    const uint64_t tokens = (uint64_t)(units / limit->units_per_token),
+                   since_ns = asked_since_ns(node, voucher, false);
     take_off(node, voucher, units);
-    for (unsigned a = 0; a < VOUCHER_ASKS; a++)
-        voucher_habit_note(node, voucher->limit, &voucher->ask[a]);
+    voucher_habit_note_all(node, voucher);
     entry->bucket.settled += units;
     note_open(own_thread(node), node->now_ns);
     note_returned_since(own_thread(node), since_ns);

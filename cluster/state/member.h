@@ -97,6 +97,18 @@ struct member {
     uint64_t known[ORIGINS_MAX]; /* newest digest, by origin slot */
 };
 
+/* Of the member at that place, where each has a bit. */
+static inline uint64_t member_bit(uint32_t index)
+{
+    return (uint64_t)1 << index;
+}
+
+/* True: another member that has a share, or may have it back. */
+static inline bool member_may_share(const struct member *member)
+{
+    return member->used && !member->self && !member->share_freed;
+}
+
 int member_find(const struct node *node, struct bytes name);
 /* The hash with the member's incarnation and these bits in it: to see whether members have changed. */
 uint64_t member_hash(uint64_t hash, const struct member *member, uint64_t bits);

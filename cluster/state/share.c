@@ -80,8 +80,7 @@ uint32_t shares_unlisted(const struct node *node, bool left)
     uint32_t count = 0;
     for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
-        count += member->used && !member->self && !member->configured && !member->share_freed &&
-                 (member->state == PEER_LEFT) == left;
+        count += member_may_share(member) && !member->configured && (member->state == PEER_LEFT) == left;
     }
     return count;
 }
@@ -135,7 +134,7 @@ static uint64_t heard_by_list(const struct node *node, const struct weight_list 
 
 bool other_is_heard(const struct member *member)
 {
-    return member->used && !member->share_freed && !member->self && !member->silent && member->state == PEER_ACTIVE;
+    return member_may_share(member) && !member->silent && member->state == PEER_ACTIVE;
 }
 
 static uint64_t heard_of_daemon(const struct node *node, uint64_t home)

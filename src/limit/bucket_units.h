@@ -17,6 +17,12 @@ static inline uint64_t whole_ticks(const struct limit *limit, uint64_t now_ns)
 /* Tokens as units, at most UNITS_MOST. */
 int64_t units_of_tokens(const struct limit *limit, uint64_t tokens);
 
+/* The same, at most the capacity. */
+static inline int64_t units_of_full_at_most(const struct limit *limit, uint64_t tokens)
+{
+    return (int64_t)(tokens < limit->capacity ? tokens : limit->capacity) * limit->units_per_token;
+}
+
 /* BUCKET: refills `settled` and returns the spill. */
 static inline int64_t bucket_refill_settled(struct bucket *bucket, const struct limit *limit, uint64_t now_ns)
 {
