@@ -126,12 +126,20 @@ static void waits_for_table(const struct node *node, uint32_t index, char *text,
                        others_can_give(node, index) ? ", nor does another" : "", to_go_on(node));
 }
 
+/* Of a member that is out of reach. */
+static const char *why_unheard(const struct member *member)
+{
+    return member->proof.differs      ? "has another key than the one that is known here"
+           : member->proof.is_missing ? "signs nothing, which signatures: required asks for"
+                                      : "is not heard";
+}
+
 static void waits_for_word(const struct node *node, uint32_t index, char *text, size_t room)
 {
     const struct member *member = &node->member[index];
     if (member_is_out_of_reach(member))
-        (void)snprintf(text, room, "the word of %s, which is not heard: start it, mend its links, or forget it",
-                       member->name);
+        (void)snprintf(text, room, "the word of %s, which %s: start it, mend its links, or forget it", member->name,
+                       why_unheard(member));
     else if (!member->knows_me)
         (void)snprintf(text, room,
                        "the word of %s that it counts this start's share: it does not hear this daemon: %s",
@@ -140,14 +148,27 @@ static void waits_for_word(const struct node *node, uint32_t index, char *text, 
         (void)snprintf(text, room, "what %s spent by a share that it has given up", member->name);
 }
 
+static void waits_for_versions(const struct node *node, char *text, size_t room)
+{
+    const int weights = weights_await(node);
+    if (weights == (int)node->me)
+        (void)snprintf(text, room, "its state_dir, which does not keep the weights of regions yet: mend its disk");
+    else if (weights >= 0)
+        (void)snprintf(text, room, "the weights of regions that %s knows", node->member[weights].name);
+    else
+        (void)snprintf(text, room, "limits of configs, or own spends of before, that its peers know");
+}
+
 static void waits_for_anybody(const struct node *node, char *text, size_t room)
 {
     const int index = join_newness_awaits(node);
-    if (index < 0)
+    if (index < 0) {
+        waits_for_versions(node, text, room);
         return;
+    }
     const struct member *member = &node->member[index];
     const uint64_t waited_ns = node->now_ns - node->life.started_ns, timeout_ns = node->options.join_timeout_ns;
-    const char *why = member_is_out_of_reach(member) ? "is not heard" : "does not hear this daemon";
+    const char *why = member_is_out_of_reach(member) ? why_unheard(member) : "does not hear this daemon";
     if (timeout_ns == 0)
         (void)snprintf(text, room, "an active peer, or for all to start anew, but %s %s, and join_timeout is 0: %s",
                        member->name, why, "start it, mend its links, or forget it");
@@ -158,17 +179,13 @@ static void waits_for_anybody(const struct node *node, char *text, size_t room)
 
 static void waits_with_table(const struct node *node, char *text, size_t room)
 {
-    const int share = join_share_awaits(node), weights = weights_await(node);
+    const int share = join_share_awaits(node);
     if (share >= 0)
         waits_for_word(node, (uint32_t)share, text, room);
     else if (!plane_knows_the_rules(node))
         (void)snprintf(text, room, "rules of its peers");
-    else if (weights == (int)node->me)
-        (void)snprintf(text, room, "its state_dir, which does not keep the weights of regions yet: mend its disk");
-    else if (weights >= 0)
-        (void)snprintf(text, room, "the weights of regions that %s knows", node->member[weights].name);
     else
-        (void)snprintf(text, room, "limits of configs, or own spends of before, that its peers know");
+        waits_for_versions(node, text, room);
 }
 
 void join_waits_for(const struct node *node, char *text, size_t room)

@@ -1,5 +1,6 @@
 /* What a start waits for, in words: each names the member that it waits for, and what an operator may do. */
 #include "tests/lib/cluster_harness.h"
+#include "tests/lib/signing_world.h"
 
 static const char *cat_waits_for(void)
 {
@@ -83,10 +84,27 @@ static void one_was_never_heard(void)
     world_close();
 }
 
+static void one_signs_nothing(void)
+{
+    char text[NODE_NOTICE_BYTES];
+    signing_world_init(2, KEYS_REQUIRED);
+    world.host[ANN].options.join_timeout_ns = 0;
+    world.host[BOB].options.signing = (struct node_signing){0};
+    world_start_all();
+    world_run(1000);
+    node_waits_for(world.host[ANN].node, text);
+    OK_STRING(text,
+              "an active peer, or for all to start anew, but bob signs nothing, which signatures: required asks for, "
+              "and join_timeout is 0: start it, mend its links, or forget it",
+              "a start says why somebody who speaks is not heard");
+    world_close();
+}
+
 int main(void)
 {
     nobody_is_heard();
     one_does_not_confirm();
     one_was_never_heard();
+    one_signs_nothing();
     return tap_done();
 }
