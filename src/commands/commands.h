@@ -58,6 +58,7 @@ struct transport;
     X(grpc_requests, "gRPC requests answered")                                                                     \
     X(grpc_errors, "gRPC requests answered with another status than OK")                                           \
     X(grpc_unknown_domains, "gRPC requests of a domain that is no service of rules: nothing limits them")          \
+    X(grpc_unread, "gRPC requests answered with OVER_LIMIT because their message was too large to be read")        \
     X(grpc_no_memory, "gRPC connections closed because grpc.memory is used up")                                    \
     X(http_live, "connections that read /v1/live (now)")                                                           \
     X(replayed_answers, "answers given again because of an idempotency key")                                       \

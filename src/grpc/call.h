@@ -20,7 +20,9 @@ enum {
     GRPC_STREAMS_MAX = 100,            /* of one connection, at a time */
     GRPC_CONNECTION_BYTES = 512 << 10, /* of the heap, for one connection, */
     GRPC_MESSAGES_BYTES = 128 << 10,   /* and of these for requests that are not whole yet */
-    GRPC_MESSAGE_MAX_BYTES = 16 << 10, /* of one request */
+    GRPC_MESSAGE_MAX_BYTES = 16 << 10, /* of one request that is read, */
+    GRPC_SMALL_BYTES = 1 << 10,        /* of one that is read whatever else is not whole, */
+    GRPC_UNREAD_MAX_BYTES = 4 << 20,   /* and of one that is heard to its end, and not read */
     GRPC_HEAD_MAX_BYTES = 8 << 10,     /* of one head, as HTTP/2 counts it */
     GRPC_ARENA_BYTES = 512 << 10,      /* in which one request is read and answered */
     GRPC_PREFIX_BYTES = 5,             /* before each message: whether it is compressed, and its size */
@@ -64,6 +66,7 @@ struct grpc_method {
     bool open;        /* needs no password */
     unsigned roles;   /* of which a client needs one; 0: none */
     void (*answer)(struct grpc_call *call);
+    void (*answer_unread)(struct grpc_call *call); /* a message for which there was no room; NULL: an error */
     /* Of an answer that goes on, about each GRPC_WATCH_MS, while no message waits to be sent; otherwise NULL. */
     void (*go_on)(struct grpc_call *call);
 };
@@ -99,7 +102,8 @@ struct grpc_call {
     uint8_t prefix_bytes;         /* how many were read */
     unsigned char prefix[GRPC_PREFIX_BYTES];
     uint32_t message_size, message_bytes; /* that it should have, and that are there */
-    char *message;                        /* NULL while there is nothing of it */
+    char *message;                        /* NULL while there is nothing of it, and where it is not read */
+    bool is_unread;                       /* there was no room: its bytes are passed over */
     uint32_t answer_room;                 /* of an answer that goes on: bytes of the longest message, with prefix */
     uint32_t answer_size, answer_at;      /* with its prefix; how much of it was sent */
     char *answer;
@@ -155,6 +159,7 @@ void grpc_http2_retry(struct grpc_session *session);
 
 /* rate_limit.c */
 void grpc_should_rate_limit(struct grpc_call *call);
+void grpc_limit_unread(struct grpc_call *call);
 /* health.c */
 void grpc_health_check(struct grpc_call *call);
 void grpc_health_watch(struct grpc_call *call);

@@ -122,6 +122,8 @@ static void finish(struct grpc_call *call)
         grpc_refuse(call, GRPC_DEADLINE_EXCEEDED, "grpc-timeout is over");
     else if (call->prefix_bytes < GRPC_PREFIX_BYTES || call->message_bytes < call->message_size)
         grpc_refuse(call, GRPC_INVALID_ARGUMENT, "the message is not whole");
+    else if (call->is_unread)
+        call->method->answer_unread(call);
     else
         call->method->answer(call);
     if (call->answered) {
@@ -133,6 +135,13 @@ static void finish(struct grpc_call *call)
 
 /* ---- bodies ---- */
 
+static bool has_room(const struct grpc_call *call)
+{
+    return call->message_size <= GRPC_SMALL_BYTES ||
+           (call->message_size <= GRPC_MESSAGE_MAX_BYTES &&
+            call->session->message_bytes + call->message_size <= GRPC_MESSAGES_BYTES);
+}
+
 static void begin_message(struct grpc_call *call)
 {
     struct grpc_session *session = call->session;
@@ -143,18 +152,18 @@ static void begin_message(struct grpc_call *call)
         grpc_refuse(call, GRPC_UNIMPLEMENTED, "the message is compressed: expected grpc-encoding: identity");
         return;
     }
-    if (call->message_size > GRPC_MESSAGE_MAX_BYTES) {
+    if (has_room(call))
+        call->message = grpc_take(&session->account, call->message_size);
+    if (call->message != NULL)
+        session->message_bytes += call->message_size;
+    else if (call->method->answer_unread != NULL && call->message_size <= GRPC_UNREAD_MAX_BYTES)
+        call->is_unread = true;
+    else if (call->message_size > GRPC_MESSAGE_MAX_BYTES)
         grpc_refuse(call, GRPC_RESOURCE_EXHAUSTED, "the message has %u bytes: expected at most %d",
                     call->message_size, GRPC_MESSAGE_MAX_BYTES);
-        return;
-    }
-    if (call->message_size <= GRPC_MESSAGES_BYTES - session->message_bytes)
-        call->message = grpc_take(&session->account, call->message_size);
-    if (call->message == NULL)
+    else
         grpc_refuse(call, GRPC_RESOURCE_EXHAUSTED,
                     "the connection has no room for another message: finish the others");
-    else
-        session->message_bytes += call->message_size;
 }
 
 static void add_bytes(struct grpc_call *call, struct bytes bytes)
@@ -171,7 +180,8 @@ static void add_bytes(struct grpc_call *call, struct bytes bytes)
         grpc_refuse(call, GRPC_INVALID_ARGUMENT, "there is more than one message: expected one");
         return;
     }
-    memcpy(call->message + call->message_bytes, bytes.data, bytes.size);
+    if (!call->is_unread)
+        memcpy(call->message + call->message_bytes, bytes.data, bytes.size);
     call->message_bytes += (uint32_t)bytes.size;
 }
 

@@ -5,9 +5,9 @@
 
 static const struct grpc_method methods[] = {
     {"/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit", false, ROLE_CHECK, grpc_should_rate_limit,
-     NULL},
-    {"/grpc.health.v1.Health/Check", true, 0, grpc_health_check, NULL},
-    {"/grpc.health.v1.Health/Watch", true, 0, grpc_health_watch, grpc_health_go_on},
+     grpc_limit_unread, NULL},
+    {"/grpc.health.v1.Health/Check", true, 0, grpc_health_check, NULL, NULL},
+    {"/grpc.health.v1.Health/Watch", true, 0, grpc_health_watch, NULL, grpc_health_go_on},
 };
 
 const struct grpc_method *grpc_method(struct bytes path)

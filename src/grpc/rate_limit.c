@@ -170,3 +170,15 @@ void grpc_should_rate_limit(struct grpc_call *call)
     if (room != NULL)
         (void)envoy__service__ratelimit__v3__rate_limit_response__pack(response, (uint8_t *)room);
 }
+
+void grpc_limit_unread(struct grpc_call *call)
+{
+    Envoy__Service__Ratelimit__V3__RateLimitResponse response =
+        ENVOY__SERVICE__RATELIMIT__V3__RATE_LIMIT_RESPONSE__INIT;
+    response.overall_code = ENVOY__SERVICE__RATELIMIT__V3__RATE_LIMIT_RESPONSE__CODE__OVER_LIMIT;
+    call->session->grpc->commands->stats.grpc_unread++;
+    char *room =
+        grpc_answer_room(call, envoy__service__ratelimit__v3__rate_limit_response__get_packed_size(&response));
+    if (room != NULL)
+        (void)envoy__service__ratelimit__v3__rate_limit_response__pack(&response, (uint8_t *)room);
+}

@@ -20,8 +20,8 @@ struct grpc_heard {
     char http[4];        /* :status */
     int status;          /* grpc-status; -1: none came */
     char sentence[512];  /* grpc-message, as it is */
-    char *message;       /* without its prefix */
-    size_t message_size; /* with it */
+    char *message;       /* with its prefix */
+    size_t message_size; /* of both */
     bool closed;
     uint32_t error; /* of RST_STREAM */
 };

@@ -160,7 +160,16 @@ fails(grpc.StatusCode.INVALID_ARGUMENT, lambda: ask('', descriptor(('foo', 'bar'
 fails(grpc.StatusCode.INVALID_ARGUMENT, lambda: ask('edge'))
 said = fails(grpc.StatusCode.INVALID_ARGUMENT, lambda: ask('edge', descriptor(('a b', 'c'))))
 assert said.startswith("descriptor 0, entry a b: dimension 'a b' has characters"), said
-fails(grpc.StatusCode.RESOURCE_EXHAUSTED, lambda: ask('edge', descriptor(('foo', 'x' * 20000))))
+assert code('edge', descriptor(('foo', 'x' * 16000))) == OK, 'a message that is read'
+for size in (16384, 20000, 4000000):
+    assert code('edge', descriptor(('foo', 'x' * size))) == OVER, 'what a client makes too large does not pass'
+fails(grpc.StatusCode.RESOURCE_EXHAUSTED, lambda: ask('edge', descriptor(('foo', 'x' * (4 << 20)))))
+fails(grpc.StatusCode.RESOURCE_EXHAUSTED, lambda: check_health(health_pb2.HealthCheckRequest(service='x' * 20000)))
+together = [should_rate_limit.future(rls_pb2.RateLimitRequest(
+    domain='edge', descriptors=[descriptor(('foo', f'{i}' + 'x' * (15000 if i % 2 else 10)))]), timeout=10)
+    for i in range(90)]
+assert {one.result().overall_code for one in together[::2]} == {OK}, 'what is small is read beside what is large'
+assert {one.result().overall_code for one in together[1::2]} <= {OK, OVER}, 'and no large one is an error'
 fails(grpc.StatusCode.UNIMPLEMENTED, lambda: ask('edge', descriptor(('foo', 'bar')),
                                                  compression=grpc.Compression.Gzip))
 other = channel.unary_unary('/envoy.service.ratelimit.v3.RateLimitService/Other')

@@ -150,34 +150,49 @@ static void test_streams(void)
     grpc_client_end();
 }
 
+/* RateLimitResponse{overall_code: OVER_LIMIT}, and nothing else. */
+static bool is_over(int32_t stream)
+{
+    const struct grpc_heard *heard = grpc_client_heard(stream);
+    return heard->status == 0 && heard->closed && heard->message_size == 7 &&
+           memcmp(heard->message + 5, "\x08\x02", 2) == 0;
+}
+
 static void test_bounds(void)
 {
     static char large[20000];
     grpc_client_begin(MEMORY, WINDOW);
-    int32_t stream = grpc_client_ask(GRPC_RATE_LIMIT, (struct bytes){large, sizeof large}, NULL, NULL, true);
+    int32_t stream =
+        grpc_client_ask("/grpc.health.v1.Health/Check", (struct bytes){large, sizeof large}, NULL, NULL, false);
     grpc_client_run();
     OK_STRING(grpc_client_heard(stream)->sentence, "the message has 20000 bytes: expected at most 16384",
               "too long");
-    stream = grpc_client_ask(GRPC_RATE_LIMIT, (struct bytes){large, sizeof large}, NULL, NULL, false);
-    grpc_client_run();
     OK(grpc_client_heard(stream)->status == EXHAUSTED && grpc_client_heard(stream)->closed &&
            client.session.unfinished == 0,
        "and the client is told before it has said all");
+    stream = grpc_client_ask(GRPC_RATE_LIMIT, (struct bytes){large, sizeof large}, NULL, NULL, false);
+    grpc_client_run();
+    OK_I64(grpc_client_heard(stream)->status, -1, "a message that whoever is limited made too long is heard,");
+    grpc_client_say(stream, bytes_of(""), true);
+    grpc_client_run();
+    OK(is_over(stream), "and is over the limit: as an error it would pass");
+    OK_U64(served.commands.stats.grpc_unread, 1, "which is counted");
     int32_t begun[9];
     for (uint32_t i = 0; i < 9; i++) {
         begun[i] = grpc_client_ask(GRPC_RATE_LIMIT, (struct bytes){large, 16384}, NULL, NULL, false);
         grpc_client_run();
     }
-    OK(grpc_client_heard(begun[7])->status == -1 && grpc_client_heard(begun[8])->status == EXHAUSTED,
+    grpc_client_say(begun[8], bytes_of(""), true);
+    grpc_client_run();
+    OK(grpc_client_heard(begun[7])->status == -1 && is_over(begun[8]),
        "requests that are not whole have 128 KiB together");
-    stream = grpc_client_ask(GRPC_RATE_LIMIT, asked(), NULL, NULL, true);
-    grpc_client_run();
-    OK_I64(grpc_client_heard(stream)->status, EXHAUSTED, "and then there is none for others");
-    grpc_client_say(begun[0], bytes_of(""), true);
-    grpc_client_run();
     stream = ask();
     grpc_client_run();
-    OK(is_good(stream), "until one of them is done");
+    OK(is_good(stream), "beside which a small one finds room");
+    grpc_client_say(begun[0], bytes_of(""), true);
+    stream = grpc_client_ask(GRPC_RATE_LIMIT, (struct bytes){large, 16384}, NULL, NULL, true);
+    grpc_client_run();
+    OK_I64(grpc_client_heard(stream)->status, 3, "and a large one, once one of them is done");
     grpc_client_end();
 }
 
