@@ -7,6 +7,7 @@
 
 #include "base/prefetch.h"
 #include "cluster/node_options.h"
+#include "cluster/state/account_set.h"
 
 #include <stdlib.h>
 
@@ -14,7 +15,6 @@ enum {
     SET_ACCOUNTS = 4,
     LINE_BYTES = 64,
     KEYS_PER_ACCOUNT = 2,
-    SETS_MIN_BITS = 4,
 };
 
 #define MEMBER_MASK ((uint64_t)NODE_PEERS_MAX - 1)
@@ -35,9 +35,7 @@ _Static_assert(sizeof(struct spent_set) == LINE_BYTES, "a cache line");
 bool others_spent_init(struct others_spent *spent, uint64_t keys, uint64_t seed)
 {
     struct hash_key key;
-    unsigned bits = SETS_MIN_BITS;
-    while (((uint64_t)SET_ACCOUNTS << bits) < keys / KEYS_PER_ACCOUNT)
-        bits++;
+    const unsigned bits = account_set_bits(SET_ACCOUNTS, keys / KEYS_PER_ACCOUNT);
     *spent = (struct others_spent){.shift = 64 - bits};
     hash_key_from_secret(&key, &seed, sizeof seed);
     for (uint64_t i = 0; i < OTHERS_SPENT_SECRETS; i++)
@@ -127,19 +125,6 @@ static unsigned room(const struct spent_set *set, uint8_t member)
     return place;
 }
 
-/* Moves the account to the front, because it was used last; or behind all others, if nothing is left of it. */
-static void put(struct spent_set *set, unsigned at, struct account account)
-{
-    if (account.units == 0) {
-        for (; at + 1 < SET_ACCOUNTS; at++)
-            set->account[at] = set->account[at + 1];
-    } else {
-        for (; at > 0; at--)
-            set->account[at] = set->account[at - 1];
-    }
-    set->account[at] = account;
-}
-
 void others_spent_change(struct others_spent *spent, const struct spender *spender, int64_t more, int64_t most)
 {
     struct spent_set *set = set_of(spent, spender->id);
@@ -152,5 +137,6 @@ void others_spent_change(struct others_spent *spent, const struct spender *spend
         return;
     if (at == SET_ACCOUNTS)
         at = room(set, spender->member);
-    put(set, at, (struct account){.tag = tag, .units = units});
+    const struct account account = {.tag = tag, .units = units};
+    account_set_put(set->account, SET_ACCOUNTS, sizeof account, at, &account, units > 0);
 }

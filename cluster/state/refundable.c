@@ -8,13 +8,13 @@
 
 #include "base/prefetch.h"
 #include "base/spin.h"
+#include "cluster/state/account_set.h"
 
 #include <stdlib.h>
 
 enum {
     SET_ACCOUNTS = 5, /* an account of a set; a set with its `since_ns` fills two cache lines */
     KEYS_PER_ACCOUNT = 4,
-    SETS_MIN_BITS = 4,
     SPAN_BITS = 32, /* a span is 2^32 ns long, 4.3 s */
 };
 
@@ -40,9 +40,7 @@ _Static_assert(sizeof(struct refundable_set) == 128, "two cache lines");
 
 bool refundable_init(struct refundable *refundable, uint64_t keys, bool shared)
 {
-    unsigned bits = SETS_MIN_BITS;
-    while (((uint64_t)SET_ACCOUNTS << bits) < keys / KEYS_PER_ACCOUNT)
-        bits++;
+    const unsigned bits = account_set_bits(SET_ACCOUNTS, keys / KEYS_PER_ACCOUNT);
     *refundable = (struct refundable){.shift = 64 - bits, .shared = shared};
     refundable->set = calloc((size_t)1 << bits, sizeof *refundable->set);
     return refundable->set != NULL;
@@ -115,22 +113,6 @@ static unsigned room(struct refundable *refundable, struct refundable_set *set, 
     return SET_ACCOUNTS - 1;
 }
 
-/*
- * Moves the account to the front, because it was used last; or behind all others, if its balance is
- * 0.
- */
-static void put(struct refundable_set *set, unsigned at, struct account account)
-{
-    if (account.tokens == 0) {
-        for (; at + 1 < SET_ACCOUNTS; at++)
-            set->account[at] = set->account[at + 1];
-    } else {
-        for (; at > 0; at--)
-            set->account[at] = set->account[at - 1];
-    }
-    set->account[at] = account;
-}
-
 static int64_t balance_after(int64_t balance, int64_t more)
 {
     int64_t sum = balance + more;
@@ -169,7 +151,7 @@ static void change(struct refundable *refundable, struct key_id id, int64_t more
     account.tokens = balance_after(account.tokens, more);
     if (fresh > 0)
         note_new(&account, fresh, since_ns);
-    put(set, at, account);
+    account_set_put(set->account, SET_ACCOUNTS, sizeof account, at, &account, account.tokens != 0);
 }
 
 static int64_t signed_tokens(uint64_t tokens)
@@ -245,7 +227,7 @@ void refundable_forget(struct refundable *refundable, struct key_id id, uint64_t
     struct refundable_set *set = set_of(refundable, id);
     unsigned at = find(set, id);
     if (at < SET_ACCOUNTS)
-        put(set, at, (struct account){0});
+        account_set_put(set->account, SET_ACCOUNTS, sizeof set->account[0], at, &(struct account){0}, false);
     begin_anew(set, now_ns);
     unlock(refundable);
 }

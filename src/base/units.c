@@ -172,6 +172,16 @@ bool units_parse_percent(struct bytes text, uint64_t *millionths)
     return take_number(&text, &number) && bytes_equal(text, bytes_of("%")) && scale(number, 10000, millionths);
 }
 
+bool units_take(struct bytes text, bool (*parse)(struct bytes text, uint64_t *number), uint64_t least,
+                uint64_t most, uint64_t *number)
+{
+    uint64_t value;
+    if (!parse(text, &value) || value < least || value > most)
+        return false;
+    *number = value;
+    return true;
+}
+
 /* The largest unit but the first in which `value` has at most 3 decimals, or NULL. */
 static const struct unit *largest_exact(const struct unit *units, size_t count, uint64_t value)
 {

@@ -32,6 +32,10 @@ bool units_parse_rate(struct bytes text, uint64_t *tokens, uint64_t *period_ns);
 /* "20%" is 200,000 millionths of the whole, "0.5%" 5,000; more than 100% is allowed. */
 bool units_parse_percent(struct bytes text, uint64_t *millionths);
 
+/* What one of these parses, if it is from `least` to `most`. */
+bool units_take(struct bytes text, bool (*parse)(struct bytes text, uint64_t *number), uint64_t least,
+                uint64_t most, uint64_t *number);
+
 /*
  * Formatters write at most `room` bytes, terminator included (room >= 1), and return `out`. Except for the
  * _short ones, what they write parses back to the same number: the largest unit with at most 3 decimals.

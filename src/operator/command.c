@@ -183,3 +183,14 @@ const char *command_duration(char out[UNITS_TEXT_BYTES], int64_t ms)
 {
     return units_format_duration_short(out, UNITS_TEXT_BYTES, (uint64_t)(ms < 0 ? 0 : ms) * 1000000);
 }
+
+bool command_take_timeout(const char *name, const char *value, uint32_t *timeout_ms)
+{
+    uint64_t ns;
+    if (!units_take(bytes_of(value), units_parse_duration, 1000000, UINT64_C(3600000000000), &ns)) {
+        fprintf(stderr, "headgate %s: --timeout is \"%s\": expected a duration from 1ms to 1h\n", name, value);
+        return false;
+    }
+    *timeout_ms = (uint32_t)(ns / 1000000);
+    return true;
+}

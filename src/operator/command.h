@@ -118,4 +118,7 @@ const char *command_member_text(const struct headgate_reply *map, const char *na
 /* A duration as people read it; a negative one counts as 0. Returns `out`. */
 const char *command_duration(char out[UNITS_TEXT_BYTES], int64_t ms);
 
+/* --timeout of `headgate NAME`. False, and stderr says so: it is no duration from 1ms to 1h. */
+bool command_take_timeout(const char *name, const char *value, uint32_t *timeout_ms);
+
 #endif

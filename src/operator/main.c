@@ -164,18 +164,6 @@ static const struct subcommand *find_subcommand(const char *name)
     return NULL;
 }
 
-static bool take_timeout(struct invocation *invocation, const struct subcommand *subcommand, const char *value)
-{
-    uint64_t ns;
-    if (!units_parse_duration(bytes_of(value), &ns) || ns < 1000000 || ns > UINT64_C(3600000000000)) {
-        fprintf(stderr, "headgate %s: --timeout is \"%s\": expected a duration from 1ms to 1h\n", subcommand->name,
-                value);
-        return false;
-    }
-    invocation->timeout_ms = (uint32_t)(ns / 1000000);
-    return true;
-}
-
 static bool takes(const struct subcommand *subcommand, int option)
 {
     if (!asks_daemon(subcommand) || option == VERSION)
@@ -207,7 +195,7 @@ static bool take_option(struct invocation *invocation, const struct subcommand *
     if (option == PRIORITY)
         invocation->priority = value;
     if (option == TIMEOUT)
-        return take_timeout(invocation, subcommand, value);
+        return command_take_timeout(subcommand->name, value, &invocation->timeout_ms);
     if (option == COST && !units_parse_count(bytes_of(value), &invocation->cost)) {
         fprintf(stderr, "headgate %s: --cost is \"%s\": expected a number of tokens\n", subcommand->name, value);
         return false;

@@ -168,7 +168,6 @@ static bool take_daemons(struct rules_invocation *invocation, const char *value)
 
 static bool take_option(struct rules_invocation *invocation, int option, const char *value)
 {
-    uint64_t ns;
     if (option == AT)
         invocation->at = value;
     if (option == JSON)
@@ -192,14 +191,7 @@ static bool take_option(struct rules_invocation *invocation, int option, const c
         invocation->text = true;
     if (option == DAEMONS)
         return take_daemons(invocation, value);
-    if (option != TIMEOUT)
-        return true;
-    if (!units_parse_duration(bytes_of(value), &ns) || ns < 1000000 || ns > UINT64_C(3600000000000)) {
-        fprintf(stderr, "headgate rules: --timeout is \"%s\": expected a duration from 1ms to 1h\n", value);
-        return false;
-    }
-    invocation->timeout_ms = (uint32_t)(ns / 1000000);
-    return true;
+    return option != TIMEOUT || command_take_timeout("rules", value, &invocation->timeout_ms);
 }
 
 static const struct action *find_action(const char *name)

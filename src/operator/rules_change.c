@@ -131,6 +131,16 @@ int rules_apply(struct rules_invocation *invocation)
     return status;
 }
 
+/* Asks RULE with that word, the rule that is the first word of the invocation, and `more` if it is not NULL. */
+static int ask_of_rule(struct rules_invocation *invocation, const char *word, const char *more,
+                       enum headgate_reply_kind kind, bool or_nil, struct rules_name *name,
+                       const struct headgate_reply **reply)
+{
+    const int status = rules_read_name(invocation, invocation->word[0], name);
+    const char *const words[5] = {"RULE", word, name->service, name->id, more};
+    return status == EX_OK ? rules_ask(invocation, more ? 5 : 4, words, NULL, kind, or_nil, reply) : status;
+}
+
 /* ---- get ---- */
 
 static int unknown(const struct rules_invocation *invocation, const struct rules_name *name)
@@ -151,11 +161,7 @@ int rules_get(struct rules_invocation *invocation)
 {
     struct rules_name name;
     const struct headgate_reply *reply;
-    int status = rules_read_name(invocation, invocation->word[0], &name);
-    if (status != EX_OK)
-        return status;
-    const char *const words[4] = {"RULE", "GET", name.service, name.id};
-    status = rules_ask(invocation, 4, words, NULL, HEADGATE_REPLY_TEXT, true, &reply);
+    const int status = ask_of_rule(invocation, "GET", NULL, HEADGATE_REPLY_TEXT, true, &name, &reply);
     if (status != EX_OK)
         return status;
     if (reply->kind == HEADGATE_REPLY_NIL)
@@ -190,11 +196,7 @@ int rules_delete(struct rules_invocation *invocation)
 {
     struct rules_name name;
     const struct headgate_reply *reply;
-    int status = rules_read_name(invocation, invocation->word[0], &name);
-    if (status != EX_OK)
-        return status;
-    const char *const words[4] = {"RULE", "DEL", name.service, name.id};
-    status = rules_ask(invocation, 4, words, NULL, HEADGATE_REPLY_INTEGER, false, &reply);
+    const int status = ask_of_rule(invocation, "DEL", NULL, HEADGATE_REPLY_INTEGER, false, &name, &reply);
     if (status != EX_OK)
         return status;
     if (reply->integer == 0)
@@ -207,11 +209,8 @@ int rules_rollback(struct rules_invocation *invocation)
 {
     struct rules_name name;
     const struct headgate_reply *reply;
-    int status = rules_read_name(invocation, invocation->word[0], &name);
-    if (status != EX_OK)
-        return status;
-    const char *const words[5] = {"RULE", "ROLLBACK", name.service, name.id, invocation->to};
-    status = rules_ask(invocation, invocation->to ? 5 : 4, words, NULL, HEADGATE_REPLY_INTEGER, false, &reply);
+    const int status =
+        ask_of_rule(invocation, "ROLLBACK", invocation->to, HEADGATE_REPLY_INTEGER, false, &name, &reply);
     if (status != EX_OK)
         return status;
     char did[96];

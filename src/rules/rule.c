@@ -103,6 +103,22 @@ uint32_t rule_scale(uint32_t adaptive_floor, uint32_t scale)
     return more < RULE_SCALE_ONE ? more : RULE_SCALE_ONE;
 }
 
+bool rule_amount_at(const struct rule *rule, size_t index, struct rule_amount_of *found)
+{
+    if (index == 0) {
+        *found = (struct rule_amount_of){rule_has_rate(rule->algorithm) ? "rate" : "limit", "", &rule->amount};
+    } else if (index <= rule->tier_count) {
+        const struct rule_tier *tier = &rule->tiers[index - 1];
+        *found = (struct rule_amount_of){"tiers.", tier->name.data, &tier->amount};
+    } else if (index - rule->tier_count <= rule->override_count) {
+        const struct rule_override *override = &rule->overrides[index - rule->tier_count - 1];
+        *found = (struct rule_amount_of){"the override of ", override->value.data, &override->amount};
+    } else {
+        return false;
+    }
+    return true;
+}
+
 void rule_terms(const struct rule *rule, const struct rule_amount *amount, uint32_t scale,
                 struct limit_terms *terms)
 {

@@ -195,6 +195,14 @@ bool rule_same_dimensions(const struct rule *a, const struct rule *b);
 /* Frees a rule that rule_text.h made; *rule may be NULL. */
 void rule_destroy(struct rule **rule);
 
+/* An amount of a rule, and whose it is in words of people: "rate" or "limit", or a field and a name in it. */
+struct rule_amount_of {
+    const char *field, *name; /* name "": the rule's own */
+    const struct rule_amount *amount;
+};
+
+/* The rule's own amount, then those of its tiers, then those of its overrides. False: there are fewer. */
+bool rule_amount_at(const struct rule *rule, size_t index, struct rule_amount_of *found);
 /*
  * The terms of `amount` at `scale` twentieths of it (1..RULE_SCALE_ONE). The amount must belong to
  * the rule, one of its tiers or one of its overrides, and must count (rule_amount_counts). A bucket scales

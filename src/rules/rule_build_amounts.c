@@ -385,14 +385,9 @@ static bool check_terms(const struct rule_builder *builder, const char *field, c
 
 bool rule_check_terms(const struct rule_builder *builder)
 {
-    const struct rule *rule = builder->rule;
-    if (!check_terms(builder, rule_has_rate(rule->algorithm) ? "rate" : "limit", "", &rule->amount))
-        return false;
-    for (size_t i = 0; i < rule->tier_count; i++)
-        if (!check_terms(builder, "tiers.", rule->tiers[i].name.data, &rule->tiers[i].amount))
-            return false;
-    for (size_t i = 0; i < rule->override_count; i++)
-        if (!check_terms(builder, "the override of ", rule->overrides[i].value.data, &rule->overrides[i].amount))
+    struct rule_amount_of of;
+    for (size_t i = 0; rule_amount_at(builder->rule, i, &of); i++)
+        if (!check_terms(builder, of.field, of.name, of.amount))
             return false;
     return true;
 }

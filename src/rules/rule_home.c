@@ -19,28 +19,16 @@ bool rule_leaves_home_open(const struct rule *rule)
            rule->weights_count == 0 && rule->overrides_of.size == 0;
 }
 
-/* The rule's own amount, those of its tiers and of its overrides; NULL behind the last one. */
-static const struct rule_amount *amount_at(const struct rule *rule, size_t index)
-{
-    if (index == 0)
-        return &rule->amount;
-    index--;
-    if (index < rule->tier_count)
-        return &rule->tiers[index].amount;
-    index -= rule->tier_count;
-    return index < rule->override_count ? &rule->overrides[index].amount : NULL;
-}
-
 bool rule_is_below_shares(const struct rule *rule, const struct reach_peers *peers)
 {
-    const struct rule_amount *amount;
+    struct rule_amount_of of;
     bool some = false;
-    for (size_t i = 0; (amount = amount_at(rule, i)) != NULL; i++) {
+    for (size_t i = 0; rule_amount_at(rule, i, &of); i++) {
         struct limit_terms terms;
-        if (!rule_amount_counts(amount))
+        if (!rule_amount_counts(of.amount))
             continue;
         some = true;
-        rule_terms(rule, amount, RULE_SCALE_ONE, &terms);
+        rule_terms(rule, of.amount, RULE_SCALE_ONE, &terms);
         if (reach_count(&terms, 0, peers) > 0)
             return false;
     }
@@ -96,13 +84,14 @@ static void put_instead(const struct limit_terms *terms, const struct reach_peer
 
 void rule_home_sentence(const struct rule *rule, const struct reach_peers *peers, struct error *sentence)
 {
-    const struct rule_amount *amount = &rule->amount;
+    struct rule_amount_of of = {.amount = &rule->amount};
     struct limit_terms terms;
     char text[RULE_AMOUNT_TEXT_BYTES], instead[INSTEAD_BYTES];
-    for (size_t i = 1; amount && !rule_amount_counts(amount); i++)
-        amount = amount_at(rule, i);
-    assert(amount && "the rule wants a home");
-    rule_terms(rule, amount, RULE_SCALE_ONE, &terms);
+    for (size_t i = 1; !rule_amount_counts(of.amount); i++) {
+        const bool found = rule_amount_at(rule, i, &of);
+        assert(found && "the rule wants a home");
+    }
+    rule_terms(rule, of.amount, RULE_SCALE_ONE, &terms);
     terms.home = 0;
     put_instead(&terms, peers, instead);
     (void)
@@ -110,5 +99,5 @@ void rule_home_sentence(const struct rule *rule, const struct reach_peers *peers
                   "rule %s/%s: home is by_key, since none of %u daemons would ever admit a request by its share of "
                   "the limit (%s): expected %sanother home, to have it otherwise; with home: none it is refused",
                   rule->service.data, rule->id.data, peers->count,
-                  rule_amount_text(rule->algorithm, amount, amount, text, sizeof text), instead);
+                  rule_amount_text(rule->algorithm, of.amount, of.amount, text, sizeof text), instead);
 }

@@ -167,13 +167,14 @@ static void ask(struct inquiry *inquiry, const char *what, const struct rule_amo
                     sentence, or_home);
 }
 
-static void ask_amount(struct inquiry *inquiry, const char *field, const char *of, const struct rule_amount *amount)
+static void ask_amount(struct inquiry *inquiry, const struct rule_amount_of *of)
 {
     const struct rule *rule = inquiry->rule;
+    const struct rule_amount *amount = of->amount;
     char text[RULE_AMOUNT_TEXT_BYTES], what[WHAT_BYTES];
     if (!rule_amount_counts(amount))
         return;
-    (void)snprintf(what, sizeof what, "%s%.64s (%s)", field, of,
+    (void)snprintf(what, sizeof what, "%s%.64s (%s)", of->field, of->name,
                    rule_amount_text(rule->algorithm, amount, amount, text, sizeof text));
     ask(inquiry, what, amount, RULE_SCALE_ONE, RULE_PRIORITY_CRITICAL);
     for (int level = RULE_PRIORITY_LOW; level < RULE_PRIORITY_CRITICAL; level++)
@@ -185,12 +186,9 @@ static void ask_amount(struct inquiry *inquiry, const char *field, const char *o
 
 static void ask_amounts(struct inquiry *inquiry)
 {
-    const struct rule *rule = inquiry->rule;
-    ask_amount(inquiry, rule_has_rate(rule->algorithm) ? "rate" : "limit", "", &rule->amount);
-    for (size_t i = 0; i < rule->tier_count; i++)
-        ask_amount(inquiry, "tiers.", rule->tiers[i].name.data, &rule->tiers[i].amount);
-    for (size_t i = 0; i < rule->override_count; i++)
-        ask_amount(inquiry, "the override of ", rule->overrides[i].value.data, &rule->overrides[i].amount);
+    struct rule_amount_of of;
+    for (size_t i = 0; rule_amount_at(inquiry->rule, i, &of); i++)
+        ask_amount(inquiry, &of);
 }
 
 /* ---- homes ---- */

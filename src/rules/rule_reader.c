@@ -152,13 +152,8 @@ bool rule_read_count(const struct rule_reader *reader, const struct yaml_node *n
                      uint64_t least, uint64_t most, uint64_t *count)
 {
     char expected[96];
-    uint64_t value;
-    if (!node)
+    if (!node || (node->kind == YAML_TEXT && units_take(node->text, units_parse_count, least, most, count)))
         return true;
-    if (node->kind == YAML_TEXT && units_parse_count(node->text, &value) && value >= least && value <= most) {
-        *count = value;
-        return true;
-    }
     (void)snprintf(expected, sizeof expected, "a count from %" PRIu64 " to %" PRIu64, least, most);
     return rule_wrong(reader, node, field, expected);
 }
@@ -167,14 +162,8 @@ bool rule_read_duration(const struct rule_reader *reader, const struct yaml_node
                         uint64_t least_ns, uint64_t most_ns, uint64_t *ns)
 {
     char expected[256], least[UNITS_TEXT_BYTES], most[UNITS_TEXT_BYTES], example[UNITS_TEXT_BYTES];
-    uint64_t value;
-    if (!node)
+    if (!node || (node->kind == YAML_TEXT && units_take(node->text, units_parse_duration, least_ns, most_ns, ns)))
         return true;
-    if (node->kind == YAML_TEXT && units_parse_duration(node->text, &value) && value >= least_ns &&
-        value <= most_ns) {
-        *ns = value;
-        return true;
-    }
     (void)snprintf(expected, sizeof expected, "a duration from %s to %s%s",
                    rule_duration_text(least_ns, least, sizeof least),
                    rule_duration_text(most_ns, most, sizeof most),
@@ -186,13 +175,8 @@ bool rule_read_percent(const struct rule_reader *reader, const struct yaml_node 
                        uint64_t least, uint64_t most, uint64_t *millionths)
 {
     char expected[96], low[32], high[32];
-    uint64_t value;
-    if (!node)
+    if (!node || (node->kind == YAML_TEXT && units_take(node->text, units_parse_percent, least, most, millionths)))
         return true;
-    if (node->kind == YAML_TEXT && units_parse_percent(node->text, &value) && value >= least && value <= most) {
-        *millionths = value;
-        return true;
-    }
     (void)snprintf(expected, sizeof expected, "a part from %s to %s", rule_percent_text(least, low, sizeof low),
                    rule_percent_text(most, high, sizeof high));
     return rule_wrong(reader, node, field, expected);

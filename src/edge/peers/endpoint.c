@@ -48,22 +48,21 @@ static struct endpoint of_system(const union address *address)
     return (struct endpoint){0};
 }
 
-struct endpoint endpoint_local(int fd)
+static struct endpoint named(int fd, int (*name)(int fd, struct sockaddr *address, socklen_t *size))
 {
     union address address = {.any.sa_family = AF_UNSPEC};
     socklen_t size = sizeof address;
-    if (getsockname(fd, &address.any, &size) != 0)
-        return (struct endpoint){0};
-    return of_system(&address);
+    return name(fd, &address.any, &size) == 0 ? of_system(&address) : (struct endpoint){0};
+}
+
+struct endpoint endpoint_local(int fd)
+{
+    return named(fd, getsockname);
 }
 
 struct endpoint endpoint_remote(int fd)
 {
-    union address address = {.any.sa_family = AF_UNSPEC};
-    socklen_t size = sizeof address;
-    if (getpeername(fd, &address.any, &size) != 0)
-        return (struct endpoint){0};
-    return of_system(&address);
+    return named(fd, getpeername);
 }
 
 bool endpoint_same_address(const struct endpoint *a, const struct endpoint *b)

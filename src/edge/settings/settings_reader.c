@@ -135,14 +135,9 @@ bool read_duration(const struct settings_reader *reader, const char *path, uint6
                    uint64_t *ns)
 {
     const char *text = reader_text(reader, path);
-    if (!text)
-        return true;
     char least[UNITS_TEXT_BYTES], most[UNITS_TEXT_BYTES], example[UNITS_TEXT_BYTES];
-    uint64_t value;
-    if (units_parse_duration(bytes_of(text), &value) && value >= least_ns && value <= most_ns) {
-        *ns = value;
+    if (!text || units_take(bytes_of(text), units_parse_duration, least_ns, most_ns, ns))
         return true;
-    }
     return reader_wrong(reader, path, text, "a duration from %s to %s%s",
                         units_format_duration(least, sizeof least, least_ns),
                         units_format_duration(most, sizeof most, most_ns),
@@ -167,14 +162,9 @@ bool read_size(const struct settings_reader *reader, const char *path, uint64_t 
                uint64_t *bytes)
 {
     const char *text = reader_text(reader, path);
-    if (!text)
-        return true;
     char from[UNITS_TEXT_BYTES], to[UNITS_TEXT_BYTES], example[UNITS_TEXT_BYTES];
-    uint64_t value;
-    if (units_parse_size(bytes_of(text), &value) && value >= least && value <= most) {
-        *bytes = value;
+    if (!text || units_take(bytes_of(text), units_parse_size, least, most, bytes))
         return true;
-    }
     return reader_wrong(reader, path, text, "a size from %s to %s%s", units_format_size(from, sizeof from, least),
                         units_format_size(to, sizeof to, most),
                         units_size_examples(example, sizeof example, least, most));
@@ -184,14 +174,9 @@ bool read_count(const struct settings_reader *reader, const char *path, uint64_t
                 uint64_t *count)
 {
     const char *text = reader_text(reader, path);
-    if (!text)
-        return true;
     char from[UNITS_TEXT_BYTES], to[UNITS_TEXT_BYTES];
-    uint64_t value;
-    if (units_parse_count(bytes_of(text), &value) && value >= least && value <= most) {
-        *count = value;
+    if (!text || units_take(bytes_of(text), units_parse_count, least, most, count))
         return true;
-    }
     return reader_wrong(reader, path, text, "a whole number from %s to %s",
                         units_format_count(from, sizeof from, least), units_format_count(to, sizeof to, most));
 }
