@@ -14,6 +14,15 @@ static struct bytes unquoted(struct bytes text)
     return text;
 }
 
+/* Of two keys nobody knows which one the client means: another server on the way may read the other. */
+static bool stands_once(const struct http_message *message, const char *name)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < message->header_count; i++)
+        count += http_name_is(message->header[i].name, name);
+    return count <= 1;
+}
+
 bool http_once_key(struct http_call *call, const struct json_query *read, struct bytes *key)
 {
     const struct bytes field = http_header(call->message, "idempotency-key"), said = unquoted(field);
@@ -22,7 +31,7 @@ bool http_once_key(struct http_call *call, const struct json_query *read, struct
         return answer_key(call, "idempotency_key");
     if (field.data == NULL)
         return true;
-    if (!replay_is_key(said))
+    if (!replay_is_key(said) || !stands_once(call->message, "idempotency-key"))
         return answer_key(call, "Idempotency-Key");
     if (key->data != NULL && !bytes_equal(*key, said)) {
         http_problem(call, 400, "idempotency_key", "another key than in Idempotency-Key: expected one of the two");

@@ -92,6 +92,9 @@ static void test_check(void)
            is_as_first(),
        "the same request may be written otherwise");
     OK_U64(left(), 3, "all of that was charged once");
+    OK(post("/v1/check", "k1\r\nIdempotency-Key: k2", ANN "}") == 400 &&
+           strstr(answer, "\"field\":\"Idempotency-Key\"") != NULL,
+       "two keys of one request are none");
     OK_U64(post("/v1/check", "k2", ANN "}"), 200, "another key is another request");
     OK_U64(left(), 1, "which is charged");
     served_wait_ms(61000);
