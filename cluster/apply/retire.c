@@ -85,6 +85,16 @@ static void retire(struct node *node, struct origin *origin)
 }
 
 /*
+ * Whom a grant was for may have used it already, in a batch that this node has lost its word for. So it is nobody's now:
+ * listed, and counted, as granted to its maker.
+ */
+static void grant_to_nobody(const struct node *node, struct batch *batch)
+{
+    for (uint32_t i = 0; i < batch->grant_count; i++)
+        batch->grant[i].holder_uid = node->origin[node->my_slot].uid;
+}
+
+/*
  * Returns in the batch are not told again: other peers may have credited them. They may have
  * charged its spends as well without a word that reached this node; charging twice is the safe
  * side.
@@ -99,6 +109,7 @@ static void tell_anew(struct node *node, struct origin *from, struct batch *batc
     node->log.keys -= batch->spend_count;
     list_remove(&batch->link);
     grants_move(node, batch, mine->uid, mine->applied + 1);
+    grant_to_nobody(node, batch);
     batch->origin_uid = mine->uid;
     batch->first = batch->last = ++mine->applied;
     batch->merge = 0;
