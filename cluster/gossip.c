@@ -165,9 +165,11 @@ static void take_row(struct node *node, const struct message *message, const str
         take_row_of_other(node, row, (uint32_t)index, sender, effects);
         return;
     }
-    if (direct)
-        statements_keep(node, (uint32_t)index, row->statement, effects);
     struct member *member = &node->member[index];
+    if (direct) {
+        statements_keep(node, (uint32_t)index, row->statement, effects);
+        member->lists_grants = message->members[row->member].lists_grants;
+    }
     for (uint32_t o = 0; o < message->origin_count; o++) {
         int slot = origin_map[o];
         if (!is_news_of(node, member, slot, row->applied[o]))

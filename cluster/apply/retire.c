@@ -85,8 +85,8 @@ static void retire(struct node *node, struct origin *origin)
 }
 
 /*
- * Whom a grant was for may have used it already, in a batch that this node has lost its word for. So it is nobody's now:
- * listed, and counted, as granted to its maker.
+ * Whom a grant was for may have heard of it in the former life, and used it. So it is nobody's now: listed, and
+ * counted, as granted to its maker.
  */
 static void grant_to_nobody(const struct node *node, struct batch *batch)
 {

@@ -66,6 +66,8 @@ enum {
     /* of charges that wait (apply/uncharged.h), as of the message whose number stands in its digest row: */
     MEMBER_HEEDS_UNCHARGED = 8192, /* it settles nothing by a digest that names uncharged spends */
     MEMBER_UNCHARGED = 16384,      /* its own digest names spends that it has not charged */
+    /* of the sender itself: of any log it lists what is granted as later spends, see limit_granted_at_ns() */
+    MEMBER_LISTS_GRANTS = 32768,
 };
 
 /* What a member says of weights that change: see members/weights.h. */
@@ -128,6 +130,7 @@ struct member_record {
     bool stored;
     /* the member answers asks, and tells in its batches whom its grants are for; as of that message, too */
     bool grants;
+    bool lists_grants; /* the sender's own record only */
     bool heeds_uncharged, uncharged; /* see MEMBER_HEEDS_UNCHARGED */
     /*
      * What the sender's raw and wall clocks showed when it made the message; 0: not said. Of other members

@@ -64,6 +64,7 @@ static bool read_member(const msgpack_object *object, const struct envelope *env
     member->stored = (flags & MEMBER_STORED) != 0;
     member->refuses = (flags & MEMBER_REFUSES) != 0;
     member->grants = (flags & MEMBER_GRANTS) != 0;
+    member->lists_grants = (flags & MEMBER_LISTS_GRANTS) != 0;
     member->heeds_uncharged = (flags & MEMBER_HEEDS_UNCHARGED) != 0;
     member->uncharged = (flags & MEMBER_UNCHARGED) != 0;
     member->rights = (uint32_t)(flags & MEMBER_RIGHTS);

@@ -85,6 +85,7 @@ static void pack_members(msgpack_packer *packer, const struct message *header)
                                         (member->stored ? MEMBER_STORED : 0u) |
                                         (member->refuses ? MEMBER_REFUSES : 0u) |
                                         (member->grants ? MEMBER_GRANTS : 0u) |
+                                        (member->lists_grants ? MEMBER_LISTS_GRANTS : 0u) |
                                         (member->heeds_uncharged ? MEMBER_HEEDS_UNCHARGED : 0u) |
                                         (member->uncharged ? MEMBER_UNCHARGED : 0u) | member->rights);
         msgpack_pack_uint64(packer, member->config);

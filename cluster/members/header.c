@@ -95,6 +95,7 @@ static void put_member(const struct node *node, struct message *header, const st
         .config = member->self ? node->options.config_digest : member->config,
         .refuses = member->self ? !node->accord.decides : member->refuses,
         .grants = member->self ? node->options.grants : member->grants,
+        .lists_grants = member->self,
         .heeds_uncharged = member->self || member->heeds_uncharged,
         .uncharged = member->self ? uncharged_are_some(node) : member->uncharged,
         .stored = member->self ? node->stores.had_some : member_store_is_known(member),

@@ -157,7 +157,7 @@ static void adopt_incarnation(struct node *node, uint32_t index, const struct me
     member->incarnation = record->incarnation;
     member->state = PEER_JOINING;
     member->share_freed = member->knows_me = member->refuses = member->grants = false;
-    member->heeds_uncharged = false;
+    member->heeds_uncharged = member->lists_grants = false;
     member->uncharged = true; /* until it says otherwise: see take_uncharged in gossip.c */
     member->config = 0;
     member->number = member->echo = member->echo_number = 0;

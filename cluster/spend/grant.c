@@ -157,8 +157,8 @@ static bool may_answer(struct node *node, uint32_t index, const struct ask_recor
         return false;
     member->answered_ask = ask->number;
     return may_decide(node) && member->state == PEER_ACTIVE && !node->sharing.alone &&
-           (limit_home_is_one(limit->home) || !kind_grants_at_home_alone(limit->kind)) &&
-           (limit->flags & LIMIT_SPLIT) == 0 && ask->live_ns >= (kind_expires(limit->kind) ? CELL_STEP_NS : 0) &&
+           voucher_is_understood(node, limit) && (limit->flags & LIMIT_SPLIT) == 0 &&
+           ask->live_ns >= (kind_expires(limit->kind) ? CELL_STEP_NS : 0) &&
            step_has_time(node, 1) && yields(node, member, ask->id) && outbox_has_room(node, 1) && !node->log.full;
 }
 

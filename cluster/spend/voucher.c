@@ -20,12 +20,22 @@ enum {
     BURST_RATE = 5,   /* halves: a share of so many times what decays until an answer comes */
 };
 
-/* True for charges that others can judge like this node: without a floor; of logs, where the home alone decides. */
+/*
+ * A lease that a voucher paid is renewed by its holder's share, which counts while others see its first spend end; or
+ * by the word of its home (renewal.h).
+ */
+static bool can_be_renewed(const struct node *node, const struct charge *charge)
+{
+    const struct limit *limit = &node->limits.limit[charge->limit];
+    return !kind_lists(limit->kind) || limit_home_is_one(limit->home) ||
+           node->by_limit.budget[charge->limit].share > 0;
+}
+
+/* True for charges that others can judge like this node: without a floor. */
 static bool can_be_paid(const struct node *node, const struct charge *charge)
 {
     const struct limit *limit = &node->limits.limit[charge->limit];
-    const bool asks_home = limit_home_is_one(limit->home) && node->by_limit.budget[charge->limit].share == 0;
-    return (limit->flags & LIMIT_SPLIT) == 0 && (asks_home || !kind_grants_at_home_alone(limit->kind)) &&
+    return (limit->flags & LIMIT_SPLIT) == 0 && voucher_is_understood(node, limit) && can_be_renewed(node, charge) &&
            charge->cost > 0 && charge->floor_tokens == 0 && !node->sharing.alone && charge->cost <= limit->capacity;
 }
 

@@ -36,6 +36,13 @@ static inline int64_t grant_units(const struct limit *limit, uint64_t tokens, ui
     return (int64_t)tokens * limit->units_per_token - (int64_t)off;
 }
 
+/* False: some daemon may list a grant of the limit as a spend of its own time, and so let it go too early. */
+static inline bool voucher_is_understood(const struct node *node, const struct limit *limit)
+{
+    return !kind_lists(limit->kind) || limit_home_is_one(limit->home) ||
+           (limit_lists_grants(limit) && node->rights.listed);
+}
+
 /* False: there is no voucher of the key. */
 static inline bool voucher_may_be_held(const struct node *node, struct key_id id)
 {

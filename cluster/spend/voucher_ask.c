@@ -38,6 +38,9 @@ void voucher_look_around(struct node *node)
     node->rights.heard = SHARE_ONE;
     for (uint32_t i = 0; i < node->member_end && node->rights.shared; i++)
         node->rights.shared = !member_needed(&node->member[i]) || node->member[i].grants;
+    node->rights.listed = node->rights.shared;
+    for (uint32_t i = 0; i < node->member_end && node->rights.listed; i++)
+        node->rights.listed = !member_needed(&node->member[i]) || node->member[i].lists_grants;
     if (!node->awake.somebody_silent)
         return;
     for (uint32_t i = 0; i < node->member_end; i++) {

@@ -46,6 +46,7 @@ struct member {
     bool config_differs;
     bool refuses;          /* by its newest message it decides nothing: see accord.c */
     bool grants;           /* by its newest message it answers asks */
+    bool lists_grants;     /* by its own word, of this incarnation: it lists grants of any log as later spends */
     bool heeds_uncharged;  /* by its newest message it settles nothing by digests that name uncharged spends */
     bool uncharged;        /* its newest digest names spends that it has not charged, or may name some */
     uint64_t config;       /* digest of that incarnation's config; 0: unknown */

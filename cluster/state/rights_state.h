@@ -121,6 +121,7 @@ struct wanting {
 
 struct rights {
     bool shared;       /* all peers answer asks, and so does this node */
+    bool listed;       /* all peers list grants of any log as later spends */
     uint64_t heard;    /* the part of all others' shares whose members are heard, in 1/SHARE_ONE */
     atomic_bool wants; /* some voucher has wanted tokens */
     /* since the last asks: not only for clients of whom nothing is known */

@@ -63,16 +63,6 @@ static inline bool kind_lists(enum limit_kind kind)
 }
 
 /*
- * The tokens of a voucher may be used long after they were granted, by a spend that counts from then on. So a grant is
- * listed as a later spend, until its holder tells its own one; and it is made where one view decides: at the limit's
- * home, for those who have no share.
- */
-static inline bool kind_grants_at_home_alone(enum limit_kind kind)
-{
-    return kind_lists(kind);
-}
-
-/*
  * What a voucher has paid can be given back by its holder, whole: nothing of it came back meanwhile, or it is an own
  * spend. Where tokens refill, a part of it may have come back to all since it was used.
  */
@@ -81,20 +71,25 @@ static inline bool kind_returns_granted(enum limit_kind kind)
     return kind_expires(kind) || kind_lists(kind);
 }
 
-/* True: grants of the limit are listed so. */
-static inline bool limit_lists_grants(const struct limit *limit)
-{
-    return limit_home_is_one(limit->home) && kind_lists((enum limit_kind)limit->kind);
-}
-
 /* A voucher is used within this time of the ask, by any clock that is not faster than others by a 16th. */
 #define GRANTED_AHEAD_NS UINT64_C(4250000000)
 /* Grants of as much time are one event: few stand before the spends of now. */
 #define GRANTED_STEP_NS (UINT64_C(1) << 29)
 
 /*
+ * The tokens of a voucher may be used long after they were granted, by a spend that counts from then on. So a grant is
+ * listed as a later spend, until its holder tells its own one; and so is what nobody knows of, whether it was granted.
+ * That would be most of a short period: without one home nobody asks for tokens of a log that forgets sooner.
+ */
+static inline bool limit_lists_grants(const struct limit *limit)
+{
+    return kind_lists((enum limit_kind)limit->kind) &&
+           (limit_home_is_one(limit->home) || limit->period_ns >= GRANTED_AHEAD_NS);
+}
+
+/*
  * From when on tokens count that were granted at that moment, or of which nobody knows whether they were. Of limits
- * whose tokens nobody grants, and of kinds whose spends do not end one by one: from that moment.
+ * whose grants are not listed: from that moment.
  */
 static inline uint64_t limit_granted_at_ns(const struct limit *limit, uint64_t at_ns)
 {

@@ -37,6 +37,15 @@ static bool admit_jointly(const struct limit *limit, const struct reach_peers *p
     return !kind_refills(limit->kind) ? beyond >= 0 : beyond > 0 && limit_refill_ns(limit, beyond) > ANSWER_NS;
 }
 
+/* Of a log without one home, who has no share asks for nothing, and nobody does where it forgets soon (voucher.c). */
+static bool all_may_ask(const struct limit *limit, const struct reach_peers *peers)
+{
+    bool all = !kind_lists((enum limit_kind)limit->kind) || limit_lists_grants(limit);
+    for (uint32_t i = 0; i < peers->count && limit_lists_grants(limit) && !limit_home_is_one(limit->home); i++)
+        all &= peers->shares[i] > 0;
+    return all;
+}
+
 uint32_t reach_count(const struct limit_terms *terms, uint32_t floor_millionths, const struct reach_peers *peers)
 {
     struct limit limit;
@@ -47,9 +56,7 @@ uint32_t reach_count(const struct limit_terms *terms, uint32_t floor_millionths,
     const uint64_t floor_tokens = limit.capacity * floor_millionths / MILLION;
     for (uint32_t i = 0; i < peers->count; i++)
         count += admits(&limit, alone ? SHARE_ONE : peers->shares[i], alone, floor_tokens);
-    const bool granted = peers->grants &&
-                         (limit_home_is_one(limit.home) || !kind_grants_at_home_alone(limit.kind)) &&
-                         (limit.flags & LIMIT_SPLIT) == 0;
+    const bool granted = peers->grants && (limit.flags & LIMIT_SPLIT) == 0 && all_may_ask(&limit, peers);
     if (count < peers->count && granted && floor_millionths == 0 && admit_jointly(&limit, peers))
         return peers->count;
     return count;

@@ -49,7 +49,7 @@ my %place = (by => 'org', algorithm => 'concurrency', limit => 1, window => '5m'
 my $made = $http->put('/v1/rules/shop/place', \%place);
 is($made->{status}, 201, 'a concurrency of 1 is set over HTTP');
 like($made->{json}{warning},
-     qr{^rule shop/place: home is by_key, since none of 3 daemons would .* of the limit \(1\): expected overshoot: 4, },
+     qr{^rule shop/place: home is by_key, since none of 3 daemons would .* of the limit \(1\): expected overshoot: 3, },
      'and the answer says that it gets a home');
 ok(Headgate::wait_until(10, sub { all_have('place') }), 'which it has everywhere');
 my ($held, $beside) = (0, 0);

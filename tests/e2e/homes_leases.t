@@ -1,6 +1,7 @@
 #!/usr/bin/perl
-# A lease of which there is one, with a home: three real daemons in three regions. Any region has it a round trip after
-# it asks, renews it, for several of its windows, and gives it back, and never do two have it.
+# A lease of which there is one, with a home, and leases that regions share: three real daemons in three regions.
+# Any region has it a round trip after it asks, renews it, for several of its windows, and gives it back, and never do
+# two have it.
 use strict;
 use warnings;
 use FindBin;
@@ -25,8 +26,11 @@ is($client->command(qw(RULE SET), '{id: work, service: long, by: user, algorithm
 is($client->command(qw(RULE SET), "{id: log, service: shop, by: ip, algorithm: sliding_log, limit: 3, window: 1m, "
        . 'overshoot: 0, home: us-east, patience: 5s}'),
    'OK', 'and one of a log');
-sub knows { my ($daemon) = @_; return ($client{ $daemon->{name} }->command(qw(RULE GET shop log)) // '') =~ m{^home:}m }
-ok(Headgate::wait_until(10, sub { knows($east) && knows($south) }), 'all daemons have them');
+sub knows {
+    my ($daemon, @rule) = @_;
+    return ($client{ $daemon->{name} }->command(qw(RULE GET), @rule) // '') =~ m{^window:}m;
+}
+ok(Headgate::wait_until(10, sub { knows($east, qw(shop log)) && knows($south, qw(shop log)) }), 'all have them');
 
 sub reserve {
     my ($daemon, $user, $service, $ttl, @more) = @_;
@@ -97,6 +101,30 @@ sub check {
 }
 is(check($south, 'ip=192.0.2.1', 'COST', 3), 1, 'a request that waits has all of a log elsewhere');
 is(check($_, 'ip=192.0.2.1', 'PATIENCE', 200), 0, "and nothing beside it in $_->{name}") for $east, $west, $south;
+
+# Of many leases no home is needed: each region has a share, and asks the others for theirs.
+is($client->command(qw(RULE SET), '{id: seats, service: hall, by: user, algorithm: concurrency, limit: 30, window: 1m, '
+       . 'overshoot: 0, patience: 2s}'), 'OK', 'a rule of thirty leases without a home is set');
+ok(Headgate::wait_until(10, sub { knows($east, qw(hall seats)) && knows($south, qw(hall seats)) }), 'everywhere');
+my %seats = map { $_->{name} => [] } $east, $west, $south;
+sub seat_all {
+    my ($daemon) = @_;
+    my $id;
+    push @{$seats{ $daemon->{name} }}, $id while $id = reserve($daemon, 'user=h', 'hall', 30_000, PATIENCE => 200);
+    return scalar @{$seats{ $daemon->{name} }};
+}
+ok(Headgate::wait_until(10, sub { seat_all($south) >= 24 }), 'one region has nearly all of them')
+    or diag scalar @{$seats{ $south->{name} }};
+my $taken = 0;
+$taken += seat_all($_) for $east, $west, $south;
+ok($taken <= 30, 'and all together never have more') or diag $taken;
+is($client{ $south->{name} }->command('CANCEL', $_), 1, 'one is given back')
+    for splice @{$seats{ $south->{name} }}, 0, 20;
+ok(Headgate::wait_until(10, sub { seat_all($west) >= 16 }), 'and they are there in another region')
+    or diag scalar @{$seats{ $west->{name} }};
+$taken = 0;
+$taken += seat_all($_) for $east, $west, $south;
+ok($taken <= 30, 'never more than thirty') or diag $taken;
 
 $south->kill9;
 ok(!reserve($_, 'user=a'), "a daemon that crashes changes nothing in $_->{name}") for $east, $west;

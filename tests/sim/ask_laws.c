@@ -92,11 +92,11 @@ static void tell_views(struct sim *sim, struct ask_part part)
 
 /* ---- overshoot ---- */
 
-/* Of a log without a home nothing is granted, and more than what is spent is never taken off by mistake. */
+/* Where nothing is granted, more than what is spent is never taken off by mistake. */
 uint64_t ask_log_least(const struct sim *sim, const struct plan_rule *rule, const struct ask_truth *truth,
                        uint64_t more)
 {
-    const bool granted = rule->terms.home != 0;
+    const bool granted = rule->terms.home != 0 || (sim->plan.grants && (rule->terms.flags & LIMIT_SPLIT) == 0);
     const uint64_t tokens =
         truth_log_least(&truth->log, rule->terms.period_ns, granted ? GRANTED_AHEAD_NS + GRANTED_STEP_NS : 0,
                         granted ? more : 0, clock_read(&sim->fast, sim->now_ns));

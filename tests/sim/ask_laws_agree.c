@@ -180,7 +180,7 @@ static uint64_t rule_drain_ns(const struct sim *sim, const struct plan_rule *rul
     uint64_t ns = cells ? 2 * rule->window_ns + ask_margin_ns(rule) : rule->terms.period_ns;
     if (ns > 200 * sim->plan.interval_ns)
         return 0;
-    if (rule->terms.kind == LIMIT_LOG && rule->terms.home != 0) /* what was granted last counts from later on */
+    if (limit_lists_grants(&rule->limit)) /* what was granted last counts from later on */
         ns += GRANTED_AHEAD_NS + GRANTED_STEP_NS;
     return rule->algorithm == ASK_BUCKET && rule->terms.overshoot > 0 ? 2 * ns : ns;
 }

@@ -3,8 +3,10 @@
  * a share, limits so small that no share has a whole token. Clients that are refused come again some round trips
  * later, when others may have granted what was missing.
  */
+#include "limit/kind.h"
 #include "tests/sim/sim.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #define SECOND UINT64_C(1000000000)
@@ -62,6 +64,22 @@ static void draw_rules(struct plan *plan, struct random *random)
         plan->asks.gap_ns *= draw_scale(random, 1, 32);
 }
 
+/* Logs and leases whose tokens are asked for: without a home, of periods that are long enough. */
+static void draw_long_logs(struct plan *plan)
+{
+    struct random random;
+    struct error error;
+    random_seed(&random, plan->seed * 23 + 5);
+    for (unsigned r = 0; r < plan->asks.rules; r++) {
+        struct plan_rule *rule = &plan->asks.rule[r];
+        if (rule->terms.kind != LIMIT_LOG || (rule->terms.flags & LIMIT_SPLIT) != 0 || draw_one_in(&random, 3))
+            continue;
+        rule->terms.period_ns = draw_between(&random, GRANTED_AHEAD_NS, 2 * GRANTED_AHEAD_NS);
+        const bool made = limit_init(&rule->limit, &rule->terms, &error);
+        assert(made);
+    }
+}
+
 void rights_draw(struct plan *plan, bool demand)
 {
     struct random random;
@@ -75,6 +93,7 @@ void rights_draw(struct plan *plan, bool demand)
     draw_limits(plan, &random);
     draw_keys(plan, &random);
     draw_rules(plan, &random);
+    draw_long_logs(plan);
     plan->grants_eager = !draw_one_in(&random, 4);
 }
 

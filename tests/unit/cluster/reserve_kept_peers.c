@@ -1,5 +1,6 @@
 #include "base/number.h"
 #include "cluster/node.h"
+#include "limit/kind.h"
 #include "tests/lib/commit_tokens.h"
 #include "tests/lib/node_figures.h"
 #include "tests/lib/reserving_world.h"
@@ -267,7 +268,7 @@ static void before_the_clock(void)
     OK(node_cancel(ann, id, world.now_ns) == RESERVE_DONE && tokens_left(ANN, "bucket", &bucket) == left &&
            tokens_left(ANN, "window", &cell) == 160,
        "of the others only the window gives back what it held");
-    world_run(10000);
+    world_run(10000 + (GRANTED_AHEAD_NS + GRANTED_STEP_NS) / MS);
     OK(both_see("slots", &leases, 4), "all is free in the end");
     world_close();
 }

@@ -61,7 +61,7 @@ int main(void)
          {.kind = LIMIT_LOG, .period_ns = HOUR_NS},
          false,
          {0, 0, 0, 1, 1, 1, 2, 2},
-         {0, 0, 0, 1, 2, 2, 3, 4}},
+         {0, 0, 0, 3, 3, 3, 6, 6}},
     };
     rights_world_init(3);
     rights_world_start();

@@ -1,5 +1,6 @@
 #include "base/random.h"
 #include "limit/bucket.h"
+#include "limit/kind.h"
 #include "tests/lib/bucket_take.h"
 #include "tests/lib/limits.h"
 #include "tests/lib/tap.h"
@@ -290,12 +291,17 @@ static void whose(void)
 
 /* ---- merging ---- */
 
-/* Another's number says how many count, not which, nor until when. When own ones end is known here. */
+/*
+ * Another's number says how many count, not which, nor until when, nor which of them were granted and are used later.
+ * When own ones end is known here.
+ */
 static void renewing(void)
 {
     const struct limit limit = log_limit(16, SECOND_NS, 0, events);
     struct budget budget;
     struct bucket bucket;
+    const uint64_t later_ns = limit_granted_at_ns(&limit, 300 * MS_NS),
+                   last_ns = limit_granted_at_ns(&limit, 500 * MS_NS) + SECOND_NS;
     uint64_t count;
     budget_init(&budget, &limit, SHARE_ONE / 2, false);
     bucket_fill(&bucket, &limit, 0, 0);
@@ -304,20 +310,20 @@ static void renewing(void)
     bucket_renew_others(&bucket, &limit, 1, 300 * MS_NS);
     const struct log_event *oldest = events_at(events, bucket.events.oldest),
                            *newest = events_at(events, bucket.events.newest);
-    OK(oldest->at_ns == 100 * MS_NS && oldest->tokens == 1 && newest->at_ns == 300 * MS_NS && newest->tokens == 2,
-       "of 3 tokens of others, the 2 oldest count as spent now and one is kept");
+    OK(oldest->at_ns == 100 * MS_NS && oldest->tokens == 1 && newest->at_ns == later_ns && newest->tokens == 2,
+       "of 3 tokens of others, the 2 oldest count as granted now and one is kept");
     bucket_renew_others(&bucket, &limit, 0, 500 * MS_NS);
     OK(bucket.settled == 13 && bucket.unsettled == 2, "3 of others and 2 own ones stay as many");
     OK_U64(events_oldest_own_ns(events, &bucket.events), 200 * MS_NS, "own ones stay at their time");
     bucket_lower_level(&bucket, &limit, 16 - 4, 500 * MS_NS);
     OK(bucket.settled == 12 && bucket.unsettled == 2, "4 of others are used, it is said: which ones is not");
     OK_U64(events_check(events, &bucket.events, &count), 6, "all are listed");
-    bucket_refill(&bucket, &limit, &budget, 1499 * MS_NS);
+    bucket_refill(&bucket, &limit, &budget, last_ns - 1);
     OK_U64(bucket_number(&bucket, &limit), 4,
            "own ones end in time, and none of the others' before the last one may");
-    bucket_refill(&bucket, &limit, &budget, 1500 * MS_NS);
-    OK(bucket_is_full(&bucket, &limit), "... a period from then");
-    bucket_renew_others(&bucket, &limit, 0, 1500 * MS_NS);
+    bucket_refill(&bucket, &limit, &budget, last_ns);
+    OK(bucket_is_full(&bucket, &limit), "... a period after the last use of what was granted then");
+    bucket_renew_others(&bucket, &limit, 0, last_ns);
     OK(bucket_is_full(&bucket, &limit), "nothing is nothing");
 }
 

@@ -1,4 +1,5 @@
 #include "base/random.h"
+#include "limit/kind.h"
 #include "limit/table.h"
 #include "tests/lib/bucket_take.h"
 #include "tests/lib/limits.h"
@@ -164,7 +165,8 @@ static void lowering(void)
     (void)take(table, 5, LOG_LARGE, 0, 0, now_ns);
     OK_I64(table_find(table, id_of(5))->bucket.settled, 150, "a new log starts with half");
     const struct limit *log = &limits.limit[LOG_LARGE];
-    bucket_refill(&table_find(table, id_of(5))->bucket, log, &alone[LOG_LARGE], now_ns + 2 * SECOND_NS);
+    bucket_refill(&table_find(table, id_of(5))->bucket, log, &alone[LOG_LARGE],
+                  limit_granted_at_ns(log, now_ns) + 2 * SECOND_NS);
     OK(bucket_is_full(&table_find(table, id_of(5))->bucket, log), "... until it would be over elsewhere");
     table_start(table, id_of(6), CELL_LARGE, now_ns + SECOND_NS, now_ns + 2 * SECOND_NS, &bucket);
     OK(bucket_is_full(&bucket, &limits.limit[CELL_LARGE]), "... and nobody suffers any more");

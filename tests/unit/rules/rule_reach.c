@@ -105,10 +105,10 @@ static void where_peers_grant(void)
         {"{id: a, algorithm: sliding_window, limit: 1, window: 1m}", ""},
         {"{id: a, algorithm: sliding_log, limit: 3, window: 1m, overshoot: 0}",
          "refused: rule default/a: under limit (3) a request of cost 1 is ever admitted at none of 3 daemons" SINCE
-         "overshoot: 4, or a limit of 4"},
+         "overshoot: 3, or a limit of 4"},
         {"{id: a, algorithm: concurrency, limit: 1, window: 1m}",
          "refused: rule default/a: under limit (1) a request of cost 1 is ever admitted at none of 3 daemons" SINCE
-         "overshoot: 4, or a limit of 4"},
+         "overshoot: 3, or a limit of 4"},
         {"{id: a, algorithm: fixed_window, limit: 2, window: 1m, sync: budget}",
          "refused: rule default/a: under limit (2) a request of cost 1 is ever admitted at none of 3 daemons" SINCE
          "a limit of 4, or no sync: budget"},
@@ -203,7 +203,7 @@ static void suggests_a_home(void)
     char with[600], without[600], of_lease[600];
     (void)snprintf(with, sizeof with, "%sovershoot: 1, or a limit of 2, or home: by_key", under);
     (void)snprintf(without, sizeof without, "%sovershoot: 1, or a limit of 2", under);
-    (void)snprintf(of_lease, sizeof of_lease, "%sovershoot: 4, or a limit of 4, or home: by_key", under);
+    (void)snprintf(of_lease, sizeof of_lease, "%sovershoot: 3, or a limit of 4, or home: by_key", under);
     OK_STRING(said_of(window, &known), with, "a window of 1");
     OK_STRING(said_of(window, &unknown), with, "a window of 1, where regions are not known");
     OK_STRING(said_of(lease, &known), of_lease, "a lease of 1");
