@@ -83,6 +83,34 @@ ok(Headgate::wait_until(20, sub { reserve($other, @alone) }), 'then somebody els
 my ($stats) = grep { /^former_reservations:/ } split /\r?\n/, $client->command('INFO');
 is($stats, 'former_reservations:0', 'none waits any more');
 
+# ---- copies of the file: another daemon has it, and the east once more ----
+
+my $south = $cluster->daemon('south');
+my $file = "$east->{state_dir}/headgate.reservations";
+my $more = reserve($client, @user, 'COST', 10);
+ok($more, '10 tokens are held');
+all_see('all count them', 75, @user);
+is($east->stop(20), 0, 'the east ends');
+my $copy = Headgate::read_file($file);
+$client = $east->start->client;
+ok(Headgate::wait_until(20, sub { $client->command('CANCEL', $more) eq '1' }), 'and gives them back when it is back');
+all_see('they are back', 85, @user);
+is($south->stop(20), 0, 'the south ends');
+Headgate::write_file("$south->{state_dir}/headgate.reservations", $copy);
+chmod 0600, "$south->{state_dir}/headgate.reservations";
+$south->start;
+like($south->log, qr/ headgate\.reservations is of no use \(it was copied from east\): /, 'it has none of them');
+is($south->client->command('CANCEL', $more), 0, 'and gives nothing back');
+all_see('all is as before', 85, @user);
+is($east->stop(20), 0, 'the east ends');
+Headgate::write_file($file, $copy);
+chmod 0600, $file;
+$client = $east->start->client;
+ok(Headgate::wait_until(20, sub { $client->command('CANCEL', $more) eq '1' }), 'and has the file of before');
+all_see('which gives nothing back', 85, @user);
+is($client->command(qw(CHECK user=ann SERVICE jobs COST 5))->[0], 1, 'the east spends again');
+all_see('as all see', 80, @user);
+
 # ---- nobody has acknowledged the newest ----
 
 $_->signal('STOP') for $west, $cluster->daemon('south');
@@ -90,7 +118,7 @@ my $unheard = reserve($client, @place);
 ok($unheard, 'a place that nobody hears of');
 is($east->stop(60), 0, 'the east ends');
 ok(!-e "$east->{state_dir}/headgate.reservations", 'and keeps nothing');
-like($east->log, qr/ warning reservations that end with this process: 2; what they hold counts as used/, 'it says so');
+like($east->log, qr/ warning reservations that end with this process: 1; what they hold counts as used/, 'it says so');
 $_->signal('CONT') for $west, $cluster->daemon('south');
 $cluster->stop;
 done_testing();
