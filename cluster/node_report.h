@@ -230,7 +230,7 @@ void node_waits_for(const struct node *node, char text[NODE_NOTICE_BYTES]);
 struct explanation {
     double settled_tokens, unsettled_tokens, allowance_tokens;
     double share;
-    uint64_t capacity_tokens, overshoot_tokens;
+    uint64_t overshoot_tokens;
     uint64_t voucher_tokens; /* that may be admitted beyond the allowance: peers have spent them for this node */
     /*
      * Tokens that others may have spent without this node's knowledge: the sum of min(C, demand *

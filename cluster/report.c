@@ -298,7 +298,6 @@ void node_explain(struct node *node, struct key_id id, uint16_t limit, uint64_t 
     out->unsettled_tokens = (double)bucket.unsettled / per_token;
     out->allowance_tokens = (double)bucket_allowance(&bucket, &node->by_limit.budget[limit]) / per_token;
     out->share = (double)node->by_limit.budget[limit].share / (double)SHARE_ONE;
-    out->capacity_tokens = of->capacity;
     out->overshoot_tokens = of->overshoot;
     out->voucher_tokens = voucher_tokens(node, id, limit, request_time(node, now_ns));
     out->in_flight_bound_tokens = in_flight_tokens(node, (double)of->capacity);
@@ -349,7 +348,7 @@ void node_validate(const struct node *node)
     assert(log_keys == node->log.keys);
     bool begun_waits = node->inbox.begun.batch == NULL;
     LIST_EACH(const struct batch, batch, &node->inbox.list, link) {
-        begun_waits |= batch == node->inbox.begun.batch;
+        begun_waits |= node->inbox.begun.batch && batch == node->inbox.begun.batch;
         waiting++;
     }
     assert(begun_waits && waiting == node->inbox.count && node->inbox.parts <= waiting);

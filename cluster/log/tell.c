@@ -16,6 +16,7 @@
 #include "cluster/spend/voucher.h"
 #include "cluster/spend/voucher_lack.h"
 #include "cluster/state/node_state.h"
+#include "cluster/state/origin.h"
 #include "cluster/state/step.h"
 #include "limit/kind.h"
 
@@ -111,7 +112,7 @@ static void note_aside(struct node *node)
     }
 }
 
-static void flush(struct node *node)
+void tell_gathered(struct node *node)
 {
     if (node->telling.count == 0)
         return;
@@ -137,7 +138,7 @@ static void flush(struct node *node)
 static void gather(struct node *node, struct spend *spend)
 {
     if (node->telling.count == node->batch_max)
-        flush(node);
+        tell_gathered(node);
     const struct thread_state *thread = &node->thread[(uint32_t)(spend - node->outbox.spend) / node->outbox.places];
     uint64_t made_ns = outbox_time_ns(node, spend->since);
     /* an exact time, where outbox_time_ns may be too early */
@@ -183,15 +184,10 @@ static void gather_front(struct node *node, struct thread_state *thread)
     outbox_skip_gaps(node, thread);
 }
 
-void tell_gathered(struct node *node)
-{
-    flush(node);
-}
-
 void tell_urgent(struct node *node)
 {
     gather_urgent(node);
-    flush(node);
+    tell_gathered(node);
 }
 
 void tell_for_room(struct node *node)
@@ -202,7 +198,7 @@ void tell_for_room(struct node *node)
     gather_urgent(node);
     while (thread->open_span > node->outbox.room / 2)
         gather_front(node, thread);
-    flush(node);
+    tell_gathered(node);
 }
 
 static void urge_key(void *context, struct entry *entry)
@@ -237,10 +233,10 @@ void urge_part(struct node *node, uint64_t prefix, unsigned prefix_bits)
 /* Moves at most `most` waiting keys into a ring. */
 static void wait_no_more(struct node *node, uint32_t most)
 {
-    struct entry *entry;
     uint64_t place = node->waits.place;
     while (most > 0 && deferred_count(node) > 0) {
-        if (table_find_marked(node->table, &place, table_places(node->table), &entry, 1) == 0) {
+        struct entry *entry = table_find_marked(node->table, &place, table_places(node->table));
+        if (!entry) {
             place = 0; /* some keys wait before the place of the round */
             continue;
         }
@@ -257,7 +253,7 @@ void tell_all(struct node *node)
     for (uint32_t i = 0; i < node->thread_count; i++)
         while (node->thread[i].open_span > 0)
             gather_front(node, &node->thread[i]);
-    flush(node);
+    tell_gathered(node);
 }
 
 void tell_much_urgent(struct node *node)
@@ -362,7 +358,7 @@ bool tell_ahead(struct node *node)
     }
     if (node->telling.count < part && !is_full)
         return false;
-    flush(node);
+    tell_gathered(node);
     todo_add(&node->todo, DO_MESSAGE);
     return true;
 }
@@ -376,7 +372,7 @@ void tell_at_pace(struct node *node)
     else
         plan_next(node, gather_at_pace(node, node->step.keys));
     todo_drop(&node->todo, DO_MESSAGE);
-    flush(node);
+    tell_gathered(node);
 }
 
 bool tell_some(struct node *node)
@@ -391,7 +387,7 @@ bool tell_some(struct node *node)
     gather_urgent(node);
     for (uint32_t i = 0; i < node->step.keys && next_spend(node, &thread, &since_ns) != NULL; i++)
         gather_front(node, thread);
-    flush(node);
+    tell_gathered(node);
     return false;
 }
 
@@ -404,4 +400,9 @@ uint64_t outbox_age_ns(const struct node *node)
         oldest_ns = node->telling.since_ns;
     uint64_t waits_ns = deferred_count(node) > 0 ? deferred_oldest_ns(node) : node->now_ns;
     return node->now_ns - (waits_ns < oldest_ns ? waits_ns : oldest_ns);
+}
+
+bool spent_is_settled(const struct node *node, uint64_t before_ns)
+{
+    return node->now_ns - outbox_age_ns(node) >= before_ns && origins_have_settled(node, before_ns);
 }

@@ -41,5 +41,10 @@ void tell_for_room(struct node *node);
 void urge_part(struct node *node, uint64_t prefix, unsigned prefix_bits);
 /* The longest time that an untold spend may have waited. */
 uint64_t outbox_age_ns(const struct node *node);
+/*
+ * True if all spends of this process from before then are told and have settled. Debts that refill pays off without a
+ * word count as spends. A spend may count as up to a millisecond older than it is.
+ */
+bool spent_is_settled(const struct node *node, uint64_t before_ns);
 
 #endif

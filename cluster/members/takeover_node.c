@@ -7,7 +7,7 @@
 
 #include "cluster/codec/effects.h"
 #include "cluster/codec/message.h"
-#include "cluster/log/spent.h"
+#include "cluster/log/tell.h"
 #include "cluster/members/incarnation.h"
 #include "cluster/members/membership.h"
 #include "cluster/members/shares.h"

@@ -7,7 +7,6 @@
 
 #include "cluster/codec/effects.h"
 #include "cluster/codec/message.h"
-#include "cluster/log/spent.h"
 #include "cluster/log/tell.h"
 #include "cluster/members/version.h"
 #include "cluster/members/weights_set.h"

@@ -118,8 +118,8 @@ void deferred_check(const struct node *node)
 {
     uint32_t count = 0;
     uint64_t place = 0;
-    struct entry *entry;
-    for (; table_find_marked(node->table, &place, table_places(node->table), &entry, 1) > 0; count++)
+    const struct entry *entry;
+    for (; (entry = table_find_marked(node->table, &place, table_places(node->table))) != NULL; count++)
         assert(table_find(node->table, entry->id) == entry);
     assert(count == deferred_count(node));
 }

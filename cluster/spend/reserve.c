@@ -53,9 +53,8 @@ static void hold(struct node *node, struct charge *held, size_t count, uint64_t 
         struct entry *entry = table_find(node->table, held[i].id);
         const struct limit *limit = &node->limits.limit[held[i].limit];
         if (entry && entry->limit == held[i].limit && held[i].cost > 0)
-            held[i].spent_ns = kind_refills(limit->kind)
-                                   ? now_ns
-                                   : bucket_hold(&entry->bucket, limit, held[i].cost, ends_ns);
+            held[i].spent_ns =
+                kind_refills(limit->kind) ? now_ns : bucket_hold(&entry->bucket, limit, held[i].cost, ends_ns);
     }
 }
 
@@ -253,12 +252,11 @@ static void end_soon(struct node *node, struct reservation_id id, const struct c
         (void)end_reservation(node, id, now_ns);
 }
 
-/* The used tokens of a LOG are held no longer: any client may ask for them back. */
-static void let_go(struct node *node, const struct charge *held, uint64_t used)
+void reserve_let_go(struct node *node, const struct charge *held, uint64_t tokens)
 {
     struct entry *entry = table_find(node->table, held->id);
     if (entry)
-        (void)bucket_unhold(&entry->bucket, &node->limits.limit[entry->limit], used, held->spent_ns);
+        (void)bucket_unhold(&entry->bucket, &node->limits.limit[entry->limit], tokens, held->spent_ns);
 }
 
 /*
@@ -272,7 +270,7 @@ static uint64_t commit_one(struct node *node, struct charge *held, uint64_t actu
         return actual;
     held->cost = actual < cost ? cost - actual : 0;
     held->granted = held->cost - number_least(held->cost, own); /* what was granted is used first */
-    let_go(node, held, cost - held->cost);
+    reserve_let_go(node, held, cost - held->cost);
     return actual > cost ? cost + take_more(node, *held, actual - cost, now_ns) : actual;
 }
 

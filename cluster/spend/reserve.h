@@ -29,6 +29,8 @@ bool reserve_decide(struct node *node, const struct charge *charges, size_t coun
 
 /* The tokens of that key that reservations hold. */
 uint64_t reserved_tokens(struct node *node, struct key_id id);
+/* So many tokens that the charge holds of a LOG are held no longer: any client may ask for them back. */
+void reserve_let_go(struct node *node, const struct charge *held, uint64_t tokens);
 /* Returns the tokens of ended reservations. Alone, like the next. */
 void reserve_step(struct node *node);
 /*

@@ -274,14 +274,6 @@ void reserve_take_over(struct node *node)
 
 /* ---- at any start ---- */
 
-/* The reservation has no room: what it holds of a LOG may be given back like any spend, if somebody asks. */
-static void let_go(struct node *node, const struct charge *charge)
-{
-    struct entry *entry = table_find(node->table, charge->id);
-    if (entry && charge->cost > 0)
-        (void)bucket_unhold(&entry->bucket, &node->limits.limit[entry->limit], charge->cost, charge->spent_ns);
-}
-
 bool node_recall_reservation(struct node *node, const struct node_reservation *former, uint64_t now_ns)
 {
     struct reservation_kept kept = former->kept;
@@ -296,7 +288,7 @@ bool node_recall_reservation(struct node *node, const struct node_reservation *f
         take_again(node, &kept.charge[i], &former->key[i], kept.expires_ns, now_ns);
     if (reservations_reopen(node->reserving.pool, &kept))
         return true;
-    for (size_t i = 0; i < kept.count; i++)
-        let_go(node, &kept.charge[i]);
+    for (size_t i = 0; i < kept.count; i++) /* there is no room for it: any client may ask for what it held */
+        reserve_let_go(node, &kept.charge[i], kept.charge[i].cost);
     return false;
 }

@@ -344,7 +344,7 @@ static bool can_hold_anew(const struct node *node, const struct entry *entry, co
     uint64_t cost = charge->cost;
     const struct limit *limit = &node->limits.limit[entry->limit];
     const struct budget *budget = &node->by_limit.budget[entry->limit];
-    if (!kind_lists(limit->kind) || !can_record(node, entry) || !events_have_room(limit->events, 1))
+    if (!kind_lists(limit->kind) || !can_record(node, entry) || !events_have_room(limit->events))
         return false;
     uint64_t held = events_held(limit->events, &bucket->events, cost, charge->spent_ns);
     if (held < cost)

@@ -118,7 +118,6 @@ struct plane {
     uint64_t advertised_ns;       /* when the last advert was made */
     uint64_t scans;
     bool advert_wanted; /* an advert is due at once */
-    bool told_health;   /* the last advert had rows */
     bool started;
     bool asked; /* a scan of this life was finished */
     struct plane_peer peer[NODE_PEERS_MAX];

@@ -312,7 +312,7 @@ void bucket_apply(struct bucket *bucket, const struct limit *limit, const struct
 
 bool bucket_can_grant(const struct limit *limit)
 {
-    return limit->kind != LIMIT_LOG || events_have_room(limit->events, 1);
+    return limit->kind != LIMIT_LOG || events_have_room(limit->events);
 }
 
 void bucket_grant(struct bucket *bucket, const struct limit *limit, int64_t units, uint64_t now_ns)

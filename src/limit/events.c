@@ -44,10 +44,10 @@ static inline void unlock(struct events *events)
         spin_unlock(&events->locked);
 }
 
-bool events_have_room(const struct events *events, uint32_t count)
+bool events_have_room(const struct events *events)
 {
     assert(events);
-    return (uint64_t)__atomic_load_n(&events->used, __ATOMIC_RELAXED) + count <= events->room - events->kept;
+    return __atomic_load_n(&events->used, __ATOMIC_RELAXED) < events->room - events->kept;
 }
 
 const struct log_event *events_at(const struct events *events, uint32_t index)

@@ -51,8 +51,8 @@ void events_destroy(struct events **events);
  */
 void events_share(struct events *events);
 
-/* True: own spends at `count` different moments can be listed, unless other threads list theirs first. */
-bool events_have_room(const struct events *events, uint32_t count);
+/* True: an own spend can be listed, unless other threads list theirs first. */
+bool events_have_room(const struct events *events);
 
 /* Lists an own spend of now: the newest one, but for what counts from later on. False: no room. */
 bool events_append(struct events *events, struct event_list *list, uint32_t tokens, uint64_t now_ns);

@@ -240,11 +240,10 @@ bool table_is_marked_long(const struct table *table, const struct entry *entry);
 /* The number of slots. */
 uint64_t table_places(const struct table *table);
 /*
- * Finds the first marked entries in slots [*from, end), at most `most`. *from moves behind them, or to `end` if
- * there are no more. Fast where few are marked. Alone.
+ * The first marked entry in slots [*from, end), behind which *from moves. NULL: there is none, and *from is `end`. Fast
+ * where few are marked. Alone.
  */
-size_t table_find_marked(const struct table *table, uint64_t *from, uint64_t end, struct entry **entries,
-                         size_t most);
+struct entry *table_find_marked(const struct table *table, uint64_t *from, uint64_t end);
 
 /*
  * Visits every marked entry whose id begins with the prefix, as table_visit does. `visit` may unmark the entry.

@@ -40,25 +40,20 @@ uint64_t table_places(const struct table *table)
     return table->groups * GROUP;
 }
 
-size_t table_find_marked(const struct table *table, uint64_t *from, uint64_t end, struct entry **entries,
-                         size_t most)
+struct entry *table_find_marked(const struct table *table, uint64_t *from, uint64_t end)
 {
-    size_t count = 0;
     uint64_t slot = *from;
     assert(end <= table_places(table));
-    while (count < most && slot < end) {
+    *from = end;
+    while (slot < end) {
         const uint64_t *marks = marks_of(table, slot), word = (marks[0] | marks[1]) >> slot % MARKS;
-        if (word == 0) {
-            slot = (slot / MARKS + 1) * MARKS;
+        slot = word == 0 ? (slot / MARKS + 1) * MARKS : slot + (uint64_t)__builtin_ctzll(word);
+        if (word == 0 || slot >= end)
             continue;
-        }
-        slot += (uint64_t)__builtin_ctzll(word);
-        if (slot >= end)
-            break;
-        entries[count++] = &table->entries[slot++];
+        *from = slot + 1;
+        return &table->entries[slot];
     }
-    *from = count == most && slot < end ? slot : end;
-    return count;
+    return NULL;
 }
 
 void table_visit_marked(const struct table *table, uint64_t prefix, unsigned prefix_bits,
@@ -69,7 +64,7 @@ void table_visit_marked(const struct table *table, uint64_t prefix, unsigned pre
     assert(table->marks);
     prefix_range(prefix, prefix_bits, &first, &last);
     uint64_t place = home_of(table, first) * GROUP, end = (home_of(table, last) + WINDOW) * GROUP;
-    while (table_find_marked(table, &place, end, &entry, 1) > 0)
+    while ((entry = table_find_marked(table, &place, end)) != NULL)
         if (entry->id.high >= first.high && entry->id.high <= last.high)
             visit(context, entry);
 }

@@ -6,7 +6,7 @@
 
 #include <assert.h>
 
-enum { KEYS = 4096, SIDE = 7 };
+enum { KEYS = 4096 };
 
 static struct limit_set limits;
 static struct budget shared[1];
@@ -49,16 +49,15 @@ static struct entry *spend(struct table *table, struct random *random)
     return entry;
 }
 
-/* How many are found in [from, end), some at a time. */
+/* How many are found in [from, end). */
 static uint64_t find(struct table *table, uint64_t from, uint64_t end, bool *ascending)
 {
-    struct entry *entries[SIDE], *before = NULL;
+    const struct entry *before = NULL, *entry;
     uint64_t found = 0;
-    for (size_t count; (count = table_find_marked(table, &from, end, entries, SIDE)) > 0; found += count)
-        for (size_t i = 0; i < count; i++) {
-            *ascending &= (!before || entries[i] > before) && table_is_marked(table, entries[i]);
-            before = entries[i];
-        }
+    for (; (entry = table_find_marked(table, &from, end)) != NULL; found++) {
+        *ascending &= (!before || entry > before) && table_is_marked(table, entry);
+        before = entry;
+    }
     *ascending &= from == end;
     return found;
 }
@@ -69,11 +68,10 @@ static void few(void)
     struct table *table = table_of(KEYS);
     uint64_t places = table_places(table), from = 0;
     bool ascending = true;
-    struct entry *entry, *first = NULL, *found;
+    struct entry *entry, *first = NULL;
     random_seed(&random, 1);
     OK(places >= KEYS, "there are places for all keys");
-    OK(table_find_marked(table, &from, places, &found, 1) == 0 && from == places,
-       "nothing waits, nothing is found");
+    OK(table_find_marked(table, &from, places) == NULL && from == places, "nothing waits, nothing is found");
     for (unsigned i = 0; i < 3; i++) {
         entry = spend(table, &random);
         table_mark_set(table_mark_of(table, entry));
@@ -81,8 +79,7 @@ static void few(void)
     }
     OK_U64(find(table, 0, places, &ascending), 3, "three are found");
     from = 0;
-    OK(table_find_marked(table, &from, places, &found, 1) == 1 && found == first && from < places,
-       "one at a time, the first first");
+    OK(table_find_marked(table, &from, places) == first && from < places, "one at a time, the first first");
     table_unmark(table, first);
     OK(find(table, 0, from, &ascending) == 0 && find(table, from, places, &ascending) == 2,
        "where it was there is none now, the others are behind");
