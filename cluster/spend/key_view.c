@@ -125,12 +125,15 @@ static uint64_t retry_after_ns(const struct key_view *view, const struct charge 
                            : bucket_retry_after_ns(view->bucket, view->limit, view->budget, &wait);
 }
 
-/* The time until the whole limit has as much again, of a window as if nobody spent meanwhile. */
-static uint64_t renewed_after_ns(const struct key_view *view, const struct charge *charge, uint64_t now_ns)
+/* The time until the whole limit has so many tokens again, of a window as if nobody spent meanwhile. */
+static uint64_t renewed_after_ns(const struct key_view *view, const struct charge *charge, uint64_t tokens,
+                                 uint64_t now_ns)
 {
     struct key_view whole = *view;
+    struct charge wanted = *charge;
     whole.budget = whole.sliding.budget = &key_view_whole;
-    return retry_after_ns(&whole, charge, UINT64_MAX, now_ns);
+    wanted.cost = tokens;
+    return retry_after_ns(&whole, &wanted, UINT64_MAX, now_ns);
 }
 
 void key_view_show(const struct key_view *view, const struct charge *charge, uint64_t now_ns,
@@ -185,12 +188,13 @@ void key_view_show_refused(const struct node *node, const struct key_view *view,
                            uint64_t now_ns, struct verdict *verdict)
 {
     const struct bucket level = key_view_level(view, charge, now_ns);
-    /* of a log only where nobody has a share of it: else its spends would be walked twice */
+    const uint64_t own_ns = retry_after_ns(view, charge, settling_ns(node), now_ns);
+    /* of a log only where the share never suffices: else its spends would be walked twice */
     const bool is_renewed =
-        !kind_refills(view->limit->kind) && (!kind_lists(view->limit->kind) || view->budget->share == 0);
-    const uint64_t renewed_ns = is_renewed ? renewed_after_ns(view, charge, now_ns) : UINT64_MAX;
-    const uint64_t granted_ns = voucher_wait_ns(node, charge, &level, renewed_ns);
-    const uint64_t retry_ns = number_least(retry_after_ns(view, charge, settling_ns(node), now_ns), granted_ns);
+        !kind_refills(view->limit->kind) && (!kind_lists(view->limit->kind) || own_ns == UINT64_MAX);
+    const uint64_t renewed_ns =
+        is_renewed ? renewed_after_ns(view, charge, voucher_enough_tokens(node, charge), now_ns) : UINT64_MAX;
+    const uint64_t retry_ns = number_least(own_ns, voucher_wait_ns(node, charge, &level, renewed_ns));
     const bool is_lost = key_view_home_is_gone(node, charge);
     key_view_show(view, charge, now_ns, verdict);
     verdict->allowed = false;

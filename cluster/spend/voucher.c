@@ -263,25 +263,40 @@ static bool is_at_home(const struct node *node, const struct limit *limit)
 }
 
 /*
- * As if nobody spent meanwhile: until all peers together may spend so much, and one round trip more. `enough`: what
- * must be left, from the reserve that a level has. All shares together have the overshoot beside that; it makes up for
- * the reserve here, and nobody is told to wait for more than the limit has left.
+ * What must be left, from the reserve that a level has. All shares together have the overshoot beside that; it makes up
+ * for the reserve here. But nobody is told to wait for more than the limit has, and no more than its capacity can be
+ * granted, of which some decays.
  */
+static int64_t enough_units(const struct node *node, const struct charge *charge)
+{
+    const struct limit *limit = &node->limits.limit[charge->limit];
+    const int64_t cost = (int64_t)charge->cost * limit->units_per_token;
+    const int64_t granted = cost + voucher_refilled_units(limit, voucher_answer_ns(node));
+    if (granted > limit->capacity_units || is_at_home(node, limit))
+        return granted;
+    const int64_t wanted = granted + node->sharing.peer_count - limit->overshoot_units; /* shares are rounded */
+    int64_t enough = (wanted + limit->capacity_units / 16 * 5) / 5 * 4 + 4;
+    enough = enough < 2 * wanted ? enough : 2 * wanted;
+    return enough > cost ? enough : cost;
+}
+
+uint64_t voucher_enough_tokens(const struct node *node, const struct charge *charge)
+{
+    const struct limit *limit = &node->limits.limit[charge->limit];
+    const int64_t units = enough_units(node, charge);
+    return units > limit->capacity_units ? UINT64_MAX
+                                         : (uint64_t)((units + limit->units_per_token - 1) / limit->units_per_token);
+}
+
+/* As if nobody spent meanwhile: until all peers together may spend so much, and one round trip more. */
 uint64_t voucher_wait_ns(const struct node *node, const struct charge *charge, const struct bucket *bucket,
                          uint64_t renewed_ns)
 {
     const struct limit *limit = &node->limits.limit[charge->limit];
-    const bool at_home = is_at_home(node, limit);
-    if (!node->rights.shared || !can_be_paid(node, charge) || (node->awake.somebody_silent && !at_home) ||
-        voucher_heard(node, limit) == 0)
+    if (!node->rights.shared || !can_be_paid(node, charge) ||
+        (node->awake.somebody_silent && !is_at_home(node, limit)) || voucher_heard(node, limit) == 0)
         return UINT64_MAX;
-    const int64_t cost = (int64_t)charge->cost * limit->units_per_token;
-    int64_t wanted = cost + voucher_refilled_units(limit, voucher_answer_ns(node)) +
-                     (at_home ? 0 : node->sharing.peer_count - limit->overshoot_units); /* shares are rounded */
-    int64_t enough = (wanted + limit->capacity_units / 16 * 5) / 5 * 4 + 4;
-    enough = at_home ? wanted : enough < 2 * wanted ? enough : 2 * wanted;
-    enough = enough > cost ? enough : cost;
-    int64_t missing = enough - (bucket->settled - bucket->unsettled);
+    const int64_t enough = enough_units(node, charge), missing = enough - (bucket->settled - bucket->unsettled);
     if (enough > limit->capacity_units)
         return UINT64_MAX;
     const uint64_t until_ns = missing <= 0                ? 0

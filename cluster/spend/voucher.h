@@ -110,9 +110,11 @@ void voucher_tell_used(struct node *node, const struct charge *charge, uint64_t 
 void voucher_own_used(struct node *node, const struct charge *charge, uint64_t tokens, uint64_t now_ns);
 /* Whole tokens of the key that may be used now. */
 uint64_t voucher_tokens(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns);
+/* So many tokens of the limit must be left that others' shares may pay for the charge; UINT64_MAX: never. */
+uint64_t voucher_enough_tokens(const struct node *node, const struct charge *charge);
 /*
  * How long until a charge that is refused may be paid by others' shares; UINT64_MAX: never. The whole limit, unless it
- * refills all the time, has the charge's tokens again after `renewed_ns`.
+ * refills all the time, has voucher_enough_tokens() again after `renewed_ns`.
  */
 uint64_t voucher_wait_ns(const struct node *node, const struct charge *charge, const struct bucket *bucket,
                          uint64_t renewed_ns);
