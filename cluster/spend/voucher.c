@@ -275,9 +275,10 @@ static int64_t enough_units(const struct node *node, const struct charge *charge
     if (granted > limit->capacity_units || is_at_home(node, limit))
         return granted;
     const int64_t wanted = granted + node->sharing.peer_count - limit->overshoot_units; /* shares are rounded */
-    int64_t enough = (wanted + limit->capacity_units / 16 * 5) / 5 * 4 + 4;
-    enough = enough < 2 * wanted ? enough : 2 * wanted;
-    return enough > cost ? enough : cost;
+    const int64_t enough = (wanted + limit->capacity_units / 16 * 5) / 5 * 4 + 4;
+    if (wanted <= cost / 2 || enough <= cost)
+        return cost;
+    return enough < 2 * wanted ? enough : 2 * wanted;
 }
 
 uint64_t voucher_enough_tokens(const struct node *node, const struct charge *charge)

@@ -62,8 +62,8 @@ int main(void)
     rights_world_init(3);
     rights_world_start();
     cost_above_the_share("a fixed window", false, 0, 1000 * MS);
-    /* 4 of the 12 must have faded, and what a voucher has left over: a third of an hour, and more */
-    cost_above_the_share("a sliding window", true, 1200000 * MS, 1500000 * MS);
+    /* 7 of the 12 must have faded, so that 12 are left beside the reserve; and what a voucher has left over */
+    cost_above_the_share("a sliding window", true, 2100000 * MS, 2400000 * MS);
     cost_above_the_limit();
     world_close();
     return tap_done();
