@@ -284,7 +284,7 @@ static int64_t enough_units(const struct node *node, const struct charge *charge
 uint64_t voucher_enough_tokens(const struct node *node, const struct charge *charge)
 {
     const struct limit *limit = &node->limits.limit[charge->limit];
-    const int64_t units = enough_units(node, charge);
+    const int64_t units = charge->cost <= limit->capacity ? enough_units(node, charge) : INT64_MAX;
     return units > limit->capacity_units ? UINT64_MAX
                                          : (uint64_t)((units + limit->units_per_token - 1) / limit->units_per_token);
 }
