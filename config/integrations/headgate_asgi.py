@@ -8,8 +8,12 @@ Limits an application of FastAPI or Starlette: copy this file beside it. It need
 
 `identify` says who asks: dimensions of rules with their values; None is an absent one, and without any the request
 passes. The path is the endpoint. A question that the daemon finds wrong (a value that is too long) gets 400. Without an
-answer within `timeout_s` the request passes, or with closed=True gets 503.
+answer within `timeout_s`, or without the right to ask (401, 403), the request passes, or with closed=True gets 503; the
+logger "headgate" says so, once a minute.
 """
+import logging
+import time
+
 import httpx
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
@@ -25,6 +29,7 @@ class Headgate:
         head = {"Authorization": "Bearer " + password} if password else {}
         self.app, self.identify, self.service, self.closed = app, identify, service, closed
         self.daemon = httpx.AsyncClient(base_url=address, headers=head, timeout=timeout_s, trust_env=False)
+        self.address, self.silent_until = address, 0
 
     async def __call__(self, scope, receive, send):
         if scope["type"] != "http":
@@ -38,6 +43,8 @@ class Headgate:
             return await PlainTextResponse("429 Too Many Requests\n", 429, fields)(scope, receive, send)
         if status in (400, 413):
             return await PlainTextResponse("400 Bad Request\n", 400)(scope, receive, send)
+        if status != 200:
+            self.complain(status)
         if status != 200 and self.closed:
             return await PlainTextResponse("503 Service Unavailable\n", 503, {"retry-after": "1"})(scope, receive, send)
 
@@ -47,6 +54,13 @@ class Headgate:
             await send(message)
 
         return await self.app(scope, receive, send_with_fields)
+
+    def complain(self, status):
+        if time.monotonic() >= self.silent_until:
+            self.silent_until = time.monotonic() + 60
+            logging.getLogger("headgate").error("headgate: the daemon at %s %s: requests %s", self.address,
+                                                f"answers {status}" if status else "gives no answer",
+                                                "are refused with 503" if self.closed else "pass without a limit")
 
     async def ask(self, question):
         """The status of the daemon's answer (0: there is none), and the fields that its head says of the limit."""

@@ -6,10 +6,10 @@
  *                       identify: (request) => ({api_key: request.get('x-api-key'), ip: request.ip})}));
  *
  * `identify` says who asks: dimensions of rules with their values; undefined is an absent one, and without any the
- * request passes. The path is the endpoint, as Express routes it: in small letters and without a slash at the end, unless
- * the application has `case sensitive routing` or `strict routing`; rules write it so. A question that the daemon finds
- * wrong (a value that is too long) gets 400. Without an answer within `timeoutMs` the request passes, or with
- * closed: true gets 503.
+ * request passes. The path is the endpoint, as Express routes it: in small letters and without a slash at the end, or
+ * as the application has it with `case sensitive routing` or `strict routing`; rules write it so. A question that the
+ * daemon finds wrong (a value that is too long) gets 400. Without an answer within `timeoutMs`, or without the right to
+ * ask (401, 403), the request passes, or with closed: true gets 503; console.error says so, once a minute.
  */
 'use strict';
 
@@ -41,6 +41,16 @@ module.exports = ({identify, service = 'default', address = 'http://127.0.0.1:70
         }
     }
 
+    let silentUntil = 0;
+
+    function complain(status) {
+        if (performance.now() < silentUntil)
+            return;
+        silentUntil = performance.now() + 60000;
+        console.error(`headgate: the daemon at ${address} ${status ? `answers ${status}` : 'gives no answer'}: ` +
+                      `requests ${closed ? 'are refused with 503' : 'pass without a limit'}`);
+    }
+
     return async (request, response, next) => {
         const said = Object.entries(identify(request)).filter(([, value]) => (value ?? '') !== '');
         if (said.length === 0)
@@ -50,6 +60,8 @@ module.exports = ({identify, service = 'default', address = 'http://127.0.0.1:70
         const status = answer ? answer.status : 0;
         if (status === 400 || status === 413)
             return response.status(400).send('400 Bad Request\n');
+        if (status !== 200 && status !== 429)
+            complain(status);
         if (closed && status !== 200 && status !== 429)
             return response.set('Retry-After', '1').status(503).send('503 Service Unavailable\n');
         for (const field of FIELDS)

@@ -8,12 +8,15 @@ Limits an application of WSGI (Flask, Django, ...): copy this file beside it. It
 
 `identify` says who asks: dimensions of rules with their values; None is an absent one, and without any the request
 passes. The path is the endpoint. A question that the daemon finds wrong (a value that is too long) gets 400. Without an
-answer within `timeout_s` the request passes, or with closed=True gets 503.
+answer within `timeout_s`, or without the right to ask (401, 403), the request passes, or with closed=True gets 503; the
+logger "headgate" says so, once a minute.
 """
 import http.client
 import json
+import logging
 import select
 import threading
+import time
 
 FIELDS = ("ratelimit", "ratelimit-policy", "retry-after", "x-ratelimit-limit", "x-ratelimit-remaining",
           "x-ratelimit-reset", "x-ratelimit-over-limit")
@@ -28,6 +31,7 @@ class Headgate:
         if password:
             self.head["Authorization"] = "Bearer " + password
         self.local = threading.local()  # a connection for each thread, kept open
+        self.silent_until = 0
 
     def __call__(self, environ, start_response):
         identifiers = {name: value for name, value in self.identify(environ).items() if value not in (None, "")}
@@ -39,9 +43,19 @@ class Headgate:
             return refuse(start_response, "429 Too Many Requests", fields)
         if status in (400, 413):
             return refuse(start_response, "400 Bad Request", [])
+        if status != 200:
+            self.complain(status)
         if status != 200 and self.closed:
             return refuse(start_response, "503 Service Unavailable", [("Retry-After", "1")])
         return self.app(environ, lambda status, head, *more: start_response(status, list(head) + fields, *more))
+
+    def complain(self, status):
+        if time.monotonic() >= self.silent_until:
+            self.silent_until = time.monotonic() + 60
+            logging.getLogger("headgate").error(
+                "headgate: the daemon at %s:%s %s: requests %s", self.host, self.port,
+                f"answers {status}" if status else "gives no answer",
+                "are refused with 503" if self.closed else "pass without a limit")
 
     def ask(self, question):
         """The status of the daemon's answer (0: there is none), and the fields that its head says of the limit."""

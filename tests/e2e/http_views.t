@@ -19,8 +19,11 @@ my ($client, $resp) = (Http::connect($here), $here->client);
 sub rows { my ($answer) = @_; return map { my %row = @$_; $row{node} => \%row } @$answer }
 
 subtest 'nodes' => sub {
-    my $answer = $client->get('/v1/nodes');
-    is($answer->{status}, 200, 'nodes');
+    my $answer;
+    ok(Headgate::wait_until(20, sub { # a peer is active a moment before others hear that it decides
+        $answer = $client->get('/v1/nodes');
+        return $answer->{status} == 200 && 3 == grep { $_->{decides} } @{$answer->{json}{peers}};
+    }), 'nodes');
     my %told = rows($resp->command('NODES'));
     my %peers = map { $_->{node} => $_ } @{$answer->{json}{peers}};
     is_deeply([sort keys %peers], [sort keys %told], 'each daemon');

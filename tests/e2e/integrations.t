@@ -239,16 +239,22 @@ sub middleware {
         $daemon->{same} = ['/v1/checkout/', '/V1/Checkout', '/V1/CHECKOUT/?basket=1'] if $name eq 'express';
         my ($script) = map { Headgate::write_file("$place/$_->[0]", $_->[1]) }
             $source, [$file, Headgate::read_file("$files/$file")];
-        my ($closed_port) = Headgate::free_ports(1);
+        my ($locked) = Headgate::cluster(regions => ['locked'], listen_http => 1, password => 'not known')->daemons;
+        my ($closed_port, $locked_port) = Headgate::free_ports(2);
         my @running = map {
-            Headgate::spawn("$place/out", "$place/out", @command, $script, $_->[0], $daemon->{ports}{http}, $_->[1])
-        } [$gateway_port, 'open'], [$closed_port, 'closed'];
+            Headgate::spawn("$place/out", "$place/out", @command, $script, $_->[0], $_->[1]{ports}{http}, $_->[2])
+        } [$gateway_port, $daemon, 'open'], [$closed_port, $daemon, 'closed'], [$locked_port, $locked->start, 'open'];
+        my $says = sub { return Headgate::read_file("$place/out") =~ /$_[0]{ports}{http} \Q$_[1]\E/ };
         behaves($daemon);
         my @zoe = ('Connection: close', 'X-Api-Key: zoe');
         my $closed = sub { Http::connect($closed_port)->get('/free', @zoe)->{status} };
         ok(Headgate::wait_until(20, sub { eval { $closed->() == 200 } }), 'the other one has a daemon as well');
         $daemon->stop;
         is($closed->(), 503, 'and refuses without one, as it was told');
+        ok($says->($daemon, 'gives no answer: requests are refused with 503'), 'which it says');
+        ok(Headgate::wait_until(20, sub { eval { Http::connect($locked_port)->get('/free', @zoe)->{status} == 200 } }),
+           'one that its daemon does not let ask lets all pass');
+        ok($says->($locked, 'answers 401: requests pass without a limit'), 'and says so');
         $daemon->start;
         ok(Headgate::wait_until(20, sub { $closed->() == 200 }), 'with it again it passes');
         $daemon->stop;
@@ -258,7 +264,7 @@ sub middleware {
         waitpid $_, 0 for @running;
         delete @Headgate::running{@running};
         diag(Headgate::read_file("$place/out")) if !Test::More->builder->is_passing;
-        $daemon->stop;
+        $_->stop for $daemon, $locked;
     };
     return;
 }
