@@ -8,6 +8,7 @@
 #include "cluster/spend/level.h"
 #include "cluster/spend/outbox.h"
 #include "cluster/spend/voucher.h"
+#include "cluster/spend/voucher_places.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/refundable.h"
 #include "cluster/state/share.h"
@@ -184,17 +185,33 @@ static uint64_t settling_ns(const struct node *node)
     return node->awake.somebody_silent ? UINT64_MAX : node->log.settle_ns;
 }
 
+/*
+ * The time until all peers together may spend so much, as if nobody spent meanwhile, and one round trip more. `own_ns`:
+ * the time until this node's share suffices.
+ */
+static uint64_t granted_after_ns(const struct node *node, const struct key_view *view, const struct charge *charge,
+                                 uint64_t own_ns, uint64_t now_ns)
+{
+    const int64_t enough = voucher_enough_units(node, charge), token = view->limit->units_per_token;
+    if (enough == INT64_MAX)
+        return UINT64_MAX;
+    const struct bucket level = key_view_level(view, charge, now_ns);
+    const int64_t missing = enough - (level.settled - level.unsettled);
+    uint64_t until_ns = 0;
+    if (missing > 0 && kind_refills(view->limit->kind))
+        until_ns = limit_refill_ns(view->limit, missing);
+    else if (missing > 0 && kind_lists(view->limit->kind) && own_ns < UINT64_MAX)
+        return UINT64_MAX; /* else the spends of the log would be walked twice */
+    else if (missing > 0)
+        until_ns = renewed_after_ns(view, charge, (uint64_t)((enough + token - 1) / token), now_ns);
+    return number_sum(until_ns, voucher_answer_ns(node));
+}
+
 void key_view_show_refused(const struct node *node, const struct key_view *view, const struct charge *charge,
                            uint64_t now_ns, struct verdict *verdict)
 {
-    const struct bucket level = key_view_level(view, charge, now_ns);
     const uint64_t own_ns = retry_after_ns(view, charge, settling_ns(node), now_ns);
-    /* of a log only where the share never suffices: else its spends would be walked twice */
-    const bool is_renewed =
-        !kind_refills(view->limit->kind) && (!kind_lists(view->limit->kind) || own_ns == UINT64_MAX);
-    const uint64_t renewed_ns =
-        is_renewed ? renewed_after_ns(view, charge, voucher_enough_tokens(node, charge), now_ns) : UINT64_MAX;
-    const uint64_t retry_ns = number_least(own_ns, voucher_wait_ns(node, charge, &level, renewed_ns));
+    const uint64_t retry_ns = number_least(own_ns, granted_after_ns(node, view, charge, own_ns, now_ns));
     const bool is_lost = key_view_home_is_gone(node, charge);
     key_view_show(view, charge, now_ns, verdict);
     verdict->allowed = false;

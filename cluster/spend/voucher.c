@@ -21,21 +21,14 @@ enum {
 };
 
 /*
- * A lease that a voucher paid is renewed by its holder's share, which counts while others see its first spend end; or
- * by the word of its home (renewal.h).
+ * True for charges that others can judge like this node: without a floor. A lease that a voucher paid is renewed by its
+ * holder's share, which counts while others see its first spend end; or by the word of its home (renewal.h).
  */
-static bool can_be_renewed(const struct node *node, const struct charge *charge)
-{
-    const struct limit *limit = &node->limits.limit[charge->limit];
-    return !kind_lists(limit->kind) || limit_home_is_one(limit->home) ||
-           node->by_limit.budget[charge->limit].share > 0;
-}
-
-/* True for charges that others can judge like this node: without a floor. */
 static bool can_be_paid(const struct node *node, const struct charge *charge)
 {
     const struct limit *limit = &node->limits.limit[charge->limit];
-    return (limit->flags & LIMIT_SPLIT) == 0 && voucher_is_understood(node, limit) && can_be_renewed(node, charge) &&
+    const bool is_renewed = !limit_is_shared_log(limit) || node->by_limit.budget[charge->limit].share > 0;
+    return (limit->flags & LIMIT_SPLIT) == 0 && voucher_is_understood(node, limit) && is_renewed &&
            charge->cost > 0 && charge->floor_tokens == 0 && !node->sharing.alone && charge->cost <= limit->capacity;
 }
 
@@ -263,14 +256,11 @@ static bool is_at_home(const struct node *node, const struct limit *limit)
 }
 
 /*
- * What must be left, from the reserve that a level has. All shares together have the overshoot beside that; it makes up
- * for the reserve here. But nobody is told to wait for more than the limit has, and no more than its capacity can be
- * granted, of which some decays.
+ * All shares together have the overshoot beside what is left; it makes up for the reserve here. But nobody is told to
+ * wait for more than the limit has, and no more than its capacity can be granted, of which some decays.
  */
-static int64_t enough_units(const struct node *node, const struct charge *charge)
+static int64_t enough_units(const struct node *node, const struct limit *limit, int64_t cost)
 {
-    const struct limit *limit = &node->limits.limit[charge->limit];
-    const int64_t cost = (int64_t)charge->cost * limit->units_per_token;
     const int64_t granted = cost + voucher_refilled_units(limit, voucher_answer_ns(node));
     if (granted > limit->capacity_units || is_at_home(node, limit))
         return granted;
@@ -281,29 +271,14 @@ static int64_t enough_units(const struct node *node, const struct charge *charge
     return enough < 2 * wanted ? enough : 2 * wanted;
 }
 
-uint64_t voucher_enough_tokens(const struct node *node, const struct charge *charge)
-{
-    const struct limit *limit = &node->limits.limit[charge->limit];
-    const int64_t units = charge->cost <= limit->capacity ? enough_units(node, charge) : INT64_MAX;
-    return units > limit->capacity_units ? UINT64_MAX
-                                         : (uint64_t)((units + limit->units_per_token - 1) / limit->units_per_token);
-}
-
-/* As if nobody spent meanwhile: until all peers together may spend so much, and one round trip more. */
-uint64_t voucher_wait_ns(const struct node *node, const struct charge *charge, const struct bucket *bucket,
-                         uint64_t renewed_ns)
+int64_t voucher_enough_units(const struct node *node, const struct charge *charge)
 {
     const struct limit *limit = &node->limits.limit[charge->limit];
     if (!node->rights.shared || !can_be_paid(node, charge) ||
         (node->awake.somebody_silent && !is_at_home(node, limit)) || voucher_heard(node, limit) == 0)
-        return UINT64_MAX;
-    const int64_t enough = enough_units(node, charge), missing = enough - (bucket->settled - bucket->unsettled);
-    if (enough > limit->capacity_units)
-        return UINT64_MAX;
-    const uint64_t until_ns = missing <= 0                ? 0
-                              : kind_refills(limit->kind) ? limit_refill_ns(limit, missing)
-                                                          : renewed_ns;
-    return number_sum(until_ns, voucher_answer_ns(node));
+        return INT64_MAX;
+    const int64_t units = enough_units(node, limit, (int64_t)charge->cost * limit->units_per_token);
+    return units <= limit->capacity_units ? units : INT64_MAX;
 }
 
 uint64_t voucher_tokens(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns)

@@ -39,8 +39,7 @@ static inline int64_t grant_units(const struct limit *limit, uint64_t tokens, ui
 /* False: some daemon may list a grant of the limit as a spend of its own time, and so let it go too early. */
 static inline bool voucher_is_understood(const struct node *node, const struct limit *limit)
 {
-    return !kind_lists(limit->kind) || limit_home_is_one(limit->home) ||
-           (limit_lists_grants(limit) && node->rights.listed);
+    return !limit_is_shared_log(limit) || (limit_lists_grants(limit) && node->rights.listed);
 }
 
 /* False: there is no voucher of the key. */
@@ -110,14 +109,11 @@ void voucher_tell_used(struct node *node, const struct charge *charge, uint64_t 
 void voucher_own_used(struct node *node, const struct charge *charge, uint64_t tokens, uint64_t now_ns);
 /* Whole tokens of the key that may be used now. */
 uint64_t voucher_tokens(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns);
-/* So many tokens of the limit must be left that others' shares may pay for the charge; UINT64_MAX: never. */
-uint64_t voucher_enough_tokens(const struct node *node, const struct charge *charge);
 /*
- * How long until a charge that is refused may be paid by others' shares; UINT64_MAX: never. The whole limit, unless it
- * refills all the time, has voucher_enough_tokens() again after `renewed_ns`.
+ * So much of the limit must be left, in units, that others' shares may pay for the charge, which has been refused, one
+ * answer later; INT64_MAX: they never do.
  */
-uint64_t voucher_wait_ns(const struct node *node, const struct charge *charge, const struct bucket *bucket,
-                         uint64_t renewed_ns);
+int64_t voucher_enough_units(const struct node *node, const struct charge *charge);
 
 /* ---- steps ---- */
 

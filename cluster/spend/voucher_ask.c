@@ -34,13 +34,13 @@ __extension__ typedef unsigned __int128 wide;
 void voucher_look_around(struct node *node)
 {
     uint64_t all = 0, heard = 0;
-    node->rights.shared = node->options.grants;
+    node->rights.shared = node->rights.listed = node->options.grants;
     node->rights.heard = SHARE_ONE;
-    for (uint32_t i = 0; i < node->member_end && node->rights.shared; i++)
+    for (uint32_t i = 0; i < node->member_end && node->rights.shared; i++) {
         node->rights.shared = !member_needed(&node->member[i]) || node->member[i].grants;
-    node->rights.listed = node->rights.shared;
-    for (uint32_t i = 0; i < node->member_end && node->rights.listed; i++)
-        node->rights.listed = !member_needed(&node->member[i]) || node->member[i].lists_grants;
+        node->rights.listed &= !member_needed(&node->member[i]) || node->member[i].lists_grants;
+    }
+    node->rights.listed &= node->rights.shared;
     if (!node->awake.somebody_silent)
         return;
     for (uint32_t i = 0; i < node->member_end; i++) {

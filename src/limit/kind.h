@@ -76,6 +76,12 @@ static inline bool kind_returns_granted(enum limit_kind kind)
 /* Grants of as much time are one event: few stand before the spends of now. */
 #define GRANTED_STEP_NS (UINT64_C(1) << 29)
 
+/* A log of which several daemons may have shares: no view alone decides. */
+static inline bool limit_is_shared_log(const struct limit *limit)
+{
+    return kind_lists((enum limit_kind)limit->kind) && !limit_home_is_one(limit->home);
+}
+
 /*
  * The tokens of a voucher may be used long after they were granted, by a spend that counts from then on. So a grant is
  * listed as a later spend, until its holder tells its own one; and so is what nobody knows of, whether it was granted.
@@ -84,7 +90,7 @@ static inline bool kind_returns_granted(enum limit_kind kind)
 static inline bool limit_lists_grants(const struct limit *limit)
 {
     return kind_lists((enum limit_kind)limit->kind) &&
-           (limit_home_is_one(limit->home) || limit->period_ns >= GRANTED_AHEAD_NS);
+           (!limit_is_shared_log(limit) || limit->period_ns >= GRANTED_AHEAD_NS);
 }
 
 /*

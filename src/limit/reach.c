@@ -40,8 +40,8 @@ static bool admit_jointly(const struct limit *limit, const struct reach_peers *p
 /* Of a log without one home, who has no share asks for nothing, and nobody does where it forgets soon (voucher.c). */
 static bool all_may_ask(const struct limit *limit, const struct reach_peers *peers)
 {
-    bool all = !kind_lists((enum limit_kind)limit->kind) || limit_lists_grants(limit);
-    for (uint32_t i = 0; i < peers->count && limit_lists_grants(limit) && !limit_home_is_one(limit->home); i++)
+    bool all = !limit_is_shared_log(limit) || limit_lists_grants(limit);
+    for (uint32_t i = 0; i < peers->count && limit_is_shared_log(limit); i++)
         all &= peers->shares[i] > 0;
     return all;
 }
