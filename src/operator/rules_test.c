@@ -225,8 +225,19 @@ static bool beside(const struct run *run, const char *name, char path[PATH_BYTES
     return snprintf(path, PATH_BYTES, "%.*s%s", directory, run->file, name) < PATH_BYTES;
 }
 
+/* A daemon that is alone has the whole of each limit: a home, or weights of regions, say how several share it. */
+static void set_alone(struct rule *rule)
+{
+    rule->home = bytes_of("");
+    rule->home_none = false;
+    rule->weights_count = 0;
+    rule->weights_number = 0;
+}
+
 static bool apply_list(struct run *run, struct rules_world *world, const struct rule_list *list, const char *path)
 {
+    for (size_t i = 0; i < list->count; i++)
+        set_alone(list->rule[i]);
     const struct rule *const *rules = (const struct rule *const *)list->rule;
     const size_t size = rules_print(rules, list->count, NULL, 0);
     char *text = malloc(size + 1);

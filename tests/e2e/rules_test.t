@@ -121,6 +121,22 @@ my $same = file('same.yaml',
 ($status, $out, $err) = tested($same);
 is("$status $out$err", "0 1 case, 0 wrong\n", 'what it says is what the cases say');
 $cluster->stop;
+
+# Regions and daemons that a rule names are not there; a daemon that is alone has what they would share.
+my $placed = 'service: login, by: phone, algorithm: fixed_window, limit: 2, window: 1m, overshoot: 0';
+for my $where ('home: us-east', 'home: eu/eu-1', 'home: by_key', 'home: none', 'weights: {us: 0.5, eu: 0.5}') {
+    file('placed.yaml', "{id: codes, $placed, $where}\n");
+    my ($status, $out) = tested(file('placed.test.yaml', <<'PLACED'));
+rules: placed.yaml
+cases:
+  - name: two
+    steps:
+      - {ask: phone=1 SERVICE login, times: 2, expect: allowed, rule: codes, remaining: 0}
+      - {ask: phone=1 SERVICE login, expect: refused, retry_after: 60s}
+PLACED
+    is("$status $out", "0 1 case, 0 wrong\n", "a rule with $where");
+}
+
 # What a central store would decide is what a daemon that is alone decides.
 file('bank.yaml', "{id: bank, service: bank, rate: 6/m, burst: 2, sync: central, when_down: closed}\n");
 my ($central) = tested(file('bank.test.yaml', <<'CASES'));
