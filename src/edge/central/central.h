@@ -133,9 +133,12 @@ uint32_t central_count(const struct central *central, uint32_t ticket);
 bool central_again(struct central *central, uint32_t ticket);
 /* `why`: a few words, valid during the call. */
 void central_failed(struct central *central, uint32_t ticket, const char *why);
-/* Calls whose deadline is over fail. Returns when the next one is due; UINT64_MAX: nothing is on its way. */
+/*
+ * Calls whose deadline is over fail, and what has been in hand for too long goes back. Returns when this is due again;
+ * UINT64_MAX: nothing is on its way or in hand.
+ */
 uint64_t central_expire(struct central *central, uint64_t now_ns);
-/* Gives back what has been in hand for too long; now and then. */
+/* Gives back what has been in hand for too long. */
 void central_sweep(struct central *central, uint64_t now_ns);
 void central_set_error(struct central *central, const char *why);
 

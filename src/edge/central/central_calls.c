@@ -132,7 +132,8 @@ void central_failed(struct central *central, uint32_t ticket, const char *why)
     end_flight(central, ticket, false);
 }
 
-uint64_t central_expire(struct central *central, uint64_t now_ns)
+/* Returns when the next deadline is. */
+static uint64_t expire_calls(struct central *central, uint64_t now_ns)
 {
     while (central->first > 0) {
         struct slot *slot = &central->slot[central->first];
@@ -149,4 +150,11 @@ uint64_t central_expire(struct central *central, uint64_t now_ns)
         note_failure(central, "no answer in time");
     }
     return UINT64_MAX;
+}
+
+uint64_t central_expire(struct central *central, uint64_t now_ns)
+{
+    const uint64_t call_ns = expire_calls(central, now_ns);
+    central_sweep(central, now_ns);
+    return number_least(call_ns, lease_due_ns(&central->leases));
 }

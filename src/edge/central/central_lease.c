@@ -54,6 +54,7 @@ static void take_rest(struct lease *lease, struct central_charge *rest)
     *rest = lease->charge;
     rest->cost = lease->tokens;
     rest->stamp = lease->seen.stamp;
+    rest->extra = rest->cost; /* all of it was taken in advance */
     lease->tokens = 0;
 }
 
@@ -214,6 +215,15 @@ void lease_failed(struct leases *leases, const struct central_charge *charge)
     struct lease *lease = find(leases, charge);
     if (lease != NULL)
         end_call(lease, charge);
+}
+
+uint64_t lease_due_ns(const struct leases *leases)
+{
+    uint64_t due_ns = UINT64_MAX;
+    for (uint32_t place = 0; place < LEASES; place++)
+        if (leases->lease[place].tokens > 0)
+            due_ns = number_least(due_ns, leases->lease[place].until_ns);
+    return due_ns;
 }
 
 bool lease_sweep(struct leases *leases, uint32_t *place, uint64_t now_ns, struct central_charge *rest)

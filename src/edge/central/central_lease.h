@@ -67,6 +67,8 @@ bool lease_answered(struct leases *leases, const struct central_charge *charge,
                     const struct central_figures *figures, uint64_t sent_ns, uint64_t now_ns);
 /* A call that takes in advance will not be answered in time. */
 void lease_failed(struct leases *leases, const struct central_charge *charge);
+/* When tokens are in hand no more; UINT64_MAX: none are. */
+uint64_t lease_due_ns(const struct leases *leases);
 /* The next place whose tokens are in hand no more, from *place on, which is moved on. False: there is none. */
 bool lease_sweep(struct leases *leases, uint32_t *place, uint64_t now_ns, struct central_charge *rest);
 

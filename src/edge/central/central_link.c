@@ -4,6 +4,7 @@
  */
 #include "edge/central/central_link.h"
 
+#include "base/number.h"
 #include "edge/central/central_link_state.h"
 #include "edge/central/central_reader.h"
 #include "edge/library/client_tls.h"
@@ -55,7 +56,6 @@ static void on_health(uv_timer_t *timer)
     struct central_link *link = timer->data;
     const uint64_t now_ns = clock_monotonic_ns();
     report(link);
-    central_sweep(link->central, now_ns);
     if (link->redis != NULL && !link->greeted && now_ns - link->begun_ns >= CONNECT_MAX_MS * MILLISECOND_NS) {
         central_link_note_error(link, "it does not answer");
         central_link_drop(link);
@@ -144,7 +144,8 @@ static bool on_send(void *context, uint32_t ticket, enum central_way way, const 
                               words->size) != REDIS_OK)
         return false;
     if (!uv_is_active((const uv_handle_t *)&link->deadline))
-        watch_deadlines(link, clock_monotonic_ns() + link->options.timeout_ns);
+        watch_deadlines(link, clock_monotonic_ns() +
+                                  number_least(link->options.timeout_ns, LEASE_SPAN_US * UINT64_C(1000)));
     return true;
 }
 

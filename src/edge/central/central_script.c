@@ -14,7 +14,9 @@
  * A key holds of a bucket 'b used tick units begun': the units that are used at a tick, units for a token, and since
  * when the bucket was not full; of a window 'w used start length', or 'f used start length' if it began with its first
  * request. A key that is absent, or has other words, is full.
- * What a bucket had given before it was full again is never given back: refill has done so.
+ * What a bucket had given before it was full again is never given back: refill has done so. Of what it gave since, as
+ * much is lost as has refilled meanwhile: had the bucket kept those tokens, it might have been full for so long. What
+ * was taken in advance (a return says so) loses nothing for the first span, for which the bucket had room.
  *
  * In advance half of what is left is taken at most, for a span. A bucket first loses what would be beyond its capacity
  * less the refill of a span. So from then on it is not full while tokens are in hand, and those and what it has are
@@ -50,6 +52,10 @@ const char central_script[] =
     "  return {key = key, cost = c[1], wish = c[8], stamp = now, ok = fits and lacks <= 0, old = begun,\n"
     "    retry = not fits and -1 or lacks > 0 and up(lacks, p) * tick or 0,\n"
     "    add = function(n) used = math.max(0, used + n * q) end,\n"
+    "    back = function()\n"
+    "      local past = math.max(0, last - math.floor(c[7] / tick) - (c[8] > 0 and math.floor(span / tick) or 0))\n"
+    "      used = math.max(0, used - math.max(0, c[1] * q - past * p))\n"
+    "    end,\n"
     "    left = function() return math.max(0, math.floor((c[3] * q - used) / q) - c[2]) end,\n"
     "    reset = function() return up(used, p) * tick end,\n"
     "    text = function() return string.format('b %.0f %.0f %.0f %.0f', used, last, q, begun) end}\n"
@@ -73,6 +79,7 @@ const char central_script[] =
     "  return {key = key, cost = c[1], wish = c[8], stamp = start, ok = ok, old = start,\n"
     "    retry = not fits and -1 or not ok and rest or 0,\n"
     "    add = function(n) used = math.max(0, used + n) end,\n"
+    "    back = function() used = math.max(0, used - c[1]) end,\n"
     "    left = function() return math.max(0, c[3] - used - c[2]) end,\n"
     "    reset = function() return used > 0 and rest or 0 end,\n"
     "    text = function() return string.format('%s %.0f %.0f %.0f', kind, used, start, length) end}\n"
@@ -94,7 +101,7 @@ const char central_script[] =
     "    s.add(s.cost)\n"
     "    extra = math.min(s.wish, math.floor(s.left() / 2))\n"
     "    s.add(extra)\n"
-    "  elseif way == 'r' and s.ok then s.add(-s.cost) end\n"
+    "  elseif way == 'r' and s.ok then s.back() end\n"
     "  local reset = s.reset()\n"
     "  if s.cost + extra > 0 and (way == 't' and all or way == 'r' and s.ok) then\n"
     "    if reset > 0 then redis.call('SET', s.key, s.text(), 'PX', math.ceil(reset / 1000) + 1)\n"

@@ -24,7 +24,9 @@ struct central_charge {
     uint64_t window_us;                    /* of a fixed window; 0: it is a bucket */
     bool from_first;                       /* the window begins with the first request that takes something */
     uint64_t stamp;                        /* of what is given back: what the answer said, else 0 */
-    uint64_t extra; /* tokens that are taken in advance, as far as they are there: see central_lease.h */
+    /* Tokens that are taken in advance, as far as they are there: see central_lease.h. Of what is given back, above 0
+     * if its call had some. */
+    uint64_t extra;
 };
 
 enum central_way {

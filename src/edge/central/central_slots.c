@@ -80,10 +80,8 @@ void slots_give_back(struct central *central, uint16_t at)
         slot->charge[0].cost = slot->rest;
     else
         slot->charge[0].cost += slot->rest;
-    for (uint32_t i = 0; i < slot->count; i++) {
+    for (uint32_t i = 0; i < slot->count; i++)
         slot->charge[i].stamp = slot->answer.figures[i].stamp;
-        slot->charge[i].extra = 0;
-    }
     slot->granted = false;
     slot->purpose = FOR_RETURN;
     slot->way = CENTRAL_RETURN;

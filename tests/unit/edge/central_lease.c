@@ -87,13 +87,16 @@ static void test_rest(void)
     central_put_back(test_wire.central, &charge);
     OK(decide(&charge, false) == LEASE_ALLOWED, "what another rule refuses is put back");
     const uint32_t sent = test_wire.sent_count;
-    central_sweep(test_wire.central, test_wire.now_ns + 50 * MS);
-    OK_U64(test_wire.sent_count, sent, "what is in hand stays there for a span");
+    OK_U64(central_expire(test_wire.central, test_wire.now_ns + 50 * MS), test_wire.now_ns + 99 * MS,
+           "it is known when a span is over");
+    OK_U64(test_wire.sent_count, sent, "what is in hand stays there until then");
     test_wire.now_ns += 99 * MS;
-    central_sweep(test_wire.central, test_wire.now_ns);
-    OK(test_wire.sent_count == sent + 1 && test_wire_last()->way == CENTRAL_RETURN &&
-           test_wire_last()->charge[0].cost == LEASE_HOT - 3 && test_wire_last()->charge[0].stamp == 1000 + asked,
-       "and then the rest is given back");
+    OK_U64(central_expire(test_wire.central, test_wire.now_ns), UINT64_MAX, "then nothing is in hand");
+    const struct central_sent *back = test_wire_last();
+    OK(test_wire.sent_count == sent + 1 && back->way == CENTRAL_RETURN && back->charge[0].cost == LEASE_HOT - 3 &&
+           back->charge[0].stamp == 1000 + asked,
+       "and the rest is given back");
+    OK(back->charge[0].extra > 0, "as what was taken in advance");
     OK(decide(&charge, false) == LEASE_ASK, "nothing is in hand any more");
     test_wire_close();
 }
@@ -130,6 +133,7 @@ static void test_failures(void)
     test_wire_answer(test_wire_last(), true, 400);
     OK(test_wire_last()->way == CENTRAL_RETURN && test_wire_last()->charge[0].cost == 1 + LEASE_HOT,
        "what comes too late is given back, with all that was taken in advance");
+    OK(test_wire_last()->charge[0].extra > 0, "and known as such");
     OK(decide(&charge, false) == LEASE_ASK, "and not in hand");
     const uint32_t slow = central_ask(test_wire.central, CENTRAL_TAKE, &charge, 1, test_wire.now_ns);
     const struct central_sent call = *test_wire_last();

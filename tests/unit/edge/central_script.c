@@ -12,7 +12,9 @@
 #include "tests/lib/tap.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { ROUNDS = TAP_SLOW ? 300 : 2000 };
 #define SECOND_NS UINT64_C(1000000000)
@@ -242,6 +244,68 @@ static uint64_t refused_of_leases(const struct limit *limit, uint64_t id, uint64
     return refused;
 }
 
+/*
+ * Grants, with and without tokens in advance, come back unused after up to two seconds, while others empty the bucket.
+ * The same bucket of src/limit judges: what others were admitted is the limit's at most.
+ */
+static uint64_t refused_of_late_returns(const struct limit *limit, uint64_t id, uint64_t *admitted)
+{
+    enum { GRANTS = 3, TURNS = TAP_SLOW ? 2000 : 12000 };
+    struct random random;
+    struct budget budget;
+    struct bucket judge;
+    struct late_grant {
+        struct central_charge charge;
+        uint64_t until_us;
+    } grant[GRANTS] = {{.until_us = 0}};
+    uint64_t now_us = BEGUN_US, refused = 0;
+    random_seed(&random, id);
+    budget_init(&budget, limit, SHARE_ONE, true);
+    bucket_fill(&judge, limit, now_us * 1000, 0);
+    for (uint32_t turn = 0; turn < TURNS; turn++) {
+        now_us += random_below(&random, 30) == 0 ? 3000000 : random_below(&random, 60000);
+        struct late_grant *own = &grant[random_below(&random, GRANTS)];
+        if (own->until_us == 0) {
+            own->charge = charge_of(limit, id, 1 + random_below(&random, limit->capacity / 2));
+            own->charge.extra = random_below(&random, 2) * random_below(&random, limit->capacity);
+            const struct central_answer answer = take(&own->charge, now_us);
+            own->charge.stamp = answer.figures[0].stamp;
+            own->charge.cost += answer.figures[0].extra;
+            own->until_us = answer.allowed
+                                ? now_us + random_below(&random, random_below(&random, 2) == 0 ? 2000000 : 100000)
+                                : 0;
+        } else if (own->until_us <= now_us) {
+            (void)call(CENTRAL_RETURN, &own->charge, 1, now_us);
+            own->until_us = 0;
+        }
+        struct central_charge piece = charge_of(limit, id, limit->capacity / 50);
+        for (bool more = random_below(&random, 4) == 0; more;) { /* all that is left, at once */
+            more = take(&piece, now_us).allowed;
+            refused += more && !bucket_take(&judge, limit, &budget, piece.cost, 0, now_us * 1000) ? piece.cost : 0;
+            *admitted += more ? piece.cost : 0;
+        }
+    }
+    return refused;
+}
+
+static void test_late_returns(void)
+{
+    const struct limit limit = bucket_limit(1000, 500, SECOND_NS, 0),
+                       slow = bucket_limit(500, 999, 3 * SECOND_NS, 0);
+    uint64_t admitted = 0;
+    OK_U64(refused_of_late_returns(&limit, 70, &admitted), 0, "what comes back late is never more than the limit");
+    OK(admitted > limit.capacity * 4, "of all that others had: %" PRIu64, admitted);
+    OK_U64(refused_of_late_returns(&slow, 71, &admitted), 0, "of another rate as well");
+    struct central_charge charge = charge_of(&limit, 72, 1);
+    charge.extra = 400;
+    const struct central_answer answer = take(&charge, BEGUN_US);
+    OK_U64(answer.figures[0].extra, 400, "400 in advance");
+    charge.cost = 400;
+    charge.stamp = answer.figures[0].stamp;
+    OK_U64(call(CENTRAL_RETURN, &charge, 1, BEGUN_US + SCRIPT_SPAN_US).figures[0].remaining_tokens, 999,
+           "come back whole within their span");
+}
+
 static void test_leases(void)
 {
     const struct limit limit = bucket_limit(1000, 1000, SECOND_NS, 0),
@@ -262,6 +326,38 @@ static void test_leases(void)
     struct central_charge nothing = {.id = {63, 63}, .capacity = 100, .window_us = 3600000000, .extra = 30};
     OK_U64(take(&nothing, BEGUN_US).figures[0].extra, 30, "who asks for nothing may take in advance");
     OK_U64(call(CENTRAL_PEEK, &nothing, 1, BEGUN_US).figures[0].remaining_tokens, 70, "which is charged");
+}
+
+/* The script with one piece of its text replaced. */
+static void plant(const char *piece, const char *instead)
+{
+    static char planted[16384];
+    const char *at = strstr(central_script, piece);
+    assert(at != NULL && strlen(central_script) + strlen(instead) < sizeof planted);
+    (void)snprintf(planted, sizeof planted, "%.*s%s%s", (int)(at - central_script), central_script, instead,
+                   at + strlen(piece));
+    const bool good = script_store_load(&store, planted);
+    assert(good);
+}
+
+static void test_planted(void)
+{
+    static const struct {
+        const char *piece, *instead, *what;
+    } bugs[] = {
+        {"c[1] * q - past * p", "c[1] * q", "a bucket that refills what comes back as well"},
+        {"c[8] > 0 and math.floor(span / tick) or 0", "math.floor(span / tick)",
+         "a span for what was in nobody's hand"},
+    };
+    const struct limit limit = bucket_limit(1000, 500, SECOND_NS, 0);
+    for (size_t i = 0; i < sizeof bugs / sizeof bugs[0]; i++) {
+        uint64_t admitted, refused = 0;
+        plant(bugs[i].piece, bugs[i].instead);
+        for (uint64_t seed = 0; seed < 8 && refused == 0; seed++)
+            refused = refused_of_late_returns(&limit, 80 + 8 * i + seed, &admitted);
+        OK(refused > 0, "the bucket finds %s", bugs[i].what);
+    }
+    (void)script_store_load(&store, central_script);
 }
 
 /* Used tokens stay used. */
@@ -313,6 +409,8 @@ int main(void)
     test_together();
     test_returns();
     test_leases();
+    test_late_returns();
+    test_planted();
     test_change();
     test_clock();
     script_store_stop(&store);
