@@ -8,7 +8,7 @@
 #include "cluster/codec/message.h"
 #include "cluster/node.h"
 #include "cluster/spend/contest_credit.h"
-#include "cluster/spend/voucher_places.h"
+#include "cluster/spend/voucher_times.h"
 
 enum {
     TRIPS_LEFT = 2, /* of what refills in a round trip, so much is left beside a request */

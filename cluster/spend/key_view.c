@@ -8,7 +8,7 @@
 #include "cluster/spend/level.h"
 #include "cluster/spend/outbox.h"
 #include "cluster/spend/voucher.h"
-#include "cluster/spend/voucher_places.h"
+#include "cluster/spend/voucher_times.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/refundable.h"
 #include "cluster/state/share.h"

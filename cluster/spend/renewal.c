@@ -10,7 +10,7 @@
 #include "cluster/spend/record.h"
 #include "cluster/spend/return.h"
 #include "cluster/spend/thread.h"
-#include "cluster/spend/voucher_places.h"
+#include "cluster/spend/voucher_times.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/share.h"

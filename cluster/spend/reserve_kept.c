@@ -13,7 +13,6 @@
 #include "cluster/spend/reserve.h"
 #include "cluster/spend/thread.h"
 #include "cluster/spend/voucher.h"
-#include "cluster/spend/voucher_places.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/origin.h"

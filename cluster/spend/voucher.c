@@ -10,7 +10,10 @@
 #include "cluster/spend/thread.h"
 #include "cluster/spend/voucher_habit.h"
 #include "cluster/spend/voucher_lack.h"
+#include "cluster/spend/voucher_left.h"
+#include "cluster/spend/voucher_pause.h"
 #include "cluster/spend/voucher_places.h"
+#include "cluster/spend/voucher_times.h"
 #include "cluster/state/share.h"
 #include "limit/kind.h"
 

@@ -6,8 +6,8 @@
  * The one idea: tokens of a voucher are charged everywhere when they are granted, so using them is told
  * to nobody. What the truth may have lost meanwhile because it was full is taken off: a voucher decays at
  * the rate of its limit, from the moment of the ask, and ends after VOUCHER_LIFE_NS. docs/accounting.md,
- * "Vouchers", has the argument. Requests are in voucher.c, steps in voucher_ask.c, and the memory of both in
- * voucher_places.c. These files spend from no bucket and send nothing.
+ * "Vouchers", has the argument. Requests are in voucher.c, steps in voucher_ask.c, the memory of both in
+ * voucher_places.c, and what is left of a voucher in voucher_left.c. These files spend from no bucket and send nothing.
  */
 #ifndef HEADGATE_CLUSTER_SPEND_VOUCHER_H
 #define HEADGATE_CLUSTER_SPEND_VOUCHER_H

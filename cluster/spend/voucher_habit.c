@@ -6,7 +6,7 @@
 
 #include "base/number.h"
 #include "cluster/spend/voucher.h"
-#include "cluster/spend/voucher_places.h"
+#include "cluster/spend/voucher_times.h"
 #include "limit/kind.h"
 
 enum {

@@ -1,6 +1,7 @@
 #include "tests/sim/key_limit.h"
 
 #include "cluster/spend/grant.h"
+#include "cluster/spend/voucher_left.h"
 #include "cluster/spend/voucher_places.h"
 #include "cluster/state/node_state.h"
 

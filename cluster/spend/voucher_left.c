@@ -1,0 +1,110 @@
+/*
+ * voucher_left computes what is left of a voucher: of what others granted, what nobody has used yet and what refill
+ * cannot have lost.
+ */
+#include "cluster/spend/voucher_left.h"
+
+#include "base/number.h"
+#include "cluster/spend/voucher.h"
+#include "cluster/spend/voucher_lack.h"
+#include "cluster/spend/voucher_times.h"
+#include "limit/kind.h"
+
+enum {
+    MUCH_PART = 4, /* of a bucket's capacity: parts of a token that come to nothing would be much of less */
+    MUCH_OF_CELL_PART = 16,
+};
+
+bool voucher_much_is_left(const struct limit *limit, int64_t left)
+{
+    return kind_refills(limit->kind) ? left > limit->capacity_units / MUCH_PART
+                                     : left >= limit->capacity_units / MUCH_OF_CELL_PART;
+}
+
+int64_t voucher_sum(int64_t units, int64_t more)
+{
+    return units < VOUCHER_UNITS_MAX - more ? units + more : VOUCHER_UNITS_MAX;
+}
+
+int64_t voucher_takeable(const struct limit *limit, int64_t awaited, int64_t units)
+{
+    const int64_t most = (awaited > 0 ? awaited : 0) + limit->units_per_token;
+    return units < most ? units : most;
+}
+
+static uint64_t age_of(const struct node *node, const struct voucher_ask *ask, uint64_t now_ns)
+{
+    return voucher_age_ns(node, ask->asked_ns, ask->asked_sleepless_ns, now_ns);
+}
+
+int64_t voucher_ask_units(const struct node *node, const struct voucher *voucher, const struct voucher_ask *ask,
+                          uint64_t now_ns)
+{
+    const struct limit *limit = &node->limits.limit[voucher->limit];
+    uint64_t age_ns = age_of(node, ask, now_ns), older_ns = voucher_since_ns(ask->born_ns, ask->asked_ns);
+    if (ask->number == 0 || ask->units <= 0 || (!kind_expires(limit->kind) && age_ns + older_ns >= VOUCHER_LIFE_NS))
+        return 0;
+    const int64_t left = ask->units - voucher_sum(ask->lost, voucher_lack_lost(node, voucher, now_ns));
+    return left > 0 ? left : 0;
+}
+
+int64_t voucher_ask_unused(const struct node *node, const struct voucher *voucher, const struct voucher_ask *ask,
+                           uint64_t now_ns)
+{
+    if (!kind_lists(node->limits.limit[voucher->limit].kind))
+        return voucher_ask_units(node, voucher, ask, now_ns);
+    return ask->number != 0 && ask->units > 0 ? ask->units : 0;
+}
+
+int64_t voucher_units(const struct node *node, const struct voucher *voucher, uint64_t now_ns)
+{
+    int64_t units = 0;
+    for (unsigned i = 0; i < VOUCHER_ASKS; i++)
+        units += voucher_ask_units(node, voucher, &voucher->ask[i], now_ns);
+    return units;
+}
+
+uint64_t voucher_asked_first_ns(const struct voucher_ask *ask)
+{
+    return number_least(ask->born_ns, ask->asked_ns);
+}
+
+static uint64_t age_of_earlier(const struct node *node, const struct voucher *voucher)
+{
+    const struct earlier_asks *earlier = &voucher->earlier;
+    return voucher_age_ns(node, earlier->asked_ns, earlier->asked_sleepless_ns, node->now_ns);
+}
+
+void voucher_ask_ends(const struct node *node, struct voucher *voucher, const struct limit *limit)
+{
+    const struct voucher_ask *ask = &voucher->ask[0];
+    if (voucher->earlier.number == 0 ||
+        (!kind_expires(limit->kind) && age_of_earlier(node, voucher) >= VOUCHER_LIFE_NS))
+        voucher->earlier = (struct earlier_asks){ask->number, ask->asked_ns, ask->asked_sleepless_ns, 0};
+    voucher->earlier.awaited = voucher_sum(voucher->earlier.awaited, ask->awaited);
+}
+
+bool voucher_take_late(const struct node *node, struct voucher *voucher, uint64_t number, int64_t units)
+{
+    const struct limit *limit = &node->limits.limit[voucher->limit];
+    struct earlier_asks *earlier = &voucher->earlier;
+    struct voucher_ask *oldest = &voucher->ask[0];
+    const uint64_t age_ns = age_of_earlier(node, voucher);
+    const int64_t taken = voucher_takeable(limit, earlier->awaited, units);
+    const int64_t left = taken - voucher_refilled_units(limit, age_ns);
+    if (earlier->awaited <= 0 || earlier->number == 0 || number < earlier->number || number >= oldest->number ||
+        left <= 0 || (!kind_expires(limit->kind) && age_ns >= VOUCHER_LIFE_NS))
+        return false;
+    earlier->awaited -= taken;
+    oldest->units = voucher_sum(oldest->units, left);
+    oldest->born_ns = number_least(oldest->born_ns, earlier->asked_ns);
+    return true;
+}
+
+int64_t voucher_others_units(const struct limit *limit, const struct bucket *bucket, uint64_t share)
+{
+    struct budget others;
+    budget_init(&others, limit, share, false);
+    int64_t units = bucket_allowance(bucket, &others), left = bucket->settled - bucket->unsettled;
+    return units < left ? units : left;
+}
