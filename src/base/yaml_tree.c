@@ -212,11 +212,26 @@ static bool key_is_new(struct yaml_reader *reader, unsigned line)
     return true;
 }
 
+/* YAML's and JSON's words for no value, not in quotes: as texts they would be secrets that anybody guesses. */
+static bool is_null(const yaml_event_t *event, struct bytes text)
+{
+    static const char *const words[] = {"~", "null", "Null", "NULL"};
+    bool is = false;
+    if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE)
+        for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+            is |= bytes_equal(text, bytes_of(words[i]));
+    return is;
+}
+
 static bool scalar(struct yaml_reader *reader, const yaml_event_t *event, unsigned line)
 {
     struct bytes text = {"", 0};
+    char path[YAML_TREE_PATH_BYTES];
     if (!keep(reader, event, line, &text))
         return false;
+    if (!key_is_next(reader) && is_null(event, text))
+        return fail(reader, line, "%s is null: expected a value, in quotes if it is that word, or no such line",
+                    next_path(reader, path));
     if (!key_is_next(reader))
         return add(reader, YAML_TEXT, line, text);
     reader->key = text;

@@ -176,6 +176,8 @@ subtest 'mistakes' => sub {
               expected => 'a rate such as 100/m, or unlimited'}, 'is named in parts');
     is($answer->{json}{detail}, "body:1: rule bad/a: rate is '100': expected a rate such as 100/m, or unlimited",
        'and in a sentence');
+    like($client->put('/v1/rules/bad/a', {rate => '1/s', endpoint => undef})->{json}{detail},
+         qr/^body:1: endpoint is null: expected a value/, 'null is no endpoint of that name');
     is($client->put('/v1/rules/bad/a', {rate => '1/s', tiers => {free => 'x'}})->{json}{field}, 'tiers.free',
        'in a map');
     is($client->put('/v1/rules/bad/a', {rate => '1/s', colour => 'red'})->{json}{field}, 'colour', 'an unknown key');

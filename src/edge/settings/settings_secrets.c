@@ -65,7 +65,10 @@ static bool read_entry(const struct settings_reader *entry, uint32_t index, stru
     (void)snprintf(owner, sizeof owner, "secrets[%u]", index);
     if (entry->within->kind != YAML_MAP)
         return settings_check_hidden(entry, "", reader_text(entry, "")) &&
-               read_text(entry, "", secret->text, sizeof secret->text, SOME);
+               read_text(entry, "", secret->text, sizeof secret->text, SOME) &&
+               (strcmp(secret->text, "none") != 0 ||
+                reader_wrong(entry, "", secret->text, "a long random text: that there is no secret is said by "
+                                                      "secret: none"));
     return read_one(entry, owner, "secret", secret) &&
            (settings_secret_is_given(secret) || reader_is(entry, "", "empty: expected secret_file or secret_env"));
 }

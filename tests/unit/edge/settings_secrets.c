@@ -140,6 +140,14 @@ static void test_mistakes(void)
     OK(refuses("secrets: [{secret_env: A, secret_file: b}]\nhash_seed: a",
                "c.yaml:3: secrets[0] has 2 of secret, secret_file and secret_env: expected one of them"),
        "two places of one of several");
+    OK(refuses("secrets: [a, none]\nhash_seed: a",
+               "c.yaml:3: secrets[1] is 'none': expected a long random text: that there is no secret is said by "
+               "secret: none"),
+       "none among several");
+    OK(refuses("password: ~", "c.yaml:3: password is null: expected a value, in quotes if it is that word"),
+       "what YAML calls nothing is no password");
+    OK(refuses("secret: null", "c.yaml:3: secret is null: expected a value, in quotes if it is that word"),
+       "and no secret");
     OK(refuses("secrets: [{}]\nhash_seed: a", "c.yaml:3: secrets[0] is empty: expected secret_file or secret_env"),
        "no place");
     OK(refuses("secrets: [{secret: b}]\nhash_seed: a", "c.yaml:3: secrets[0].secret is not a known key: "),
