@@ -103,12 +103,25 @@ void central_sweep(struct central *central, uint64_t now_ns)
 
 /* ---- for those who ask ---- */
 
+static enum central_state look_at_lease(const struct central *central, uint32_t place)
+{
+    switch (lease_look(&central->leases, place)) {
+    case LEASE_CALLS:
+        return CENTRAL_WAITS;
+    case LEASE_CALL_ANSWERED:
+        return CENTRAL_OVER;
+    case LEASE_CALL_FAILED:
+        break;
+    }
+    return CENTRAL_FAILED;
+}
+
 enum central_state central_look(const struct central *central, uint32_t ticket,
                                 const struct central_answer **answer)
 {
     *answer = NULL;
     if ((ticket & LEASE_TICKET) != 0)
-        return lease_is_over(&central->leases, ticket & ~LEASE_TICKET) ? CENTRAL_OVER : CENTRAL_WAITS;
+        return look_at_lease(central, ticket & ~LEASE_TICKET);
     assert(ticket > 0 && ticket <= central->slots_end && central->slot[ticket].owned);
     const struct slot *slot = &central->slot[ticket];
     *answer = slot->state == CENTRAL_ANSWERED ? &slot->answer : NULL;

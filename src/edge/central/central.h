@@ -78,7 +78,8 @@ uint32_t central_ask(struct central *central, enum central_way way, const struct
 #define LEASE_TICKET ((uint32_t)1 << 30)
 /*
  * Decides a request that takes, of one charge without a floor, as lease_decide does. LEASE_ASK: by central_ask.
- * LEASE_WAIT: *ticket must be ended with central_end; when it is CENTRAL_OVER, the request is decided `again`.
+ * LEASE_WAIT: *ticket must be ended with central_end. When it is CENTRAL_OVER, the request is decided `again`; when it
+ * is CENTRAL_FAILED, so is the request, which has waited for a whole deadline.
  */
 enum lease_outcome central_decide(struct central *central, struct central_charge *charge, bool again,
                                   uint64_t now_ns, struct central_figures *figures, uint32_t *ticket);
@@ -89,7 +90,7 @@ enum central_state {
     CENTRAL_WAITS,
     CENTRAL_ANSWERED,
     CENTRAL_FAILED,
-    CENTRAL_OVER, /* of another request: the call is over */
+    CENTRAL_OVER, /* of another request: the call is answered */
 };
 /* *answer is set for CENTRAL_ANSWERED, and valid until central_end. */
 enum central_state central_look(const struct central *central, uint32_t ticket,

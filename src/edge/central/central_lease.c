@@ -159,10 +159,13 @@ void lease_put_back(struct leases *leases, const struct central_charge *charge)
         lease->tokens += charge->cost;
 }
 
-bool lease_is_over(const struct leases *leases, uint32_t place)
+enum lease_call lease_look(const struct leases *leases, uint32_t place)
 {
     const struct lease *lease = &leases->lease[place & (LEASES - 1)];
-    return !lease->calling || lease->serial % LEASE_SERIALS != place / LEASES;
+    const uint32_t past = (lease->serial - place / LEASES) % LEASE_SERIALS;
+    if (past == 0 && lease->calling)
+        return LEASE_CALLS;
+    return past == 1 && lease->failed ? LEASE_CALL_FAILED : LEASE_CALL_ANSWERED;
 }
 
 /* ---- calls ---- */
@@ -174,11 +177,12 @@ void lease_called(struct leases *leases, const struct central_charge *charge)
         lease->calling = true;
 }
 
-static void end_call(struct lease *lease, const struct central_charge *charge)
+static void end_call(struct lease *lease, const struct central_charge *charge, bool failed)
 {
     if (charge->extra == 0)
         return;
     lease->calling = false;
+    lease->failed = failed;
     lease->serial++;
 }
 
@@ -188,7 +192,7 @@ bool lease_answered(struct leases *leases, const struct central_charge *charge,
     struct lease *lease = find(leases, charge);
     if (lease == NULL)
         return false;
-    end_call(lease, charge);
+    end_call(lease, charge, false);
     if (charge->extra == 0 && lease->tokens > 0)
         return false; /* the stamp is that of what is in hand */
     lease->seen = *figures;
@@ -214,7 +218,7 @@ void lease_failed(struct leases *leases, const struct central_charge *charge)
 {
     struct lease *lease = find(leases, charge);
     if (lease != NULL)
-        end_call(lease, charge);
+        end_call(lease, charge, true);
 }
 
 uint64_t lease_due_ns(const struct leases *leases)

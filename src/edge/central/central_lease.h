@@ -26,6 +26,7 @@ struct lease {
     struct central_charge charge;   /* of the key */
     bool taken;                     /* the place is some key's */
     bool calling;                   /* a call that takes in advance is on its way */
+    bool failed;                    /* the last one has failed */
     uint32_t serial;                /* of the calls that have ended */
     uint64_t span_ns;               /* when the present span began */
     uint32_t asked, asked_before;   /* requests of this span, and of the one before */
@@ -44,7 +45,7 @@ enum lease_outcome {
     LEASE_ASK,     /* the store must be asked, for charge->extra more than the cost */
     LEASE_ALLOWED, /* tokens in hand were taken */
     LEASE_REFUSED,
-    LEASE_WAIT, /* a call is on its way: to be decided again when lease_is_over */
+    LEASE_WAIT, /* a call is on its way: to be decided again when that is answered: lease_look */
 };
 
 /*
@@ -55,7 +56,9 @@ enum lease_outcome lease_decide(struct leases *leases, struct central_charge *ch
                                 struct central_figures *figures, uint32_t *place, struct central_charge *rest);
 /* Another rule refused what was taken from the hand. */
 void lease_put_back(struct leases *leases, const struct central_charge *charge);
-bool lease_is_over(const struct leases *leases, uint32_t place);
+enum lease_call { LEASE_CALLS, LEASE_CALL_ANSWERED, LEASE_CALL_FAILED };
+/* What has become of the call that a request waits for. */
+enum lease_call lease_look(const struct leases *leases, uint32_t place);
 
 /* A call that takes charge->extra in advance is on its way. */
 void lease_called(struct leases *leases, const struct central_charge *charge);

@@ -126,8 +126,8 @@ static void test_failures(void)
     const uint32_t waits = ticket;
     test_wire.now_ns += 50 * MS;
     (void)central_expire(test_wire.central, test_wire.now_ns);
-    OK(central_look(test_wire.central, waits, &ignored) == CENTRAL_OVER,
-       "at the deadline of the call nobody waits for it");
+    OK(central_look(test_wire.central, waits, &ignored) == CENTRAL_FAILED,
+       "at the deadline of the call those who wait for it have failed as well");
     central_end(test_wire.central, waits, false);
     central_end(test_wire.central, asked, false);
     test_wire_answer(test_wire_last(), true, 400);

@@ -309,6 +309,32 @@ static void test_deadline(void)
     end();
 }
 
+/* A hot key: who waits for the call of another request waits no longer than that. */
+static void test_deadline_of_another(void)
+{
+    static const char words[] = "CHECK page=hot SERVICE shop\r\n", full[] = "*6\r\n:1\r\n";
+    struct session other = {0};
+    begin();
+    session_open(&other, &served.commands, 8, "127.0.0.1:50001");
+    for (uint32_t i = 0; i < LEASE_HOT - 1; i++) {
+        (void)serve(&served.session, words);
+        test_wire_answer(test_wire_last(), true, 50);
+        OK(serve(&served.session, words) == SERVE_MORE, "a key becomes hot");
+    }
+    (void)serve(&served.session, words);
+    const uint32_t sent = test_wire.sent_count;
+    OK(serve(&other, words) == SERVE_WAIT && test_wire.sent_count == sent, "one waits for the call of another");
+    served_wait_ms(50);
+    (void)central_expire(test_wire.central, served.now_ns);
+    OK(is_due(&served.session) && serve(&served.session, words) == SERVE_MORE && strstr(served.reply, full),
+       "at the deadline of the call");
+    OK(is_due(&other) && serve(&other, words) == SERVE_MORE && strstr(served.reply, full), "both go by when_down");
+    OK_U64(test_wire.sent_count, sent, "and nobody asks again");
+    OK_U64(central_stats(test_wire.central)->waiting, 0, "or waits");
+    session_close(&other, &served.commands);
+    end();
+}
+
 static void test_never_waits(void)
 {
     static const char expected[] = "ERR rule 'calls' of service 'shop' is decided by the central store, for which ";
@@ -390,6 +416,7 @@ int main(void)
     test_down();
     test_another_store();
     test_deadline();
+    test_deadline_of_another();
     test_never_waits();
     test_changes();
     test_refused_rules();
