@@ -1,6 +1,7 @@
 /*
  * What a file of overrides does not say any more: sheets in force that the files of a change do not name. They become
- * empty with the same change, so that an override ends when its line goes, also the last one of its sheet.
+ * empty with the same change, so that an override ends when its line goes, also the last one of its sheet. A file of
+ * overrides makes one sheet at least: a rule without any in the list was not read with a file, and its sheets stay.
  */
 #include "operator/rules_overrides.h"
 
@@ -9,21 +10,32 @@
 #include <string.h>
 #include <sysexits.h>
 
-/* True if the name is that of a sheet which rules_overrides_read may have made of a rule of the list. */
-static bool may_be_sheet(const struct rule_list *list, size_t count, const struct rules_name *name)
+/* True if rules_overrides_read may have made a sheet of this name of the rule. */
+static bool may_be_sheet(const struct rule *rule, const char *service, const char *id)
 {
-    for (size_t i = 0; i < count; i++) {
-        const struct rule *rule = list->rule[i];
-        if (strcmp(rule->service.data, name->service) == 0 &&
-            strncmp(rule->id.data, name->id, rule->id.size) == 0 &&
-            strncmp(name->id + rule->id.size, RULES_SHEET_SUFFIX, sizeof RULES_SHEET_SUFFIX - 1) == 0)
+    return strcmp(rule->service.data, service) == 0 && strncmp(rule->id.data, id, rule->id.size) == 0 &&
+           strncmp(id + rule->id.size, RULES_SHEET_SUFFIX, sizeof RULES_SHEET_SUFFIX - 1) == 0;
+}
+
+static bool has_sheets(const struct rule_list *list, size_t count, const struct rule *rule)
+{
+    for (size_t i = 0; i < count; i++)
+        if (may_be_sheet(rule, list->rule[i]->service.data, list->rule[i]->id.data))
             return true;
-    }
     return false;
 }
 
-/* Adds the sheet without its overrides, if it is one and has any. */
-static int add_empty(struct rules_invocation *invocation, const struct rules_name *name, struct rule_list *list)
+/* The rule of the list whose sheet the name may be. NULL: there is none. */
+static const struct rule *rule_of(const struct rule_list *list, size_t count, const struct rules_name *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (may_be_sheet(list->rule[i], name->service, name->id))
+            return list->rule[i];
+    return NULL;
+}
+
+/* Puts the sheet at the end of the list, if it is one and has overrides. */
+static int fetch(struct rules_invocation *invocation, const struct rules_name *name, struct rule_list *list)
 {
     struct rule *room = NULL;
     struct rule_list sheet = {.room = 1, .rule = &room};
@@ -34,7 +46,6 @@ static int add_empty(struct rules_invocation *invocation, const struct rules_nam
         rule_destroy(&room);
         return EX_OK;
     }
-    room->override_count = 0;
     if (rules_append(list, &sheet))
         return EX_OK;
     rule_destroy(&room);
@@ -42,14 +53,35 @@ static int add_empty(struct rules_invocation *invocation, const struct rules_nam
     return EX_OSERR;
 }
 
+static void tell(const struct rules_invocation *invocation, const struct rule *rule, const char *sheet)
+{
+    fprintf(stderr,
+            "headgate %s: rule %s/%s has no overrides_file here: its overrides in %s and so on stay as they are\n",
+            invocation->name, rule->service.data, rule->id.data, sheet);
+}
+
 int rules_overrides_end(struct rules_invocation *invocation, struct rule_list *list)
 {
     const size_t count = list->count;
     struct rules_names names = {0};
+    const struct rule *told = NULL;
     int status = rules_find_others(invocation, list, &names);
-    for (size_t i = 0; i < names.count && status == EX_OK; i++)
-        if (may_be_sheet(list, count, &names.name[i]))
-            status = add_empty(invocation, &names.name[i], list);
+    for (size_t i = 0; i < names.count && status == EX_OK; i++) {
+        const struct rule *rule = rule_of(list, count, &names.name[i]);
+        const size_t before = list->count;
+        if (rule == NULL || rule == told)
+            continue;
+        status = fetch(invocation, &names.name[i], list);
+        if (list->count == before)
+            continue;
+        if (has_sheets(list, count, rule)) {
+            list->rule[before]->override_count = 0;
+            continue;
+        }
+        rule_destroy(&list->rule[--list->count]);
+        tell(invocation, rule, names.name[i].id);
+        told = rule;
+    }
     free(names.name);
     return status;
 }

@@ -258,6 +258,17 @@ ok(amount_at($two, 'c17', 0), 'everywhere');
 customers('c1,101/m', 'c2,7/m');
 like((rules('apply', $calls))[1], qr/^\d+ rules changed, \d+ as before$/, 'a shorter file');
 ok(amount_at($two, 'c2', 7) && amount_at($two, 'c3', 60) && amount_at($two, 'c4999', 60), 'ends what it does not say');
+my ($got) = (rules('get', 'crm/calls'))[1] =~ s/rate: 60/rate: 61/r;
+($status, $out, $err) = rules('diff', file('got.yaml', $got));
+unlike($out, qr/overrides/, 'a rule without its file: diff finds no overrides that would end');
+($status, $out, $err) = rules('apply', file('got.yaml', $got));
+is($out, "1 rule changed, 0 as before\n", 'what get prints changes that rule alone');
+like($err, qr{rule crm/calls has no overrides_file here: its overrides in calls\.overrides-00 and so on stay as they are},
+     'and the command says so');
+ok(amount_at($two, 'c2', 7) && amount_at($two, 'else', 61), 'overrides stay');
+customers();
+ok((rules('apply', $calls))[0] == 0 && amount_at($two, 'c2', 60), 'an empty file ends them');
+is((rules('apply', file('got.yaml', $got)))[2], '', 'and then nothing is said of them');
 customers('c1,101/m', 'c2,7/fortnight');
 ($status, $out, $err) = rules('apply', $calls);
 like("$status $err", qr{^65 .*/customers\.csv:3: rule crm/calls: overrides\[0\]\.amount is '7/fortnight': expected },
