@@ -21,8 +21,8 @@
  */
 bool rules_overrides_read(struct rule_list *list, const char *path, struct error *error);
 /*
- * Adds an empty sheet for each sheet in force, not named in the list, of a rule of the list that was read with a file of
- * overrides: what the file does not say any more ends with the same change. Of a rule that was read without one the
+ * Adds an empty sheet for each sheet in force, not named in the list, of a rule of the list that was read with a file
+ * of overrides: what the file does not say any more ends with the same change. Of a rule that was read without one the
  * sheets stay, which a sentence says. Asks the daemon. Returns an exit status that was explained.
  */
 int rules_overrides_end(struct rules_invocation *invocation, struct rule_list *list);

@@ -263,7 +263,7 @@ my ($got) = (rules('get', 'crm/calls'))[1] =~ s/rate: 60/rate: 61/r;
 unlike($out, qr/overrides/, 'a rule without its file: diff finds no overrides that would end');
 ($status, $out, $err) = rules('apply', file('got.yaml', $got));
 is($out, "1 rule changed, 0 as before\n", 'what get prints changes that rule alone');
-like($err, qr{rule crm/calls has no overrides_file here: its overrides in calls\.overrides-00 and so on stay as they are},
+like($err, qr{rule crm/calls has no overrides_file here: its overrides in calls\.overrides-00 and so on stay as they},
      'and the command says so');
 ok(amount_at($two, 'c2', 7) && amount_at($two, 'else', 61), 'overrides stay');
 customers();
