@@ -35,6 +35,7 @@ struct rules_invocation {
 /* "service/id", or "id" for the service "default". */
 struct rules_name {
     char service[RULE_NAME_MAX_BYTES + 1], id[RULE_NAME_MAX_BYTES + 1];
+    double trial_percent; /* of the keys, that have the newest version; 0: it counts for all */
 };
 
 /* Sends one request. EX_OK: *reply has the kind `expected`, or is nil if `or_nil`. Other statuses
@@ -56,6 +57,8 @@ int rules_find(struct rules_invocation *invocation, const char *service, struct 
 
 /* Appends the names of the rules in force that the list does not name, of the services of its rules. */
 int rules_find_others(struct rules_invocation *invocation, const struct rule_list *list, struct rules_names *names);
+/* Appends those of these that are on trial, and are among the rules of the list. */
+int rules_find_trials(struct rules_invocation *invocation, const struct rule_list *list, struct rules_names *names);
 /* Asks for one rule and puts it at the end of the list, which has room. A rule that has ended meanwhile is left out. */
 int rules_fetch(struct rules_invocation *invocation, const struct rules_name *name, struct rule_list *list);
 

@@ -95,8 +95,9 @@ static void json_side(struct json *json, const char *key, const char *text)
 /* A rule as the files have it. */
 struct wanted {
     const char *service, *id;
-    const char *text; /* "": there is to be none */
-    bool home_open;   /* a daemon may give it a home */
+    const char *text;     /* "": there is to be none */
+    bool home_open;       /* a daemon may give it a home */
+    double trial_percent; /* of the keys, for which this rule is tried; 0: it is not */
 };
 
 /*
@@ -112,12 +113,34 @@ static bool is_given_home(struct rules_invocation *invocation, const struct want
            reply->kind == HEADGATE_REPLY_INTEGER && reply->integer == 0;
 }
 
+/* The rule is on trial: to apply it makes it count for all keys. */
+static void tell_trial(const struct wanted *wanted, struct json *json)
+{
+    if (!json) {
+        printf("--- %s/%s on trial for %g%% of the keys\n+++ %s/%s for all keys\n", wanted->service, wanted->id,
+               wanted->trial_percent, wanted->service, wanted->id);
+        return;
+    }
+    json_open(json, NULL, '{');
+    json_string(json, "service", wanted->service);
+    json_string(json, "id", wanted->id);
+    json_string(json, "old", wanted->text);
+    json_string(json, "new", wanted->text);
+    json_number(json, "trial_percent", wanted->trial_percent);
+    json_close(json, '}');
+}
+
 static int compare_texts(struct rules_invocation *invocation, const struct wanted *wanted, const char *old,
                          struct json *json, bool *differs)
 {
-    if (strcmp(old, wanted->text) == 0 || is_given_home(invocation, wanted, old))
+    const bool same = strcmp(old, wanted->text) == 0;
+    if (!(same && wanted->trial_percent > 0) && (same || is_given_home(invocation, wanted, old)))
         return EX_OK;
     *differs = true;
+    if (same) {
+        tell_trial(wanted, json);
+        return EX_OK;
+    }
     if (json) {
         json_open(json, NULL, '{');
         json_string(json, "service", wanted->service);
@@ -151,7 +174,17 @@ static int compare(struct rules_invocation *invocation, const struct wanted *wan
     return status;
 }
 
-static int compare_rule(struct rules_invocation *invocation, struct rule *rule, struct json *json, bool *differs)
+static double trial_percent(const struct rules_names *trials, const struct rule *rule)
+{
+    for (size_t i = 0; i < trials->count; i++)
+        if (strcmp(trials->name[i].service, rule->service.data) == 0 &&
+            strcmp(trials->name[i].id, rule->id.data) == 0)
+            return trials->name[i].trial_percent;
+    return 0;
+}
+
+static int compare_rule(struct rules_invocation *invocation, struct rule *rule, double trial, struct json *json,
+                        bool *differs)
 {
     const bool home_open = rule_leaves_home_open(rule);
     char *text = malloc(RULE_TEXT_MAX_BYTES + 1);
@@ -161,9 +194,22 @@ static int compare_rule(struct rules_invocation *invocation, struct rule *rule, 
     }
     rule->home_none = false; /* as no rule in force says it */
     (void)rule_print(rule, text, RULE_TEXT_MAX_BYTES + 1);
-    const struct wanted wanted = {rule->service.data, rule->id.data, text, home_open};
+    const struct wanted wanted = {rule->service.data, rule->id.data, text, home_open, trial};
     int status = compare(invocation, &wanted, json, differs);
     free(text);
+    return status;
+}
+
+static int compare_rules(struct rules_invocation *invocation, const struct rule_list *list, struct json *json,
+                         bool *differs)
+{
+    struct rules_names trials = {0};
+    int status = rules_find_trials(invocation, list, &trials);
+    for (size_t i = 0; i < list->count && status == EX_OK; i++) {
+        const double trial = trial_percent(&trials, list->rule[i]);
+        status = compare_rule(invocation, list->rule[i], trial, json, differs);
+    }
+    free(trials.name);
     return status;
 }
 
@@ -175,7 +221,7 @@ static int compare_others(struct rules_invocation *invocation, const struct rule
     struct rules_names names = {0};
     int status = rules_find_others(invocation, list, &names);
     for (size_t i = 0; i < names.count && status == EX_OK; i++) {
-        const struct wanted none = {names.name[i].service, names.name[i].id, "", false};
+        const struct wanted none = {names.name[i].service, names.name[i].id, "", false, 0};
         status = compare(invocation, &none, json, differs);
     }
     free(names.name);
@@ -195,8 +241,8 @@ int rules_diff(struct rules_invocation *invocation)
         json_open(&json, NULL, '[');
     }
     bool begun = status == EX_OK && invocation->json;
-    for (size_t i = 0; i < list.count && status == EX_OK; i++)
-        status = compare_rule(invocation, list.rule[i], invocation->json ? &json : NULL, &differs);
+    if (status == EX_OK)
+        status = compare_rules(invocation, &list, invocation->json ? &json : NULL, &differs);
     if (status == EX_OK && invocation->prune)
         status = compare_others(invocation, &list, invocation->json ? &json : NULL, &differs);
     if (begun)

@@ -17,7 +17,7 @@ static int no_memory(const struct rules_invocation *invocation)
 
 /* ---- names ---- */
 
-static bool add_name(struct rules_names *names, const char *service, const char *id)
+static bool add_name(struct rules_names *names, const struct rules_name *added)
 {
     if (names->count == names->room) {
         size_t room = names->room ? 2 * names->room : 64;
@@ -27,10 +27,16 @@ static bool add_name(struct rules_names *names, const char *service, const char 
         names->name = grown;
         names->room = room;
     }
-    struct rules_name *name = &names->name[names->count++];
-    (void)snprintf(name->service, sizeof name->service, "%s", service);
-    (void)snprintf(name->id, sizeof name->id, "%s", id);
+    names->name[names->count++] = *added;
     return true;
+}
+
+static struct rules_name name_of(const struct headgate_reply *row)
+{
+    struct rules_name name = {.trial_percent = (double)command_member_integer(row, "canary_millionths") / 10000};
+    (void)snprintf(name.service, sizeof name.service, "%s", command_member_text(row, "service"));
+    (void)snprintf(name.id, sizeof name.id, "%s", command_member_text(row, "id"));
+    return name;
 }
 
 int rules_find(struct rules_invocation *invocation, const char *service, struct rules_names *names)
@@ -44,8 +50,8 @@ int rules_find(struct rules_invocation *invocation, const char *service, struct 
         if (status != EX_OK || rows->count == 0)
             return status;
         for (uint32_t i = 0; i < rows->count; i++) {
-            const struct headgate_reply *row = headgate_reply_at(rows, i);
-            if (!add_name(names, command_member_text(row, "service"), command_member_text(row, "id")))
+            const struct rules_name name = name_of(headgate_reply_at(rows, i));
+            if (!add_name(names, &name))
                 return no_memory(invocation);
         }
         last = names->name[names->count - 1];
@@ -72,15 +78,33 @@ static bool has_rule(const struct rule_list *list, const struct rules_name *name
     return false;
 }
 
-int rules_find_others(struct rules_invocation *invocation, const struct rule_list *list, struct rules_names *names)
+/* The rules in force of all services of the list. */
+static int find_all(struct rules_invocation *invocation, const struct rule_list *list, struct rules_names *all)
 {
-    struct rules_names all = {0};
     int status = EX_OK;
     for (size_t i = 0; i < list->count && status == EX_OK; i++)
         if (!has_service(list, i, list->rule[i]->service.data))
-            status = rules_find(invocation, list->rule[i]->service.data, &all);
+            status = rules_find(invocation, list->rule[i]->service.data, all);
+    return status;
+}
+
+int rules_find_others(struct rules_invocation *invocation, const struct rule_list *list, struct rules_names *names)
+{
+    struct rules_names all = {0};
+    int status = find_all(invocation, list, &all);
     for (size_t i = 0; i < all.count && status == EX_OK; i++)
-        if (!has_rule(list, &all.name[i]) && !add_name(names, all.name[i].service, all.name[i].id))
+        if (!has_rule(list, &all.name[i]) && !add_name(names, &all.name[i]))
+            status = no_memory(invocation);
+    free(all.name);
+    return status;
+}
+
+int rules_find_trials(struct rules_invocation *invocation, const struct rule_list *list, struct rules_names *names)
+{
+    struct rules_names all = {0};
+    int status = find_all(invocation, list, &all);
+    for (size_t i = 0; i < all.count && status == EX_OK; i++)
+        if (all.name[i].trial_percent > 0 && has_rule(list, &all.name[i]) && !add_name(names, &all.name[i]))
             status = no_memory(invocation);
     free(all.name);
     return status;
@@ -139,6 +163,17 @@ static int print_json(const struct rules_invocation *invocation, const struct ru
     return EX_OK;
 }
 
+static void tell_trials(const struct rules_invocation *invocation, const struct rules_names *names)
+{
+    for (size_t i = 0; i < names->count; i++)
+        if (names->name[i].trial_percent > 0)
+            fprintf(
+                stderr,
+                "headgate %s: rule %s/%s is on trial for %g%% of the keys: this is the version on trial, and to "
+                "apply it ends the trial\n",
+                invocation->name, names->name[i].service, names->name[i].id, names->name[i].trial_percent);
+}
+
 int rules_export(struct rules_invocation *invocation)
 {
     struct rules_names names = {0};
@@ -152,6 +187,7 @@ int rules_export(struct rules_invocation *invocation)
         status = rules_fetch(invocation, &names.name[i], &list);
     if (status == EX_OK)
         status = invocation->json ? print_json(invocation, &list) : print_yaml(invocation, &list);
+    tell_trials(invocation, &names);
     free(names.name);
     rules_close(&list);
     return status;

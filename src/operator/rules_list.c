@@ -123,7 +123,7 @@ static bool list_row(struct sheet *sheet, const struct headgate_reply *row)
 /* Sends one request after the other; each answer has as many rows as fit. */
 static int list_all(struct rules_invocation *invocation, struct sheet *sheet, struct json *json)
 {
-    struct rules_name last = {{0}, {0}};
+    struct rules_name last = {0};
     const char *words[6] = {"RULE", "LIST"};
     size_t base = 2;
     if (invocation->word_count > 0)

@@ -169,6 +169,11 @@ ok(Headgate::wait_until(15, sub { (rules('history', 'api/tried'))[1] =~ /^\S+ +1
 my $worse = file('worse.yaml', $text =~ s{1000000/s}{1/h\novershoot: 3}r);
 rules('apply', $worse, '--canary', '50%', '--watch', '10m', '--threshold', '5%');
 like((rules('list', 'api'))[1], qr/canary 50%/, 'list says that there is one');
+is_deeply([rules('diff', $worse)], [1, "--- api/tried on trial for 50% of the keys\n+++ api/tried for all keys\n", ''],
+          'diff says that to apply the same would end the trial');
+is_deeply(JSON::PP::decode_json((rules('diff', $worse, '--json'))[1])->[0]{trial_percent}, 50, '--json as well');
+like((rules('export', 'api'))[2], qr{rule api/tried is on trial for 50% of the keys: this is the version on trial},
+     'and so does export');
 my $client = $two->client;
 ok(Headgate::wait_until(20, sub {
     $client->pipeline(map { ['CHECK', "user=u" . ($_ % 50), 'SERVICE', 'api'] } 1 .. 500);
