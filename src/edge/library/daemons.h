@@ -24,9 +24,11 @@ enum link_state {
 struct daemon_link {
     struct headgate_client *client;
     enum link_state state;
-    uint64_t next_ns;  /* by clock_monotonic_ns */
-    uint32_t pause_ms; /* of the next failure */
-    bool answered;     /* since it was connected */
+    uint64_t next_ns;    /* by clock_monotonic_ns */
+    uint64_t looked_ns;  /* when it was looked at last */
+    uint32_t looks_late; /* that found its time over, since it was dialled */
+    uint32_t pause_ms;   /* of the next failure */
+    bool answered;       /* since it was connected */
 };
 
 struct headgate_daemons {

@@ -11,8 +11,9 @@
 #include <string.h>
 
 enum {
-    FIRST_PART = 4,   /* of the time for a connection, in which only the nearest is dialled */
-    VERBOSE_RULES = 6 /* where rules stand in the answer to PEEK VERBOSE */
+    FIRST_PART = 4,     /* of the time for a connection, in which only the nearest is dialled */
+    LOOKS_LATE_MAX = 4, /* as many as TLS and AUTH have round trips */
+    VERBOSE_RULES = 6   /* where rules stand in the answer to PEEK VERBOSE */
 };
 
 void daemons_say(struct headgate_daemons *daemons, const char *sentence)
@@ -83,6 +84,7 @@ static void begin(struct headgate_daemons *daemons, struct daemon_link *link, ui
         return;
     }
     link->state = LINK_CONNECTING;
+    link->looks_late = 0;
     link->next_ns = now_ns + (uint64_t)daemons->connect_timeout_ms * 1000000;
 }
 
@@ -145,8 +147,23 @@ static void look_at_ready(struct headgate_daemons *daemons, struct daemon_link *
         link->next_ns = now_ns; /* a daemon that closes an idle connection may well be there */
 }
 
+/*
+ * The time for a connection is over, perhaps because the program asked nothing meanwhile, and nobody looked. The daemon
+ * may have answered at once: it has a further time, as often as an answer may have been found late.
+ */
+static void give_up(struct headgate_daemons *daemons, struct daemon_link *link, uint64_t looked_ns, uint64_t now_ns)
+{
+    const uint64_t timeout_ns = (uint64_t)daemons->connect_timeout_ms * 1000000;
+    if (now_ns - looked_ns >= timeout_ns && link->looks_late++ < LOOKS_LATE_MAX)
+        link->next_ns = now_ns + timeout_ns;
+    else
+        link_fail(daemons, link, "no connection in time", now_ns);
+}
+
 static void step(struct headgate_daemons *daemons, struct daemon_link *link, uint64_t now_ns)
 {
+    const uint64_t looked_ns = link->looked_ns;
+    link->looked_ns = now_ns;
     if (link->state == LINK_READY)
         look_at_ready(daemons, link, now_ns);
     if (link->state == LINK_AWAY && now_ns >= link->next_ns)
@@ -158,7 +175,7 @@ static void step(struct headgate_daemons *daemons, struct daemon_link *link, uin
     if (link->state == LINK_ASKING)
         go_on_asking(daemons, link, now_ns);
     if (is_being_made(link) && now_ns >= link->next_ns)
-        link_fail(daemons, link, "no connection in time", now_ns);
+        give_up(daemons, link, looked_ns, now_ns);
 }
 
 struct daemon_link *links_ready(struct headgate_daemons *daemons, struct daemon_link *only)

@@ -2,7 +2,7 @@
  * Several daemons behind one call, played by threads: one that is away, silent, drops what it heard, is loading, wants
  * a password, comes back. What was sent to one of them is never sent to another, unless it takes nothing.
  */
-#include "headgate/daemons.h"
+#include "edge/library/daemons.h"
 
 #include "tests/lib/tap.h"
 
@@ -403,6 +403,43 @@ static void test_manners(void)
     fake_close(&far);
 }
 
+/* A program that asks seldom looks at its connections as seldom. Times are invented; the answer to AUTH is late. */
+static void test_seldom(void)
+{
+    enum { SECONDS = 10 };
+    const uint64_t second_ns = 1000000000;
+    uint64_t now_ns = 1000 * second_ns;
+    struct fake near, far;
+    fake_open(&near, SLOW, 0);
+    fake_open(&far, ANSWERS, 0);
+    begin(&near, &far);
+    options.user = "ann";
+    options.password = "secret";
+    open_daemons();
+    struct daemon_link *link = &daemons->link[0];
+    links_step(daemons, link, now_ns);
+    for (int i = 0; i < 1000 && link->state == LINK_CONNECTING; i++)
+        links_step(daemons, link, now_ns);
+    OK(link->state == LINK_GREETING, "AUTH is on its way");
+    now_ns += SECONDS * second_ns;
+    links_step(daemons, link, now_ns);
+    OK(link->state == LINK_GREETING, "nobody looked for its answer in time, which is no fault of the daemon");
+    links_step(daemons, link, now_ns + second_ns / 10);
+    OK(link->state == LINK_GREETING, "it has a further time");
+    links_step(daemons, link, now_ns + second_ns / 4);
+    OK(link->state == LINK_AWAY, "whose end counts, where somebody looked meanwhile");
+    unsigned looks = 0;
+    for (bool was_made = false; !was_made || link->state != LINK_AWAY; looks++) {
+        now_ns += SECONDS * second_ns;
+        links_step(daemons, link, now_ns);
+        was_made = was_made || link->state != LINK_AWAY;
+    }
+    OK(looks > 2 && looks < 10, "a daemon that never answers is given up all the same: after %u looks", looks);
+    headgate_daemons_destroy(&daemons);
+    fake_close(&near);
+    fake_close(&far);
+}
+
 /* A daemon that comes back takes connections before it has a share. */
 static void test_joining(void)
 {
@@ -501,6 +538,7 @@ int main(void)
     test_once();
     test_resend();
     test_manners();
+    test_seldom();
     test_joining();
     test_absence();
     test_options();
