@@ -6,9 +6,9 @@
 
 #include "base/number.h"
 #include "cluster/spend/decide.h"
+#include "cluster/spend/hold.h"
 #include "cluster/spend/outbox.h"
 #include "cluster/spend/record.h"
-#include "cluster/spend/return.h"
 #include "cluster/spend/thread.h"
 #include "cluster/spend/voucher_times.h"
 #include "cluster/state/member.h"

@@ -11,6 +11,7 @@
 #include "base/number.h"
 #include "cluster/spend/decide.h"
 #include "cluster/spend/decide_full.h"
+#include "cluster/spend/hold.h"
 #include "cluster/spend/outbox.h"
 #include "cluster/spend/renewal.h"
 #include "cluster/spend/reserve_kept.h"

@@ -23,17 +23,6 @@
 #include "limit/events.h"
 #include "limit/kind.h"
 
-/*
- * The tokens of a LOG that a reservation holds may have ended by themselves, and its cell may have
- * expired. If a peer whose clock is behind still uses that cell, the cell is here again, by the
- * peer's spends, and without those that this node has forgotten: they are not given back.
- */
-static bool has_ended(const struct limit *limit, const struct charge *charge, uint64_t now_ns)
-{
-    return (kind_lists(limit->kind) || kind_expires(limit->kind)) && charge->expires_ns > 0 &&
-           charge->expires_ns <= now_ns;
-}
-
 static uint64_t whole_tokens(const struct limit *limit, int64_t units)
 {
     return units <= 0 ? 0 : (uint64_t)((units - 1) / limit->units_per_token + 1);
@@ -296,7 +285,7 @@ static uint64_t return_own(struct node *node, const struct charge *charge, uint6
         return 0;
     }
     const struct limit *limit = &node->limits.limit[entry->limit];
-    if (has_ended(limit, charge, now_ns))
+    if (charge_has_ended(limit, charge, now_ns))
         return 0;
     uint64_t credit = 0;
     bucket_refill(&entry->bucket, limit, &node->by_limit.budget[entry->limit], now_ns);
@@ -335,67 +324,6 @@ static uint64_t return_to(struct node *node, const struct charge *charge, uint64
     const uint64_t granted = giver == GIVER_RESERVATION ? number_least(tokens, charge->granted) : 0;
     const uint64_t given = return_granted_part(node, charge, granted, now_ns);
     return given + return_own(node, charge, tokens - granted, giver, now_ns);
-}
-
-/* True if tokens of a LOG can be held anew: the held tokens are given back for them. */
-static bool can_hold_anew(const struct node *node, const struct entry *entry, const struct charge *charge)
-{
-    const struct bucket *bucket = &entry->bucket;
-    uint64_t cost = charge->cost;
-    const struct limit *limit = &node->limits.limit[entry->limit];
-    const struct budget *budget = &node->by_limit.budget[entry->limit];
-    if (!kind_lists(limit->kind) || !can_record(node, entry) || !events_have_room(limit->events))
-        return false;
-    uint64_t held = events_held(limit->events, &bucket->events, cost, charge->spent_ns);
-    if (held < cost)
-        return bucket_allows(bucket, limit, budget, cost - held, 0);
-    bool private = node->sharing.alone || (limit->flags & LIMIT_SPLIT) != 0;
-    return private || !node->awake.somebody_silent || bucket_allows(bucket, limit, budget, cost, 0);
-}
-
-/*
- * The spend begins anew, and the old one ends. While all peers are heard, they are told long before
- * the old spend would have ended. A silent peer will think that it has ended; so while a peer is
- * silent, the spend must fit this node's share once more.
- */
-bool hold_anew(struct node *node, struct charge *charge, uint64_t ends_ns, uint64_t now_ns)
-{
-    now_ns = request_time(node, now_ns);
-    if (!may_decide(node) || !outbox_has_room(node, 0) ||
-        has_ended(&node->limits.limit[charge->limit], charge, now_ns))
-        return false;
-    struct entry *entry = table_obtain(node->table, charge->id, charge->limit, 0, now_ns);
-    const struct limit *limit = &node->limits.limit[entry->limit];
-    const struct budget *budget = &node->by_limit.budget[entry->limit];
-    bucket_refill(&entry->bucket, limit, budget, now_ns);
-    if (charge->cost > limit->capacity || !can_hold_anew(node, entry, charge))
-        return false;
-    (void)return_to(node, charge, charge->cost, GIVER_RESERVATION, now_ns);
-    if (!bucket_spend(&entry->bucket, limit, budget, charge->cost, now_ns))
-        return false;
-    record_spend(node, entry, charge->cost);
-    charge->spent_ns = bucket_hold(&entry->bucket, limit, charge->cost, ends_ns);
-    return true;
-}
-
-bool hold_beside(struct node *node, struct charge *charge, uint64_t ends_ns, uint64_t now_ns)
-{
-    struct entry *entry = table_find(node->table, charge->id);
-    const struct limit *limit = &node->limits.limit[charge->limit];
-    const struct budget *budget = &node->by_limit.budget[charge->limit];
-    if (!entry || entry->limit != charge->limit || !can_record(node, entry))
-        return false;
-    bucket_refill(&entry->bucket, limit, budget, now_ns);
-    if (events_held(limit->events, &entry->bucket.events, charge->cost, charge->spent_ns) < charge->cost ||
-        !bucket_spend(&entry->bucket, limit, budget, charge->cost, now_ns))
-        return false;
-    const struct charge old = *charge;
-    note_open(own_thread(node), now_ns);
-    record_spend(node, entry, charge->cost);
-    charge->spent_ns = bucket_hold(&entry->bucket, limit, charge->cost, ends_ns);
-    (void)return_to(node, &old, charge->cost, GIVER_RESERVATION, now_ns);
-    hurry(node, entry);
-    return true;
 }
 
 static uint64_t return_each(struct node *node, const struct charge *charges, size_t count, uint64_t tokens,

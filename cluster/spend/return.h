@@ -7,24 +7,27 @@
 #ifndef HEADGATE_CLUSTER_SPEND_RETURN_H
 #define HEADGATE_CLUSTER_SPEND_RETURN_H
 
+#include "limit/charge.h"
+#include "limit/kind.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct charge;
 struct node;
+
+/*
+ * True: the tokens that the reservation holds by the charge came back by themselves. Those of a LOG end, and so does a
+ * cell. If a peer whose clock is behind still uses that cell, the cell is here again, by the peer's spends, and without
+ * those that this node has forgotten: they are not given back.
+ */
+static inline bool charge_has_ended(const struct limit *limit, const struct charge *charge, uint64_t now_ns)
+{
+    return (kind_lists(limit->kind) || kind_expires(limit->kind)) && charge->expires_ns > 0 &&
+           charge->expires_ns <= now_ns;
+}
 
 /* Gives back the tokens of a reservation. The caller must have locked the keys. */
 void return_held(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns);
-/*
- * The tokens that a reservation holds of a LOG begin anew, until `ends_ns`; false: they cannot, and
- * end as before.
- */
-bool hold_anew(struct node *node, struct charge *charge, uint64_t ends_ns, uint64_t now_ns);
-/*
- * The same where others decide: both are told in one batch, soon, whatever this node's share is. charge->expires_ns
- * stays the end of the former spend; until the caller changes it, a return of the new one counts as one of the former.
- */
-bool hold_beside(struct node *node, struct charge *charge, uint64_t ends_ns, uint64_t now_ns);
 
 #endif
