@@ -1,5 +1,6 @@
 #include "limit/reservation.h"
 
+#include "limit/end_times.h"
 #include "limit/held_keys.h"
 
 #include <assert.h>
@@ -17,8 +18,6 @@ enum { SECRET_BYTES = 12, TENANTS = UINT16_MAX + 1 };
 
 struct reservation {
     struct reservation_id id;
-    uint64_t expires_ns;
-    uint32_t heap_number;    /* one more than its index in the heap; 0: the slot is free */
     uint32_t charge;         /* the first of its charges */
     uint32_t next, previous; /* of a free slot: how far from the slots beside it, see after() and before() */
     struct reservation_owner owner;
@@ -32,13 +31,13 @@ struct kept_charge {
 };
 
 struct reservations {
-    uint32_t room, charges_room, count, charges_free, free_slot, free_charge, former_count;
+    uint32_t room, charges_room, charges_free, free_slot, free_charge, former_count;
     struct reservation *slot;
     struct kept_charge *kept;
     uint32_t tenant_most, *tenant_count; /* of each tenant: what it has */
     uint32_t holder_most;
     struct held_keys *holders; /* of each holder: its reservations, as tokens of the key that holder_key makes */
-    uint32_t *heap;            /* slots; the one that ends first at the top */
+    struct end_times *ends;    /* of slots: a slot without an end is free */
     struct held_keys *keys;
 };
 
@@ -71,13 +70,13 @@ struct reservations *reservations_create(uint32_t room, uint32_t charges_room)
         return NULL;
     reservations->slot = calloc(room, sizeof *reservations->slot);
     reservations->kept = calloc(charges_room, sizeof *reservations->kept);
-    reservations->heap = calloc(room, sizeof *reservations->heap);
+    reservations->ends = end_times_create(room);
     reservations->keys = held_keys_create(charges_room);
     reservations->tenant_count = calloc(TENANTS, sizeof *reservations->tenant_count);
     reservations->holders = held_keys_create(room);
     reservations->tenant_most = reservations->holder_most = room;
     if (!reservations->tenant_count || !reservations->holders || !reservations->slot || !reservations->kept ||
-        !reservations->heap || !reservations->keys) {
+        !reservations->ends || !reservations->keys) {
         reservations_destroy(&reservations);
         return NULL;
     }
@@ -92,46 +91,13 @@ void reservations_destroy(struct reservations **reservations)
         return;
     free((*reservations)->slot);
     free((*reservations)->kept);
-    free((*reservations)->heap);
     free((*reservations)->tenant_count);
+    end_times_destroy(&(*reservations)->ends);
     held_keys_destroy(&(*reservations)->keys);
     held_keys_destroy(&(*reservations)->holders);
     free(*reservations);
     *reservations = NULL;
 }
-
-/* ---- the heap ---- */
-
-static void heap_put(struct reservations *reservations, uint32_t at, uint32_t slot)
-{
-    reservations->heap[at] = slot;
-    reservations->slot[slot].heap_number = at + 1;
-}
-
-static uint64_t ends_ns(const struct reservations *reservations, uint32_t at)
-{
-    return reservations->slot[reservations->heap[at]].expires_ns;
-}
-
-/* Moves the element at `at` to where it belongs. */
-static void heap_fix(struct reservations *reservations, uint32_t at)
-{
-    uint32_t slot = reservations->heap[at];
-    uint64_t expires_ns = reservations->slot[slot].expires_ns;
-    for (; at > 0 && ends_ns(reservations, (at - 1) / 2) > expires_ns; at = (at - 1) / 2)
-        heap_put(reservations, at, reservations->heap[(at - 1) / 2]);
-    for (uint32_t child = 2 * at + 1; child < reservations->count; child = 2 * at + 1) {
-        if (child + 1 < reservations->count && ends_ns(reservations, child + 1) < ends_ns(reservations, child))
-            child++;
-        if (ends_ns(reservations, child) >= expires_ns)
-            break;
-        heap_put(reservations, at, reservations->heap[child]);
-        at = child;
-    }
-    heap_put(reservations, at, slot);
-}
-
-/* ---- the contract ---- */
 
 void reservations_bound_tenants(struct reservations *reservations, uint32_t most)
 {
@@ -150,7 +116,7 @@ static struct key_id holder_key(uint64_t holder)
 
 enum reservations_room reservations_room(const struct reservations *reservations, struct reservation_owner owner)
 {
-    if (reservations->count == reservations->room)
+    if (reservations_count(reservations) == reservations->room)
         return RESERVATIONS_FULL;
     if (reservations->tenant_count[owner.tenant] >= reservations->tenant_most)
         return RESERVATIONS_TENANT_FULL;
@@ -162,7 +128,7 @@ enum reservations_room reservations_room(const struct reservations *reservations
 
 static bool is_free(const struct reservations *reservations, uint32_t slot)
 {
-    return reservations->slot[slot].heap_number == 0;
+    return !end_times_has(reservations->ends, slot);
 }
 
 /* NOTHING: the reservation does not exist. */
@@ -220,7 +186,7 @@ static void open_slot(struct reservations *reservations, struct reservation_id i
     memcpy(&slot, id.byte + SECRET_BYTES, sizeof slot);
     take_slot(reservations, slot);
     struct reservation *opened = &reservations->slot[slot];
-    *opened = (struct reservation){.id = id, .expires_ns = expires_ns, .charge = NOTHING, .owner = owner};
+    *opened = (struct reservation){.id = id, .charge = NOTHING, .owner = owner};
     reservations->tenant_count[owner.tenant]++;
     held_keys_add(reservations->holders, holder_key(owner.holder), 1);
     for (size_t i = count; i-- > 0;) {
@@ -233,8 +199,7 @@ static void open_slot(struct reservations *reservations, struct reservation_id i
         opened->charge = at;
     }
     reservations->charges_free -= (uint32_t)count;
-    heap_put(reservations, reservations->count++, slot);
-    heap_fix(reservations, reservations->count - 1);
+    end_times_set(reservations->ends, slot, expires_ns);
 }
 
 bool reservations_open(struct reservations *reservations, const struct charge *charges, size_t count,
@@ -266,7 +231,7 @@ bool reservations_reopen(struct reservations *reservations, const struct reserva
 
 bool reservations_keep_next(const struct reservations *reservations, uint32_t *place, struct reservation_kept *kept)
 {
-    if (reservations->count == 0)
+    if (reservations_count(reservations) == 0)
         return false;
     while (*place < reservations->room && is_free(reservations, *place))
         ++*place;
@@ -275,7 +240,7 @@ bool reservations_keep_next(const struct reservations *reservations, uint32_t *p
     const struct reservation *next = &reservations->slot[(*place)++];
     kept->id = next->id;
     kept->owner = next->owner;
-    kept->expires_ns = next->expires_ns;
+    kept->expires_ns = reservations_end_ns(reservations, next->id);
     kept->is_former = next->is_former;
     kept->count = reservations_charges(reservations, next->id, kept->charge);
     return true;
@@ -307,7 +272,7 @@ void reservations_taken_over(struct reservations *reservations, struct reservati
 {
     struct reservation *taken = &reservations->slot[existing(reservations, id)];
     assert(taken->is_former);
-    reservations_renew(reservations, id, charges, taken->expires_ns);
+    reservations_renew(reservations, id, charges, reservations_end_ns(reservations, id));
     taken->is_former = false;
     reservations->former_count--;
 }
@@ -315,7 +280,7 @@ void reservations_taken_over(struct reservations *reservations, struct reservati
 bool reservations_has(const struct reservations *reservations, struct reservation_id id, uint64_t now_ns)
 {
     uint32_t slot = slot_of(reservations, id);
-    return slot != NOTHING && reservations->slot[slot].expires_ns > now_ns;
+    return slot != NOTHING && end_times_of(reservations->ends, slot) > now_ns;
 }
 
 size_t reservations_charges(const struct reservations *reservations, struct reservation_id id,
@@ -331,15 +296,15 @@ size_t reservations_charges(const struct reservations *reservations, struct rese
 void reservations_renew(struct reservations *reservations, struct reservation_id id, const struct charge *charges,
                         uint64_t expires_ns)
 {
-    struct reservation *renewed = &reservations->slot[existing(reservations, id)];
-    for (uint32_t at = renewed->charge; at != NOTHING; at = after(at, reservations->kept[at].next), charges++) {
+    const uint32_t slot = existing(reservations, id);
+    for (uint32_t at = reservations->slot[slot].charge; at != NOTHING;
+         at = after(at, reservations->kept[at].next), charges++) {
         struct charge *kept = &reservations->kept[at].charge;
         held_keys_remove(reservations->keys, kept->id, own_cost(kept));
         held_keys_add(reservations->keys, charges->id, own_cost(charges));
         *kept = *charges;
     }
-    renewed->expires_ns = expires_ns;
-    heap_fix(reservations, renewed->heap_number - 1);
+    end_times_set(reservations->ends, slot, expires_ns);
 }
 
 struct renewal *reservations_renewal(struct reservations *reservations, struct reservation_id id)
@@ -361,21 +326,15 @@ void reservations_close(struct reservations *reservations, struct reservation_id
         reservations->free_charge = at;
         reservations->charges_free++;
     }
-    uint32_t hole = closed->heap_number - 1;
-    closed->heap_number = 0;
     reservations->tenant_count[closed->owner.tenant]--;
     held_keys_remove(reservations->holders, holder_key(closed->owner.holder), 1);
+    end_times_remove(reservations->ends, slot);
     give_slot(reservations, slot);
-    reservations->count--;
-    if (hole == reservations->count)
-        return;
-    heap_put(reservations, hole, reservations->heap[reservations->count]);
-    heap_fix(reservations, hole);
 }
 
 uint64_t reservations_end_ns(const struct reservations *reservations, struct reservation_id id)
 {
-    return reservations->slot[existing(reservations, id)].expires_ns;
+    return end_times_of(reservations->ends, existing(reservations, id));
 }
 
 uint64_t reservations_held(const struct reservations *reservations, struct key_id key)
@@ -385,31 +344,32 @@ uint64_t reservations_held(const struct reservations *reservations, struct key_i
 
 uint64_t reservations_next_ns(const struct reservations *reservations)
 {
-    return reservations->count > 0 ? ends_ns(reservations, 0) : UINT64_MAX;
+    uint32_t slot;
+    return end_times_first(reservations->ends, &slot) ? end_times_of(reservations->ends, slot) : UINT64_MAX;
 }
 
 bool reservations_ended(const struct reservations *reservations, uint64_t now_ns, struct reservation_id *id)
 {
-    if (reservations_next_ns(reservations) > now_ns)
+    uint32_t slot;
+    if (!end_times_first(reservations->ends, &slot) || end_times_of(reservations->ends, slot) > now_ns)
         return false;
-    if (reservations->count == 0) /* now_ns is the largest time, and no reservation exists */
-        return false;
-    *id = reservations->slot[reservations->heap[0]].id;
+    *id = reservations->slot[slot].id;
     return true;
 }
 
 uint32_t reservations_count(const struct reservations *reservations)
 {
-    return reservations->count;
+    return end_times_count(reservations->ends);
 }
 
 void reservations_check(const struct reservations *reservations)
 {
+    const uint32_t count = reservations_count(reservations);
     uint32_t free_slots = 0, free_charges = 0, charges = 0, of_tenants = 0;
-    assert(held_keys_count(reservations->holders) <= reservations->count);
+    assert(held_keys_count(reservations->holders) <= count);
     for (uint32_t tenant = 0; tenant < TENANTS; tenant++)
         of_tenants += reservations->tenant_count[tenant];
-    assert(of_tenants == reservations->count);
+    assert(of_tenants == count);
     assert(held_keys_count(reservations->keys) <= reservations->charges_room - reservations->charges_free);
     for (uint32_t at = reservations->free_slot, previous = NOTHING; at < reservations->room; free_slots++) {
         assert(is_free(reservations, at));
@@ -419,15 +379,12 @@ void reservations_check(const struct reservations *reservations)
     }
     for (uint32_t at = reservations->free_charge; at < reservations->charges_room; free_charges++)
         at = after(at, reservations->kept[at].next);
-    assert(free_slots + reservations->count == reservations->room);
-    for (uint32_t at = 0; at < reservations->count; at++) {
-        const struct reservation *kept = &reservations->slot[reservations->heap[at]];
-        assert(kept->heap_number == at + 1);
-        assert(at == 0 || ends_ns(reservations, (at - 1) / 2) <= kept->expires_ns);
-        for (uint32_t charge = kept->charge; charge != NOTHING;
-             charge = after(charge, reservations->kept[charge].next))
+    assert(free_slots + count == reservations->room);
+    for (uint32_t number = 0; number < count; number++)
+        for (uint32_t charge = reservations->slot[end_times_slot(reservations->ends, number)].charge;
+             charge != NOTHING; charge = after(charge, reservations->kept[charge].next))
             charges++;
-    }
+    end_times_check(reservations->ends);
     assert(free_charges == reservations->charges_free);
     assert(charges + free_charges == reservations->charges_room);
 }
