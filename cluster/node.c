@@ -25,6 +25,7 @@
 #include "cluster/members/proofs.h"
 #include "cluster/members/rest.h"
 #include "cluster/members/shares.h"
+#include "cluster/members/signature_check.h"
 #include "cluster/members/silence.h"
 #include "cluster/members/takeover.h"
 #include "cluster/members/takeover_node.h"
@@ -220,7 +221,7 @@ static void begin_step(struct node *node, const struct event *event)
     silence_note_time(node, before_ns);
     clocks_note_time(node, event);
     takeover_node_expire(node);
-    proofs_begin_step(node);
+    signature_begin_step(node);
     node->step.left = node->step.keys;
     node->step.worked = 0;
     node->step.settle_part = node->step.apply_room = node->step.keys / LOOKUP_PART + 1;

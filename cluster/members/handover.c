@@ -9,7 +9,7 @@
 #include "cluster/codec/effects.h"
 #include "cluster/codec/life.h"
 #include "cluster/members/pins.h"
-#include "cluster/members/proofs.h"
+#include "cluster/members/signature_check.h"
 #include "cluster/members/statements.h"
 #include "cluster/state/node_state.h"
 
@@ -53,8 +53,8 @@ bool handover_take(struct node *node, const struct member_record *record, uint32
     struct member *member = &node->member[index];
     char text[LIFE_TEXT_MAX_BYTES], shown[2 * NODE_KEY_BYTES + 1];
     if (!life->former || !same_key(life->former, member->proof.key) ||
-        !proofs_check_text(node, index, handover_text(record->name, life->former, life->key, text), life->handover,
-                           bringer, effects))
+        !signature_check_text(node, index, handover_text(record->name, life->former, life->key, text),
+                              life->handover, bringer, effects))
         return false;
     put(&member->proof.handover, life);
     memcpy(member->proof.key, life->key, NODE_KEY_BYTES);
@@ -82,8 +82,8 @@ void handover_keep(struct node *node, const struct member_record *record, uint32
         return;
     handover->is_there = false;
     if (node->proofs.checks_left > 0 &&
-        proofs_check(node, life->former, handover_text(record->name, life->former, life->key, text),
-                     life->handover)) {
+        signature_check(node, life->former, handover_text(record->name, life->former, life->key, text),
+                        life->handover)) {
         put(handover, life);
         pins_put_former(node, node->member[index].name, life->former);
     }

@@ -24,7 +24,7 @@ void handover_begin(struct node *node, const struct event *event, struct effects
 void handover_say(const struct node *node, uint32_t index, struct life_record *life);
 /*
  * The record has a life under another key than is known of that member. True: the known one has signed that this one
- * follows, and it is known in its place from now on. `bringer`: as in proofs_check_text.
+ * follows, and it is known in its place from now on. `bringer`: as in signature_check_text.
  */
 bool handover_take(struct node *node, const struct member_record *record, uint32_t index, int bringer,
                    struct effects *effects);

@@ -1,7 +1,6 @@
 /*
  * proofs signs what this node is, checks what others have signed of themselves, learns their keys and pins them. A
- * signature that was checked once is known again by its bytes, so in a quiet cluster nothing is checked. A step checks
- * a bounded number of signatures; what it has no time for is as if it had not come, and comes again.
+ * signature that was checked once is known again by its bytes, so in a quiet cluster nothing is checked.
  */
 #include "cluster/members/proofs.h"
 
@@ -10,31 +9,16 @@
 #include "cluster/codec/life.h"
 #include "cluster/members/handover.h"
 #include "cluster/members/pins.h"
+#include "cluster/members/signature_check.h"
 #include "cluster/state/node_state.h"
 
 #include <string.h>
-
-enum {
-    /* after so many wrong ones in so long a time, nothing that their bringer passes on is checked until it is over */
-    WRONG_MAX = 8,
-    WRONG_TIME_NS = 1000000000,
-};
-
-static bool checks(const struct node *node)
-{
-    return node->options.signing.check != NULL;
-}
-
-void proofs_begin_step(struct node *node)
-{
-    node->proofs.checks_left = STEP_CHECKS_MAX;
-}
 
 void proofs_recall(struct node *node, uint32_t index)
 {
     struct member *member = &node->member[index];
     const struct pin *known = pins_find(node, member->name);
-    if (!known || !checks(node) || member->self)
+    if (!known || !signatures_are_checked(node) || member->self)
         return;
     member->proof.has_key = true;
     memcpy(member->proof.key, known->key, NODE_KEY_BYTES);
@@ -47,7 +31,7 @@ void proofs_recall(struct node *node, uint32_t index)
 static void accept_key(struct node *node, const struct event *event, struct effects *effects)
 {
     const int index = member_find(node, bytes_of(event->name));
-    if (index < 0 || node->member[index].self || !checks(node))
+    if (index < 0 || node->member[index].self || !signatures_are_checked(node))
         return; /* the caller has looked */
     struct member_proof *proof = &node->member[index].proof;
     const bool is_kept =
@@ -146,67 +130,12 @@ static bool is_known(const struct member *member, const struct member_record *re
            bytes_equal(record->snapshot_address, bytes_of(member->snapshot_address));
 }
 
-static bool wrong_time_is_over(const struct node *node, const struct member_proof *proof)
-{
-    return node->now_ns - proof->wrong_since_ns > WRONG_TIME_NS;
-}
-
-static void count_wrong(const struct node *node, struct member_proof *proof)
-{
-    if (proof->wrong_count == 0 || wrong_time_is_over(node, proof)) {
-        proof->wrong_since_ns = node->now_ns;
-        proof->wrong_count = 0;
-    }
-    proof->wrong_count++;
-}
-
-static void note_wrong(struct node *node, struct bytes about, int bringer, struct effects *effects)
-{
-    node->stats.proofs_wrong++;
-    if (bringer >= 0)
-        count_wrong(node, &node->member[bringer].proof);
-    if (!effects_notice_is_due(&node->proofs.wrong_ns, node->now_ns))
-        return;
-    effects_notice(
-        effects, NOTICE_WARNING,
-        "%s has brought a word of %.*s with a wrong signature: it was dropped; either it was made up, or "
-        "it was damaged",
-        bringer >= 0 ? node->member[bringer].name : "somebody", (int)about.size, about.data);
-}
-
-static bool may_check(const struct node *node, int bringer)
-{
-    const struct member_proof *proof = bringer >= 0 ? &node->member[bringer].proof : NULL;
-    return node->proofs.checks_left > 0 &&
-           (!proof || proof->wrong_count < WRONG_MAX || wrong_time_is_over(node, proof));
-}
-
-bool proofs_check(struct node *node, const uint8_t *key, struct bytes text, const uint8_t *proof)
-{
-    node->proofs.checks_left -= node->proofs.checks_left > 0; /* a sender's own word is always checked */
-    node->stats.proofs_checked++;
-    return node->options.signing.check(key, text, proof);
-}
-
 static bool check(struct node *node, const struct member_record *record, int bringer, struct effects *effects)
 {
     char text[LIFE_TEXT_MAX_BYTES];
-    if (proofs_check(node, record->life.key, life_text(record, text), record->life.proof))
+    if (signature_check(node, record->life.key, life_text(record, text), record->life.proof))
         return true;
-    note_wrong(node, record->name, bringer, effects);
-    return false;
-}
-
-bool proofs_check_text(struct node *node, uint32_t index, struct bytes text, const uint8_t *proof, int bringer,
-                       struct effects *effects)
-{
-    const struct member *member = &node->member[index];
-    if (!checks(node) || !member->proof.has_key || !may_check(node, bringer))
-        return false;
-    if (proofs_check(node, member->proof.key, text, proof))
-        return true;
-    if (!handover_was_right(node, index, text, proof))
-        note_wrong(node, bytes_of(member->name), bringer, effects);
+    signature_was_wrong(node, record->name, bringer, effects);
     return false;
 }
 
@@ -280,7 +209,7 @@ bool proofs_admit(struct node *node, const struct message *message, struct effec
     const int index = member_find(node, record->name);
     const enum node_keys keys = node->options.signing.keys;
     node->proofs.sender_signed = false;
-    if (!checks(node) || (index >= 0 && node->member[index].self))
+    if (!signatures_are_checked(node) || (index >= 0 && node->member[index].self))
         return true; /* of this node's own name nothing counts but its own signature, or a majority */
     struct member *member = index >= 0 ? &node->member[index] : NULL;
     const bool has_key = member && member->proof.has_key;
@@ -292,7 +221,7 @@ bool proofs_admit(struct node *node, const struct message *message, struct effec
     if (!key)
         return keys != KEYS_REQUIRED || refuse_unsigned(node, record->name, index, effects);
     if (!says_what_it_signs(record)) {
-        note_wrong(node, record->name, index, effects);
+        signature_was_wrong(node, record->name, index, effects);
         return false;
     }
     node->proofs.sender_signed = (is_same && is_known(member, record)) || check(node, record, index, effects);
@@ -348,7 +277,7 @@ static void keep(struct member *member, const struct member_record *record)
 
 void proofs_passed(struct node *node, const struct member_record *record, uint32_t index)
 {
-    if (checks(node) && node->member[index].proof.has_key && record->life.key)
+    if (signatures_are_checked(node) && node->member[index].proof.has_key && record->life.key)
         keep(&node->member[index], record);
 }
 
@@ -357,7 +286,7 @@ void proofs_take(struct node *node, const struct member_record *record, uint32_t
     struct member *member = &node->member[index];
     struct member_proof *proof = &member->proof;
     const struct life_record *life = &record->life;
-    if (!checks(node) || member->self || record->incarnation != member->incarnation)
+    if (!signatures_are_checked(node) || member->self || record->incarnation != member->incarnation)
         return;
     proof->differs = proof->is_missing = false;
     if (!life->key || !node->proofs.sender_signed) {
@@ -398,7 +327,7 @@ bool proofs_heed(struct node *node, const struct member_record *record, uint32_t
     struct member *member = &node->member[index];
     const struct life_record *life = &record->life;
     *heeded = *record;
-    if (!checks(node) || !member->proof.has_key)
+    if (!signatures_are_checked(node) || !member->proof.has_key)
         return true;
     if (life->key && !same_key(life->key, member->proof.key))
         (void)handover_take(node, record, index, sender, effects);
@@ -409,7 +338,8 @@ bool proofs_heed(struct node *node, const struct member_record *record, uint32_t
         life->key && same_key(life->key, member->proof.key) && life->incarnation == record->incarnation;
     if (is_about && !is_news(member, heeded))
         return false;
-    if (is_about && (is_known(member, record) || (may_check(node, sender) && check(node, record, sender, effects))))
+    if (is_about &&
+        (is_known(member, record) || (signature_may_check(node, sender) && check(node, record, sender, effects))))
         return true;
     node->stats.words_unproven +=
         is_news(member, record) && !record->forgotten && (record->rights & MEMBER_TAKEN) == 0;
@@ -423,6 +353,6 @@ bool proofs_are_ours(struct node *node, const struct member_record *record, int 
         return true;
     return life->key && same_key(life->key, node->options.signing.key) &&
            life->incarnation == record->incarnation &&
-           (record->incarnation > node->life.incarnation || life->state == PEER_LEFT) && may_check(node, sender) &&
-           check(node, record, sender, effects);
+           (record->incarnation > node->life.incarnation || life->state == PEER_LEFT) &&
+           signature_may_check(node, sender) && check(node, record, sender, effects);
 }

@@ -19,20 +19,8 @@ struct effects;
 struct event;
 struct node;
 
-/* To be called when a step begins. */
-void proofs_begin_step(struct node *node);
 /* What the event says of keys. True: nothing else is in it. */
 bool proofs_event(struct node *node, const struct event *event, struct effects *effects);
-
-/*
- * True: the text has that member's signature. A wrong one is held against `bringer`; below 0: against nobody. False as
- * well where this step has no time for it, or whoever brought it has brought many wrong ones.
- */
-bool proofs_check_text(struct node *node, uint32_t index, struct bytes text, const uint8_t *proof, int bringer,
-                       struct effects *effects);
-
-/* True: the text has the signature of that key. Counts as one of those that a step checks, even if none is left. */
-bool proofs_check(struct node *node, const uint8_t *key, struct bytes text, const uint8_t *proof);
 
 /* The member has just got its place in the list. */
 void proofs_recall(struct node *node, uint32_t index);

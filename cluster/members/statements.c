@@ -8,7 +8,7 @@
 #include "cluster/codec/batch.h"
 #include "cluster/codec/batch_hash.h"
 #include "cluster/codec/statement.h"
-#include "cluster/members/proofs.h"
+#include "cluster/members/signature_check.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/origin.h"
@@ -150,7 +150,7 @@ void statements_keep(struct node *node, uint32_t index, struct bytes bytes, stru
         !statement_read(statement, bytes) || !is_of(statement, &node->member[index]) ||
         (kept->incarnation == statement->incarnation && statement->number <= kept->number))
         return;
-    if (proofs_check_text(node, index, statement->text, statement->proof, (int)index, effects))
+    if (signature_check_text(node, index, statement->text, statement->proof, (int)index, effects))
         keep(node, index, statement, bytes);
 }
 
@@ -161,7 +161,7 @@ const struct statement *statements_heed(struct node *node, uint32_t index, struc
     const struct member *member = &node->member[index];
     if (bytes.size == 0 || !statement_read(statement, bytes) || !is_of(statement, member) ||
         statement->number <= member->number ||
-        !proofs_check_text(node, index, statement->text, statement->proof, bringer, effects))
+        !signature_check_text(node, index, statement->text, statement->proof, bringer, effects))
         return NULL;
     keep(node, index, statement, bytes);
     return statement;
