@@ -6,7 +6,7 @@
 #include "cluster/sweep.h"
 
 #include "cluster/apply/uncharged.h"
-#include "cluster/log/tell.h"
+#include "cluster/log/gather.h"
 #include "cluster/spend/outbox.h"
 #include "cluster/spend/weight_lists.h"
 #include "cluster/state/node_state.h"

@@ -12,6 +12,7 @@
 #include "cluster/apply/uncharged.h"
 #include "cluster/codec/batch.h"
 #include "cluster/log/aside.h"
+#include "cluster/log/gather.h"
 #include "cluster/log/merge.h"
 #include "cluster/log/origins.h"
 #include "cluster/log/tell.h"

@@ -1,9 +1,9 @@
 /*
  * tell: makes batches of untold spends, oldest first, at a pace.
  *
- * The one idea: spends are gathered and then closed as a batch. Urgent spends go first, and the
- * pace does not slow them. A caller that reads rings or logs must call tell_gathered before, since
- * gathered spends are in neither.
+ * The one idea: spends are gathered and then closed as a batch (gather.h). Urgent spends go first, and the pace does
+ * not slow them. A caller that reads rings or logs must call tell_gathered() before, since gathered spends are in
+ * neither.
  */
 #ifndef HEADGATE_CLUSTER_LOG_TELL_H
 #define HEADGATE_CLUSTER_LOG_TELL_H
@@ -28,7 +28,6 @@ void tell_all(struct node *node);
  * functions above.
  */
 bool tell_ahead(struct node *node);
-void tell_gathered(struct node *node);
 /* Closes batches of as many spends as one step may work on; true: that was all of them. */
 bool tell_some(struct node *node);
 /* Closes a batch of the urgent spends if they are as many as one step may work on. */

@@ -1,5 +1,6 @@
 /*
- * hold renews tokens of a LOG: it spends them once more, with a later end, and gives the old spend back.
+ * hold renews tokens of a LOG: it spends them once more, with a later end, and gives the old spend back. Tokens of
+ * other kinds do not end by themselves, and need no renewal.
  */
 #include "cluster/spend/hold.h"
 
