@@ -17,7 +17,8 @@ my %most = (base => 1, limit => 3, rules => 3, wire => 1, cluster => 5, edge => 
 # The folders of cluster/: each may need itself and those before it, and the files beside the folders may need all.
 # Everybody may need the headers in @open: they say what others see of a node, and have no functions of their own.
 my @folders = qw(codec state spend log apply members plane snapshot);
-my @open = map { "cluster/$_.h" } qw(node node_options node_report node_rules node_limits node_weights node_version);
+my @open = map { "cluster/$_.h" }
+    qw(node node_event node_options node_report node_rules node_limits node_weights node_version);
 
 my @files = map { Source::load($_) } grep { m{^(?:src|cluster|include)/.*\.[ch]$} } Source::paths();
 
