@@ -258,10 +258,10 @@ bool node_rules_result(const struct node *node, uint64_t ticket, struct rules_re
  */
 bool node_rules_may_lack(const struct node *node);
 /*
- * The text of the rule as this node would set it now: `home: none` is gone, and `home: by_key` is there if the node
- * would give it. `room`: RULE_TEXT_MAX_BYTES + 1 bytes for the text.
+ * The text of the rule as this node would set it now: `home: none` is gone, and the home is there that the node would
+ * give it. *rule may become another one, of that text. `room`: RULE_TEXT_MAX_BYTES + 1 bytes for the text.
  */
-struct bytes node_rule_as_set(const struct node *node, struct rule *rule, char *room);
+struct bytes node_rule_as_set(const struct node *node, struct rule **rule, char *room);
 /* All rules and their histories; valid until the next step. */
 const struct rulebook *node_rulebook(const struct node *node);
 

@@ -31,7 +31,7 @@ struct ruleset *node_rules(struct node *node)
     return node->plane->rules;
 }
 
-struct bytes node_rule_as_set(const struct node *node, struct rule *rule, char *room)
+struct bytes node_rule_as_set(const struct node *node, struct rule **rule, char *room)
 {
     return plane_home_settle(node, node->plane->book, rule, room);
 }

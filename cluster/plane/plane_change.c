@@ -136,9 +136,9 @@ static bool put(struct node *node, struct plane_work *work, const struct rule_re
 static bool set(struct node *node, struct plane_work *work, struct rule **rule)
 {
     const struct rule_changes *changes = &work->changes;
-    struct bytes service = (*rule)->service, id = (*rule)->id;
+    const struct bytes text = plane_home_settle(node, work->book, rule, work->text);
+    const struct bytes service = (*rule)->service, id = (*rule)->id;
     const struct rulebook_rule *known = rulebook_find(node->plane->book, service, id);
-    const struct bytes text = plane_home_settle(node, work->book, *rule, work->text);
     if (known && is_unchanged(known, changes, text)) {
         work->result.unchanged_rules++;
         work->result.newest = known->version[0]->record.stamp;

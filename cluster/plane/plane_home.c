@@ -14,9 +14,13 @@
 #include "rules/rule_text.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <sysexits.h>
 
 _Static_assert((int)NODE_PEERS_MAX <= (int)REACH_PEERS_MAX, "all peers of a node can be asked about");
+_Static_assert((int)NODE_PEERS_MAX <= (int)HOMES_MAX, "all of them may be homes");
+
+enum { LIST_BYTES = HOMES_MAX * (RULE_HOME_MAX_BYTES + 1) };
 
 /* Peers, and the memory of what they are asked about. */
 struct those {
@@ -89,15 +93,41 @@ bool plane_home_suits_sheet(const struct node *node, const struct rulebook *book
 
 /* ---- rules ---- */
 
-static bool wants(const struct node *node, const struct rulebook *book, const struct rule *rule)
+/*
+ * The daemons that the config names, with those that are away for a time: a list for a rule. "": fewer than two. A
+ * daemon that no config names may be gone tomorrow, and a region without a weight is no key's home.
+ */
+static struct bytes list_daemons(const struct node *node, char list[LIST_BYTES])
 {
+    size_t size = 0;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < node->member_end; i++) {
+        const struct member *member = &node->member[i];
+        if (!member->used || member->share_freed || !(member->self || member->configured) ||
+            member_share_by_config(node, member) == 0)
+            continue;
+        size += (size_t)snprintf(list + size, LIST_BYTES - size, "%s%s/%s", count > 0 ? "," : "", member->region,
+                                 member->name);
+        assert(size < LIST_BYTES);
+        count++;
+    }
+    return (struct bytes){list, count < 2 ? 0 : size};
+}
+
+/* The home that the rule needs, which may stand in `list`; "": it needs none, or none will do. */
+static struct bytes home_for(const struct node *node, const struct rulebook *book, const struct rule *rule,
+                             char list[LIST_BYTES])
+{
+    const struct bytes none = bytes_of("");
     struct those now;
     struct rule with = *rule;
     struct error ignored;
-    with.home = bytes_of(HOME_BY_KEY);
     peers_now(node, &now);
-    return rule_wants_home(rule, &now.peers) && plane_rule_may_have_parts(node, &with, &ignored) &&
-           are_sheets_suited(book, rule, &now.peers);
+    const enum home_wanted wanted = rule_wants_home(rule, &now.peers);
+    if (wanted == HOME_NOT_WANTED || !are_sheets_suited(book, rule, &now.peers))
+        return none;
+    with.home = wanted == HOME_OF_DAEMONS ? list_daemons(node, list) : bytes_of(HOME_BY_KEY);
+    return plane_rule_may_have_parts(node, &with, &ignored) ? with.home : none;
 }
 
 /* Whether some peer admits nothing without a home, now or when each region has a daemon. */
@@ -132,36 +162,79 @@ static bool stands_so(const struct rule_version *there, struct bytes text)
     return there && bytes_equal(there->record.text, text);
 }
 
-static bool has_home_by_key(const struct rule_version *there)
+/* True: a member is that daemon, be it away or not. */
+static bool is_member(const struct node *node, struct bytes daemon)
 {
-    const struct rule *rule = there ? there->rule : NULL;
-    return rule && home_is_by_key(rule->home);
+    const uint64_t number = limit_home_named(daemon);
+    bool found = false;
+    for (uint32_t i = 0; i < node->member_end; i++)
+        found |= node->member[i].used && !node->member[i].share_freed && node->member[i].home == number;
+    return found;
 }
 
-struct bytes plane_home_settle(const struct node *node, const struct rulebook *book, struct rule *rule, char *room)
+/* The home of keys that a rule has in the book, if it may stay: no other one would be better. "": it has none. */
+static struct bytes home_there(const struct node *node, const struct rule_version *there, const struct rule *rule)
 {
-    const struct rulebook_rule *known = rulebook_find(book, rule->service, rule->id);
+    const struct bytes none = bytes_of("");
+    const struct bytes home = there && there->rule ? there->rule->home : none;
+    struct bytes rest = home, daemon;
+    struct those now;
+    if (!home_is_of_keys(home) || !may_want(node, rule))
+        return none;
+    peers_now(node, &now);
+    if (home_is_by_key(home))
+        return rule_wants_home(rule, &now.peers) == HOME_OF_DAEMONS ? none : home;
+    while (home_next(&rest, &daemon))
+        if (!is_member(node, daemon))
+            return none;
+    return home;
+}
+
+/* NULL: its text would be too long. A list of any order becomes one in order. */
+static struct rule *rule_with_home(const struct rule *rule, struct bytes home, char *room)
+{
+    struct rule with = *rule;
+    struct error ignored;
+    with.home = home;
+    const struct bytes text = print(&with, room);
+    return text.size <= RULE_TEXT_MAX_BYTES ? rule_parse_kept(text, "", &ignored) : NULL;
+}
+
+/* Replaces the rule by one with that home. False: there is none, or it has no room. */
+static bool give_home(struct rule **rule, struct bytes home, char *room)
+{
+    struct rule *with = home.size > 0 ? rule_with_home(*rule, home, room) : NULL;
+    if (!with)
+        return false;
+    rule_destroy(rule);
+    *rule = with;
+    return true;
+}
+
+struct bytes plane_home_settle(const struct node *node, const struct rulebook *book, struct rule **rule, char *room)
+{
+    char list[LIST_BYTES];
+    const struct rulebook_rule *known = rulebook_find(book, (*rule)->service, (*rule)->id);
     const struct rule_version *there = known ? known->version[0] : NULL;
-    const bool is_open = rule_leaves_home_open(rule);
-    rule->home_none = false;
-    struct bytes text = print(rule, room);
-    const bool needs = is_open && (!stands_so(there, text) || is_hopeless(node, rule)) && wants(node, book, rule);
-    const bool may_need = is_open && has_home_by_key(there) && may_want(node, rule);
-    if (!needs && !may_need)
+    const bool is_open = rule_leaves_home_open(*rule);
+    (*rule)->home_none = false;
+    const struct bytes text = print(*rule, room);
+    if (!is_open)
         return text;
-    rule->home = bytes_of(HOME_BY_KEY);
-    text = print(rule, room);
-    rule->home_given = needs;
-    if (text.size <= RULE_TEXT_MAX_BYTES && (needs || stands_so(there, text)))
-        return text;
-    rule->home = bytes_of("");
-    rule->home_given = false;
-    return print(rule, room);
+    const bool is_new = !stands_so(there, text);
+    struct rule kept = **rule;
+    kept.home = home_there(node, there, *rule);
+    if (kept.home.size > 0 && stands_so(there, print(&kept, room)) && give_home(rule, kept.home, room))
+        return print(*rule, room);
+    const bool needs = is_new || is_hopeless(node, *rule);
+    if (needs && give_home(rule, home_for(node, book, *rule, list), room))
+        (*rule)->home_given = true;
+    return print(*rule, room);
 }
 
 void plane_home_say(const struct node *node, const struct rule *rule, struct error *sentence)
 {
     struct those now;
     peers_now(node, &now);
-    rule_home_sentence(rule, &now.peers, sentence);
+    rule_home_sentence(rule, home_is_list(rule->home) ? HOME_OF_DAEMONS : HOME_OF_REGIONS, &now.peers, sentence);
 }

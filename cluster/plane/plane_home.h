@@ -16,11 +16,12 @@
 struct node;
 
 /*
- * Makes the rule as this node would set it: without `home: none`, and with `home: by_key` if it leaves its home open
+ * Makes the rule as this node would set it: without `home: none`, and with a home of keys if it leaves its home open
  * and either needs one (rule_wants_home), or has it in the book and may need one (as a region may come back, and
- * weights move). Returns a view of its text, which stands in `room`: RULE_TEXT_MAX_BYTES + 1 bytes.
+ * weights move). A list that the book has stays as it is while all its daemons are members. Where the rule gets a list,
+ * *rule becomes another one. Returns a view of its text, which stands in `room`: RULE_TEXT_MAX_BYTES + 1 bytes.
  */
-struct bytes plane_home_settle(const struct node *node, const struct rulebook *book, struct rule *rule, char *room);
+struct bytes plane_home_settle(const struct node *node, const struct rulebook *book, struct rule **rule, char *room);
 /*
  * False: the sheet, which `stamp` makes, is of a rule that got its home with the same stamp, and its overrides do
  * without. Then neither should be, and `error` says why.

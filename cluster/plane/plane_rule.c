@@ -102,7 +102,7 @@ static bool are_known_regions(const struct node *node, const struct rule *rule, 
 
 /*
  * A daemon of an earlier release cannot read the rule, nor messages about its keys: it would be out of reach. Charges
- * that wait, homes and weights of rules came with one release.
+ * that wait, homes and weights of rules came with one release, lists of homes with that which lists grants.
  */
 bool plane_rule_may_have_parts(const struct node *node, const struct rule *rule, struct error *error)
 {
@@ -117,10 +117,12 @@ bool plane_rule_may_have_parts(const struct node *node, const struct rule *rule,
             rule->service.data, rule->id.data, field);
     for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
-        if (member_may_share(member) && member->number > 0 && !member->heeds_uncharged)
+        const bool knows = home_is_list(rule->home) ? member->lists_grants : member->heeds_uncharged;
+        if (member_may_share(member) && member->number > 0 && !knows)
             return error_set(error, EX_DATAERR,
                              "rule %s/%s: %s does not know %s: expected all daemons to be of this release",
-                             rule->service.data, rule->id.data, member->name, field);
+                             rule->service.data, rule->id.data, member->name,
+                             home_is_list(rule->home) ? "lists of homes" : field);
     }
     return are_known_regions(node, rule, error) &&
            (!home_is_by_key(rule->home) || are_all_inhabited(node, rule, error));
@@ -141,12 +143,25 @@ static bool is_inhabited_now(const struct node *node, struct bytes place)
     return false;
 }
 
+/* Of the first place that is the home, or one of the list, where no daemon runs. */
+static void warn_of_places(const struct node *node, const struct rule *rule, struct error *warning)
+{
+    struct bytes rest = rule->home, home;
+    while (home_next(&rest, &home))
+        if (!is_inhabited_now(node, home)) {
+            (void)error_set(warning, EX_DATAERR,
+                            "rule %s/%s: home %s '%.*s', where no daemon runs now: %s are refused until one does",
+                            rule->service.data, rule->id.data, home_is_list(rule->home) ? "has" : "is",
+                            (int)home.size, home.data,
+                            home_is_list(rule->home) ? "keys whose home it is" : "requests");
+            return;
+        }
+}
+
 static void warn_of_homes(const struct node *node, const struct rule *rule, struct error *warning)
 {
-    if (!home_is_by_key(rule->home) && !is_inhabited_now(node, rule->home))
-        (void)error_set(warning, EX_DATAERR,
-                        "rule %s/%s: home is '%s', where no daemon runs now: requests are refused until one does",
-                        rule->service.data, rule->id.data, rule->home.data);
+    if (!home_is_by_key(rule->home))
+        warn_of_places(node, rule, warning);
     for (uint32_t i = 0; home_is_by_key(rule->home) && i < node->options.region_count; i++) {
         const struct region_weight *region = &node->options.regions[i];
         if (region->weight == 0 || is_inhabited_now(node, bytes_of(region->region)))

@@ -82,15 +82,24 @@ static void print_version(struct output *output, const struct matched *matched)
                  matched->candidate ? " (canary)" : "", match_why_name((enum match_why)matched->why));
 }
 
-/* A home that the config does not know is named as the rule does. */
+/* Which of the rule's homes the limit has. One that the config does not know is named as the rule does. */
+static struct bytes home_at(const struct node *node, struct bytes home, uint16_t limit)
+{
+    const char *known = node_home(node, limit);
+    struct bytes rest = home, place;
+    while (home_next(&rest, &place))
+        if (limit_home_named(place) == node_limit(node, limit)->home)
+            return place;
+    return known ? bytes_of(known) : home;
+}
+
 static void print_home(struct call *call, struct bytes home, uint16_t limit)
 {
     struct output *output = call->answer.output;
-    const char *known = node_home(call->commands->node, limit);
-    const struct bytes place = known ? bytes_of(known) : home;
+    const struct bytes place = home_at(call->commands->node, home, limit);
     if (home.size > 0)
         output_print(output, "home              %.*s has the whole limit%s%s\n", (int)place.size, place.data,
-                     home_is_by_key(home) ? " of this key" : "",
+                     home_is_of_keys(home) ? " of this key" : "",
                      node_is_home(call->commands->node, limit)
                          ? ""
                          : ": this daemon asks there for what its clients want, a round trip before it is here");

@@ -100,9 +100,8 @@ static void add_rules(struct plan *plan, const struct rule_changes *changes)
     char *text = malloc(RULE_TEXT_MAX_BYTES + 1);
     if (rules_parse(changes->text, changes->file, &list, &error) && text != NULL) {
         for (size_t i = 0; i < list.count; i++) {
-            struct rule *rule = list.rule[i];
-            const struct bytes after = node_rule_as_set(plan->call->http->commands->node, rule, text);
-            add_row(plan, rule->service, rule->id, after, changes->share_millionths);
+            const struct bytes after = node_rule_as_set(plan->call->http->commands->node, &list.rule[i], text);
+            add_row(plan, list.rule[i]->service, list.rule[i]->id, after, changes->share_millionths);
         }
         if (changes->prune)
             add_pruned(plan, &list);

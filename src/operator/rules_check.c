@@ -181,10 +181,11 @@ static bool are_all_inhabited(const struct check *check)
 static bool gets_home(struct check *check, const struct rule_list *list, const struct rule *rule)
 {
     struct error sentence;
-    if (!check->settings || !rule_wants_home(rule, &check->peers) || !are_all_inhabited(check) ||
+    const enum home_wanted wanted = check->settings ? rule_wants_home(rule, &check->peers) : HOME_NOT_WANTED;
+    if (wanted == HOME_NOT_WANTED || (wanted == HOME_OF_REGIONS && !are_all_inhabited(check)) ||
         !rule_home_suits_sheets(rule, list, &check->peers))
         return false;
-    rule_home_sentence(rule, &check->peers, &sentence);
+    rule_home_sentence(rule, wanted, &check->peers, &sentence);
     warn(check, &sentence);
     return true;
 }

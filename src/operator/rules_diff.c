@@ -108,7 +108,8 @@ static bool is_given_home(struct rules_invocation *invocation, const struct want
 {
     const char *const words[4] = {"RULE", "APPLY", wanted->text, "DRYRUN"};
     const struct headgate_reply *reply;
-    return wanted->home_open && strstr(old, "\nhome: " HOME_BY_KEY "\n") &&
+    const bool has_home_of_keys = strstr(old, "\nhome: " HOME_BY_KEY "\n") || strstr(old, "\nhome: [");
+    return wanted->home_open && has_home_of_keys &&
            headgate_client_command(invocation->client, 4, words, NULL, &reply) == HEADGATE_CLIENT_OK &&
            reply->kind == HEADGATE_REPLY_INTEGER && reply->integer == 0;
 }

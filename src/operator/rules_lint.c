@@ -126,7 +126,7 @@ static void lint_home(struct lint *lint, const struct rule *rule, const char *am
                       const struct limit_terms *terms)
 {
     char says[SAYS_BYTES];
-    const char *home = home_is_by_key(rule->home) ? "the home of its key" : rule->home.data;
+    const char *home = home_is_of_keys(rule->home) ? "the home of its key" : rule->home.data;
     struct limit limit;
     struct error error;
     if (rule->patience_ns == 0) {
@@ -229,7 +229,8 @@ static uint64_t least_weight(const struct rule *rule)
 
 static bool gets_home(const struct lint *lint, const struct rule_list *list, const struct rule *rule)
 {
-    return rule_wants_home(rule, &lint->peers) && rule_home_suits_sheets(rule, list, &lint->peers);
+    return rule_wants_home(rule, &lint->peers) == HOME_OF_REGIONS &&
+           rule_home_suits_sheets(rule, list, &lint->peers);
 }
 
 static void lint_rule(struct lint *lint, const struct rule_list *list, const struct rule *rule)
@@ -245,7 +246,7 @@ static void lint_rule(struct lint *lint, const struct rule_list *list, const str
     lint_dimensions(lint, rule);
     if (gets_home(lint, list, base ? base : rule)) {
         if (!base) { /* else it is said of the rule */
-            rule_home_sentence(rule, &lint->peers, &sentence);
+            rule_home_sentence(rule, HOME_OF_REGIONS, &lint->peers, &sentence);
             say(lint, rule, "", sentence.text);
         }
         given = *rule;

@@ -152,7 +152,11 @@ struct rule {
     enum isolation when_down; /* of RULE_CENTRAL */
     enum rule_mode mode;
     enum rule_inherit inherit;
-    struct bytes home; /* the region that has the whole share; "": all have one, by their weights */
+    /*
+     * REGION or REGION/DAEMON, which has the whole share; HOME_BY_KEY, or a list with HOME_COMMA between and sorted by
+     * bytes: each key has one of them; "": all have a share, by their weights.
+     */
+    struct bytes home;
     bool home_none;    /* the text says `home: none`: whoever sets the rule gives it no home; never in a version */
     bool home_given;   /* who set the rule gave it its home; only known there */
     uint64_t weights_number; /* limit_weights_number() of `weights`; 0: it has none */

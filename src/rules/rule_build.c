@@ -5,7 +5,6 @@
 #include "rules/rule_build.h"
 
 #include "limit/limit.h"
-#include "rules/homes.h"
 #include "rules/rule_builder.h"
 #include "rules/rule_text.h"
 
@@ -13,26 +12,7 @@
 #include <stdlib.h>
 #include <sysexits.h>
 
-const char *const rule_field_names[RULE_FIELDS] = {
-    "id",        "service",      "endpoint",       "by",        "counts", "when",           "replaces",
-    "algorithm", "rate",         "burst",          "limit",     "window", "zone",           "begins",
-    "overshoot", "sync",         "on_isolation",   "when_down", "mode",   "priority_floor", "tiers",
-    "overrides", "overrides_of", "overrides_file", "allow",     "deny",   "adaptive",       "persist",
-    "inherit",   "patience",     "home",           "weights",
-};
-
 /* ---- the block ---- */
-
-struct bytes rule_keep(struct rule_builder *builder, struct bytes text)
-{
-    assert((size_t)(builder->end - builder->at) > text.size);
-    char *kept = builder->at;
-    if (text.size > 0)
-        memcpy(kept, text.data, text.size);
-    kept[text.size] = '\0';
-    builder->at += text.size + 1;
-    return (struct bytes){.data = kept, .size = text.size};
-}
 
 static uint32_t entries(const struct rule_builder *builder, enum rule_field field)
 {
@@ -55,8 +35,10 @@ static bool make_block(struct rule_builder *builder)
             /* The text of a network may be two bytes longer than in the document. */
             node->key.size + node->text.size + 4;
     char *block = calloc(1, sizeof(struct rule) + arrays + texts);
-    if (!block)
-        return error_set(builder->reader.error, EX_OSERR, "out of memory while reading %s", builder->reader.file);
+    if (!block) {
+        (void)error_set(builder->reader.error, EX_OSERR, "out of memory while reading %s", builder->reader.file);
+        return false;
+    }
     builder->rule = (struct rule *)(void *)block;
     builder->tiers = (struct rule_tier *)(void *)(block + sizeof(struct rule));
     builder->overrides = (struct rule_override *)(void *)(builder->tiers + tiers);
@@ -70,28 +52,7 @@ static bool make_block(struct rule_builder *builder)
     return true;
 }
 
-bool rule_missing(const struct rule_builder *builder, enum rule_field field, const char *expected)
-{
-    return rule_fail(&builder->reader, builder->reader.node->line, "%s is missing: expected %s",
-                     rule_field_names[field], expected);
-}
-
 /* ---- dimensions and endpoint ---- */
-
-static int compare_texts(const void *a, const void *b)
-{
-    return rule_compare(*(const struct bytes *)a, *(const struct bytes *)b);
-}
-
-/* Sorts texts. The first that stands there twice, or NULL. */
-static const struct bytes *sort_texts(struct bytes *texts, size_t count)
-{
-    qsort(texts, count, sizeof *texts, compare_texts);
-    for (size_t i = 1; i < count; i++)
-        if (bytes_equal(texts[i - 1], texts[i]))
-            return &texts[i];
-    return NULL;
-}
 
 static bool read_dimension(struct rule_builder *builder, const struct yaml_node *node)
 {
@@ -120,7 +81,7 @@ static bool read_by(struct rule_builder *builder)
          child = yaml_next(builder->reader.tree, node, child))
         if (!read_dimension(builder, child))
             return false;
-    const struct bytes *twice = sort_texts(rule->by, rule->by_count);
+    const struct bytes *twice = rule_sort_texts(rule->by, rule->by_count);
     return !twice ||
            rule_fail(&builder->reader, node->line, "by names %s twice: expected each dimension once", twice->data);
 }
@@ -140,7 +101,7 @@ bool rule_read_replaces(struct rule_builder *builder)
             return rule_fail(reader, node->line, "replaces names the rule itself: expected other rules");
         builder->replaces[rule->replaces_count++] = rule_keep(builder, id);
     }
-    const struct bytes *twice = sort_texts(builder->replaces, rule->replaces_count);
+    const struct bytes *twice = rule_sort_texts(builder->replaces, rule->replaces_count);
     return !twice || rule_fail(reader, list->line, "replaces names %s twice: expected each rule once", twice->data);
 }
 
@@ -182,41 +143,6 @@ static bool read_sheet(struct rule_builder *builder)
         return rule_fail(&builder->reader, of->line, "overrides_of names the rule itself: expected another rule");
     rule->overrides_of = rule_keep(builder, text);
     return check_sheet(builder);
-}
-
-static const char home_expected[] = "a region, a daemon as REGION/NAME, by_key, or none";
-
-/* REGION, or REGION/NAME. */
-static bool is_home(struct bytes text)
-{
-    const char *slash = memchr(text.data, '/', text.size);
-    const size_t before = slash ? (size_t)(slash - text.data) : text.size,
-                 behind = slash ? text.size - before - 1 : 1;
-    return rule_is_name(text, "/") && before > 0 && behind > 0 && before <= RULE_NAME_MAX_BYTES &&
-           behind <= RULE_NAME_MAX_BYTES && (!slash || !memchr(slash + 1, '/', behind));
-}
-
-/* That a region has that name, the daemons say: a rule knows nothing of them. */
-static bool read_home(struct rule_builder *builder)
-{
-    const struct yaml_node *node = builder->field[RULE_FIELD_HOME];
-    struct rule *rule = builder->rule;
-    struct bytes name = {"", 0};
-    rule->home = name;
-    rule->home_none = node && bytes_equal(node->text, bytes_of(HOME_NONE));
-    if (!node || rule->home_none)
-        return true;
-    if (rule->sync != RULE_GOSSIP)
-        return rule_fail(&builder->reader, node->line, "home makes no sense with sync: %s, %s",
-                         rule->sync == RULE_BUDGET ? "budget" : "central",
-                         rule->sync == RULE_BUDGET ? "whose shares never move"
-                                                   : "where the store has the whole limit");
-    if (!rule_read_text(&builder->reader, node, "home", RULE_HOME_MAX_BYTES, home_expected, &name))
-        return false;
-    if (!is_home(name))
-        return rule_wrong(&builder->reader, node, "home", home_expected);
-    rule->home = rule_keep(builder, name);
-    return true;
 }
 
 static bool read_counts(struct rule_builder *builder)
@@ -305,7 +231,7 @@ static bool read_rule(struct rule_builder *builder)
     rule->id = rule_keep(builder, builder->reader.id);
     rule->service = rule_keep(builder, builder->reader.service);
     bool good = read_sheet(builder) && read_endpoint(builder) && read_by(builder) && rule_read_amounts(builder) &&
-                read_counts(builder) && rule_read_choices(builder) && read_home(builder) &&
+                read_counts(builder) && rule_read_choices(builder) && rule_read_home(builder) &&
                 rule_read_weights(builder) && rule_read_floors(builder) && rule_read_tiers(builder) &&
                 rule_read_overrides(builder) &&
                 rule_read_listed(builder, RULE_FIELD_ALLOW, builder->allow, &rule->allow_count) &&

@@ -2,7 +2,8 @@
  * rule_builder: a rule under construction, and the functions that read its parts.
  *
  * The one idea: rule_build.c opens the block and reads names. Amounts and behaviour
- * (rule_build_amounts.c) and tiers, overrides and lists (rule_build_lists.c) fill the same rule.
+ * (rule_build_amounts.c), the home (rule_build_home.c), and tiers, overrides and lists
+ * (rule_build_lists.c) fill the same rule.
  * Each function returns false after it has filled the error. Only rule_build*.c includes this
  * header.
  */
@@ -64,6 +65,8 @@ struct rule_builder {
 
 /* Copies a text into the block and returns the copy. */
 struct bytes rule_keep(struct rule_builder *builder, struct bytes text);
+/* Sorts texts by their bytes. The first that stands there twice, or NULL. */
+const struct bytes *rule_sort_texts(struct bytes *texts, size_t count);
 bool rule_missing(const struct rule_builder *builder, enum rule_field field, const char *expected);
 
 /* Reads algorithm, rate, burst, limit, window, zone and begins. */
@@ -84,6 +87,8 @@ bool rule_read_listed(struct rule_builder *builder, enum rule_field which, struc
 uint32_t rule_when_entries(const struct rule_builder *builder);
 bool rule_read_when(struct rule_builder *builder);
 bool rule_read_replaces(struct rule_builder *builder);
+/* Reads home. The rule's sync must be known. */
+bool rule_read_home(struct rule_builder *builder);
 /* Reads weights. The rule's sync and home must be known. */
 bool rule_read_weights(struct rule_builder *builder);
 

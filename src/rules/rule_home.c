@@ -43,13 +43,31 @@ static bool are_of_several_regions(const struct reach_peers *peers)
     return several;
 }
 
-bool rule_wants_home(const struct rule *rule, const struct reach_peers *peers)
+static bool reaches_with(const struct rule *rule, struct bytes home, const struct reach_peers *peers)
 {
     struct rule with = *rule;
     struct error ignored;
-    with.home = bytes_of(HOME_BY_KEY);
-    return rule_leaves_home_open(rule) && peers->homes && are_of_several_regions(peers) &&
-           rule_is_below_shares(rule, peers) && rule_reach(&with, peers, &ignored) == RULE_REACHES;
+    with.home = home;
+    return rule_reach(&with, peers, &ignored) == RULE_REACHES;
+}
+
+/* All daemons are alike: as the home, each has the whole limit, and the others have nothing. */
+static bool reaches_with_daemon(const struct rule *rule, const struct reach_peers *peers)
+{
+    char daemon[RULE_HOME_MAX_BYTES + 1];
+    if (!peers->regions || !peers->names || peers->count < 2)
+        return false;
+    const int size = snprintf(daemon, sizeof daemon, "%s/%s", peers->regions[0], peers->names[0]);
+    return size > 0 && (size_t)size < sizeof daemon && reaches_with(rule, bytes_of(daemon), peers);
+}
+
+enum home_wanted rule_wants_home(const struct rule *rule, const struct reach_peers *peers)
+{
+    if (!rule_leaves_home_open(rule) || !peers->homes || !rule_is_below_shares(rule, peers))
+        return HOME_NOT_WANTED;
+    if (are_of_several_regions(peers) && reaches_with(rule, bytes_of(HOME_BY_KEY), peers))
+        return HOME_OF_REGIONS;
+    return reaches_with_daemon(rule, peers) ? HOME_OF_DAEMONS : HOME_NOT_WANTED;
 }
 
 bool rule_home_suits_sheet(const struct rule *rule, const struct rule *sheet, const struct reach_peers *peers)
@@ -82,7 +100,8 @@ static void put_instead(const struct limit_terms *terms, const struct reach_peer
         (void)snprintf(out + size, INSTEAD_BYTES - size, "a %s of %" PRIu64 ", or ", limit, capacity);
 }
 
-void rule_home_sentence(const struct rule *rule, const struct reach_peers *peers, struct error *sentence)
+void rule_home_sentence(const struct rule *rule, enum home_wanted wanted, const struct reach_peers *peers,
+                        struct error *sentence)
 {
     struct rule_amount_of of = {.amount = &rule->amount};
     struct limit_terms terms;
@@ -96,8 +115,9 @@ void rule_home_sentence(const struct rule *rule, const struct reach_peers *peers
     put_instead(&terms, peers, instead);
     (void)
         error_set(sentence, EX_DATAERR,
-                  "rule %s/%s: home is by_key, since none of %u daemons would ever admit a request by its share of "
+                  "rule %s/%s: home is %s, since none of %u daemons would ever admit a request by its share of "
                   "the limit (%s): expected %sanother home, to have it otherwise; with home: none it is refused",
-                  rule->service.data, rule->id.data, peers->count,
+                  rule->service.data, rule->id.data,
+                  wanted == HOME_OF_DAEMONS ? "a list of daemons" : HOME_BY_KEY, peers->count,
                   rule_amount_text(rule->algorithm, of.amount, of.amount, text, sizeof text), instead);
 }

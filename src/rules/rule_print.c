@@ -164,6 +164,16 @@ static void own_amount(struct printer *printer, const struct rule *rule)
         line(printer, "begins", rule_begins.name[rule->begins]);
 }
 
+static void homes(struct printer *printer, struct bytes list)
+{
+    struct bytes home[HOMES_MAX];
+    size_t count = 0;
+    while (count < HOMES_MAX && home_next(&list, &home[count]))
+        count++;
+    key(printer, 0, "home: ");
+    names(printer, home, count);
+}
+
 static void behaviour(struct printer *printer, const struct rule *rule)
 {
     char text[32];
@@ -181,7 +191,9 @@ static void behaviour(struct printer *printer, const struct rule *rule)
         line(printer, "when_down", rule_isolations.name[rule->when_down]);
     if (rule->patience_ns > 0)
         line(printer, "patience", rule_duration_text(rule->patience_ns, text, sizeof text));
-    if (rule->home.size > 0)
+    if (home_is_list(rule->home))
+        homes(printer, rule->home);
+    else if (rule->home.size > 0)
         name(printer, "home", rule->home);
     else if (rule->home_none)
         line(printer, "home", HOME_NONE);

@@ -84,12 +84,6 @@ static struct reach_peers peers_at_home(const struct reach_peers *peers, uint32_
     return these;
 }
 
-/* True: the rule's home is one daemon. */
-static bool is_of_a_daemon(const struct rule *rule)
-{
-    return memchr(rule->home.data, '/', rule->home.size) != NULL;
-}
-
 /* The peers with the shares that they have if `peer` is the home. */
 static struct reach_peers peers_of_daemon(const struct reach_peers *peers, uint32_t peer,
                                           uint64_t shares[REACH_PEERS_MAX])
@@ -127,11 +121,11 @@ static bool all_reach_by_daemon(struct limit_terms terms, uint32_t floor_million
 static const char *which_home(const struct rule *rule, const struct limit_terms *terms, uint32_t floor_millionths,
                               const struct reach_peers *peers)
 {
-    if (!peers->homes || rule->weights_count > 0 || is_of_a_daemon(rule) || (terms->flags & LIMIT_SPLIT) != 0)
+    if (!peers->homes || rule->weights_count > 0 || home_is_daemon(rule->home) || (terms->flags & LIMIT_SPLIT) != 0)
         return "";
     if (rule->home.size == 0 && all_reach_by_key(*terms, floor_millionths, peers))
         return ", or home: " HOME_BY_KEY;
-    return all_reach_by_daemon(*terms, floor_millionths, peers) ? ", or one daemon as its home (home: REGION/NAME)"
+    return all_reach_by_daemon(*terms, floor_millionths, peers) ? ", or daemons as homes (home: [REGION/NAME, ...])"
                                                                 : "";
 }
 
@@ -193,48 +187,61 @@ static void ask_amounts(struct inquiry *inquiry)
 
 /* ---- homes ---- */
 
-/* Whether the peer, or its region, is a home of the rule's keys. */
-static bool is_home(const struct rule *rule, const struct reach_peers *peers, uint32_t peer)
+/* Whether the peer is the home, or in the region that is the home. The first one is where regions are not known. */
+static bool is_at(const struct reach_peers *peers, uint32_t peer, struct bytes home)
 {
-    if (home_is_by_key(rule->home))
-        return true;
     if (!peers->regions)
         return peer == 0;
     const struct bytes region = bytes_of(peers->regions[peer]);
-    if (!is_of_a_daemon(rule))
-        return bytes_equal(region, rule->home);
-    return limit_home_of_daemon(region, bytes_of(peers->names[peer])) == limit_home_named(rule->home);
+    if (!home_is_daemon(home))
+        return bytes_equal(region, home);
+    return limit_home_of_daemon(region, bytes_of(peers->names[peer])) == limit_home_named(home);
 }
 
-/* The peers with the shares that they have if `peer`, or its region, is the home. */
-static struct reach_peers peers_of_home(const struct rule *rule, const struct reach_peers *peers, uint32_t peer,
-                                        uint64_t shares[REACH_PEERS_MAX])
-{
-    return is_of_a_daemon(rule) ? peers_of_daemon(peers, peer, shares) : peers_at_home(peers, peer, shares);
-}
-
-static enum rule_reach ask_homes(struct inquiry *inquiry)
+/* As if the region of the peer, or the peer alone, were the home. */
+static void ask_home(struct inquiry *inquiry, uint32_t peer, bool is_daemon)
 {
     uint64_t shares[REACH_PEERS_MAX];
-    const struct rule *rule = inquiry->rule;
     const struct reach_peers *all = inquiry->peers;
-    bool some = false;
-    for (uint32_t i = 0; i < all->count; i++)
-        if (is_home(rule, all, i) && (is_of_a_daemon(rule) || is_first_of_region(all, i))) {
-            const struct reach_peers these = peers_of_home(rule, all, i, shares);
-            inquiry->peers = &these;
-            ask_amounts(inquiry);
-            some = true;
-        }
+    const struct reach_peers these =
+        is_daemon ? peers_of_daemon(all, peer, shares) : peers_at_home(all, peer, shares);
+    inquiry->peers = &these;
+    ask_amounts(inquiry);
     inquiry->peers = all;
-    if (some)
-        return inquiry->reach;
-    (void)error_set(inquiry->sentence, EX_DATAERR,
-                    "rule %s/%s: home is '%s', %s: expected the region of a daemon, a daemon as REGION/NAME, "
-                    "or by_key",
-                    rule->service.data, rule->id.data, rule->home.data,
-                    is_of_a_daemon(rule) ? "which no daemon is" : "where no daemon is");
-    return RULE_NOWHERE;
+}
+
+static enum rule_reach ask_regions(struct inquiry *inquiry)
+{
+    for (uint32_t i = 0; i < inquiry->peers->count; i++)
+        if (is_first_of_region(inquiry->peers, i))
+            ask_home(inquiry, i, false);
+    return inquiry->reach;
+}
+
+/* Of the home, or of each one of a list; daemons are all alike. */
+static enum rule_reach ask_homes(struct inquiry *inquiry)
+{
+    const struct rule *rule = inquiry->rule;
+    struct bytes rest = rule->home, home;
+    bool asked_daemon = false;
+    while (home_next(&rest, &home)) {
+        uint32_t peer = 0;
+        while (peer < inquiry->peers->count && !is_at(inquiry->peers, peer, home))
+            peer++;
+        if (peer < inquiry->peers->count) {
+            if (!home_is_daemon(home) || !asked_daemon)
+                ask_home(inquiry, peer, home_is_daemon(home));
+            asked_daemon |= home_is_daemon(home);
+            continue;
+        }
+        (void)error_set(inquiry->sentence, EX_DATAERR,
+                        "rule %s/%s: home is '%.*s', %s: expected the region of a daemon, a daemon as REGION/NAME, "
+                        "or by_key",
+                        rule->service.data, rule->id.data, (int)home.size, home.data,
+                        home_is_daemon(home) ? "which no daemon is" : "where no daemon is");
+        return RULE_NOWHERE;
+    }
+    return inquiry->reach;
 }
 
 /* ---- weights ---- */
@@ -260,7 +267,7 @@ struct reach_peers rule_weighted_peers(const struct rule *rule, const struct rea
         const struct limit_weight *weight = &rule->weights[w];
         const uint64_t share = (weight->billionths << 32) / LIMIT_WEIGHTS_WHOLE;
         const uint32_t together = peers->regions ? peers_in(peers, weight->region) : 1;
-        for (uint32_t i = 0; i < these.count; i++)
+        for (uint32_t i = 0; i < these.count && together > 0; i++)
             if (peers->regions ? bytes_equal(bytes_of(peers->regions[i]), weight->region) : i == w)
                 shares[i] = share / together;
     }
@@ -303,6 +310,8 @@ enum rule_reach rule_reach(const struct rule *rule, const struct reach_peers *pe
     assert(peers->count <= REACH_PEERS_MAX);
     if (rule->mode == RULE_OFF || rule->sync == RULE_CENTRAL || peers->count == 0)
         return RULE_REACHES;
+    if (home_is_by_key(rule->home))
+        return ask_regions(&inquiry);
     if (rule->home.size > 0)
         return ask_homes(&inquiry);
     if (rule->weights_count > 0)

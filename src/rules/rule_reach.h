@@ -22,8 +22,9 @@ enum rule_reach {
 /*
  * `sentence` names the problem and the remedy, with status EX_DATAERR; it stays untouched if there
  * is no problem. A rule that is off counts nothing and gives RULE_REACHES. Of a rule with a home the peers in that
- * region share the whole limit, or the first one has it if regions are not known. Of a rule whose home is by_key, each
- * region is asked about as the home, and the worst answer counts. Of a rule with weights the peers have what they
+ * region share the whole limit, or the first one has it if regions are not known. Of a rule whose home is by_key, or a
+ * list, each region, or each home of the list, is asked about as the home, and the worst answer counts. RULE_NOWHERE if
+ * no peer is at one of the list. Of a rule with weights the peers have what they
  * give to their regions (rule_weighted_peers); a weight where no peer is falls short.
  */
 enum rule_reach rule_reach(const struct rule *rule, const struct reach_peers *peers, struct error *sentence);

@@ -147,7 +147,7 @@ struct ruled_version {
     struct bytes endpoint; /* the pattern */
     struct bytes by;       /* "api_key,user" */
     struct bytes counts;   /* the named cost; "": requests */
-    struct bytes home;     /* the region that has the whole share; "": all have one */
+    struct bytes home;     /* as in struct rule */
     struct bytes weights;  /* "us-east 0.9, eu-west 0.1"; "": as the cluster's weights say */
     enum rule_algorithm algorithm;
     enum rule_mode mode;

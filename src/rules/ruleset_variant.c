@@ -158,6 +158,33 @@ static bool compile_weights(struct ruleset *ruleset, struct service *service, st
            ruleset->options.note_weights(ruleset->options.context, rule->weights, rule->weights_count, error);
 }
 
+/* Among which homes the keys of a rule choose; NULL in `homes`: they do not. False: memory is short. */
+static bool find_homes(const struct ruleset *ruleset, struct service *service, struct bytes home,
+                       const struct homes **homes)
+{
+    const struct homes *of_regions = ruleset->options.homes;
+    *homes = home_is_by_key(home) && of_regions && of_regions->count > 0 ? of_regions : NULL;
+    if (!home_is_list(home))
+        return true;
+    struct homes *listed = arena_take(&service->arena, 1, sizeof *listed);
+    if (listed)
+        homes_init_list(listed, home);
+    *homes = listed;
+    return listed != NULL;
+}
+
+static bool compile_homes(const struct ruleset *ruleset, struct service *service, struct variant *variant,
+                          struct bytes home, struct error *error)
+{
+    if (!find_homes(ruleset, service, home, &variant->homes))
+        return error_set(error, 71, "not enough memory");
+    if (!variant->homes)
+        return true;
+    variant->home_limits =
+        arena_take(&service->arena, amount_count(variant) * variant->homes->count, sizeof *variant->home_limits);
+    return variant->home_limits || error_set(error, 71, "not enough memory");
+}
+
 static bool compile_amounts(struct ruleset *ruleset, struct service *service, struct variant *variant,
                             const struct rule *rule, struct error *error)
 {
@@ -174,14 +201,8 @@ static bool compile_amounts(struct ruleset *ruleset, struct service *service, st
                                    .persist = rule->persist,
                                    .home = home,
                                    .weights_number = rule->weights_number};
-    const struct homes *homes = ruleset->options.homes;
-    if (home_is_by_key(home) && homes && homes->count > 0) {
-        variant->home_limits =
-            arena_take(&service->arena, amount_count(variant) * homes->count, sizeof *variant->home_limits);
-        if (!variant->home_limits)
-            return error_set(error, 71, "not enough memory");
-        variant->homes = homes;
-    }
+    if (!compile_homes(ruleset, service, variant, home, error))
+        return false;
     for (uint32_t i = 0; i < amount_count(variant); i++) {
         const struct rule_amount *from = &variant->amounts[i];
         amount_at(variant, i)->limit = from->unlimited ? LIMIT_NONE : LIMIT_ZERO;

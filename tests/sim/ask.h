@@ -38,7 +38,8 @@ struct plan_rule {
     uint64_t cost_max;
     uint8_t on_isolation; /* enum isolation */
     bool shadow;
-    bool by_key; /* each key has a home of its own: homes.c */
+    bool by_key;     /* each key has a home of its own: homes.c */
+    bool of_daemons; /* ... which is one of all daemons, and not of all regions */
     unsigned subjects;
 };
 

@@ -144,8 +144,7 @@ void ask_node_starts(struct sim *sim, unsigned i)
     for (unsigned r = 0; r < sim->plan.asks.rules; r++)
         for (unsigned s = 0; s < ASK_SUBJECTS_MAX; s++) {
             struct limit_terms terms = sim->plan.asks.rule[r].terms;
-            if (sim->plan.asks.rule[r].by_key)
-                terms.home = homes.number[homes_of(&homes, ask_key(r, s))];
+            terms.home = homes_choice(&sim->plan, &homes, r, s);
             int index = node_intern_limit(sim->node[i].node, &terms, &error);
             if (index < 0) {
                 sim_fail(sim, "limits: %s refuses one: %s", sim->node[i].name, error.text);

@@ -1,7 +1,8 @@
 /*
  * Worlds in which limits have a home: one region, or one daemon (homes_draw_daemons), has the whole share, and all
- * others ask for what they need (cluster/state/share.h). In a third of them operators change weights of regions as
- * well, which must change nothing there. What must hold besides overshoot and reach:
+ * others ask for what they need (cluster/state/share.h). Of some rules each key has a home among all regions, or all
+ * daemons. In a third of the worlds operators change weights of regions as well, which must change nothing there. What
+ * must hold besides overshoot and reach:
  *
  *   shares of a limit   what all nodes together have of each limit is never more than the whole: after each step.
  */
@@ -10,6 +11,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 
 #define VOUCHERS_GONE_NS UINT64_C(5000000000) /* so long after a grant none of it is in a voucher */
 
@@ -59,6 +61,18 @@ static uint64_t draw_daemon(const struct plan *plan, struct random *random)
     return number_of_node(plan, (unsigned)random_below(random, plan->nodes));
 }
 
+static void list_daemons(const struct plan *plan, struct homes *homes)
+{
+    char list[SIM_NODES_MAX * (2 * NODE_NAME_BYTES + 1)], name[NODE_NAME_BYTES];
+    size_t size = 0;
+    for (unsigned i = 0; i < plan->nodes; i++) {
+        world_node_name(plan, i, name, sizeof name);
+        size += (size_t)snprintf(list + size, sizeof list - size, "%s%s/%s", i > 0 ? "," : "",
+                                 world_region_name(plan->node[i].region), name);
+    }
+    homes_init_list(homes, (struct bytes){list, size});
+}
+
 void homes_draw_daemons(struct plan *plan)
 {
     struct random random;
@@ -76,6 +90,9 @@ void homes_draw_daemons(struct plan *plan)
             continue;
         give_home(rule, draw_daemon(plan, &random));
     }
+    for (unsigned r = 0; r < plan->asks.rules; r++)
+        plan->asks.rule[r].of_daemons = plan->asks.rule[r].by_key && draw_one_in(&random, 2);
+    list_daemons(plan, &plan->daemons_homes);
 }
 
 /* In a third of the worlds all sign, so that what others pass on counts by signatures alone. */
@@ -220,11 +237,16 @@ void homes_of_node(const struct plan *plan, unsigned i, struct homes *homes)
         homes_init(homes, weights, plan->regions);
 }
 
+uint64_t homes_choice(const struct plan *plan, const struct homes *regions, unsigned r, unsigned s)
+{
+    const struct plan_rule *rule = &plan->asks.rule[r];
+    const struct homes *homes = rule->of_daemons ? &plan->daemons_homes : regions;
+    return rule->by_key ? homes->number[homes_of(homes, ask_key(r, s))] : rule->terms.home;
+}
+
 uint64_t homes_home_of(const struct sim *sim, unsigned r, unsigned s)
 {
-    const struct plan_rule *rule = ask_rule(sim, r);
-    const struct homes *homes = &sim->plan.keys_homes;
-    return rule->by_key ? homes->number[homes_of(homes, ask_key(r, s))] : rule->terms.home;
+    return homes_choice(&sim->plan, &sim->plan.keys_homes, r, s);
 }
 
 uint64_t homes_share(struct sim *sim, unsigned i, struct key_id id, uint16_t limit, uint64_t share)

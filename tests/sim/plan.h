@@ -95,7 +95,7 @@ struct plan {
     bool homes;                                          /* limits have a home: see homes.c */
     bool rule_weights;                                   /* or a list of weights: see rule_weights.c */
     uint64_t list_billionths[PLAN_LISTS][SIM_NODES_MAX]; /* of each region */
-    struct homes keys_homes;                             /* among which keys of some rules choose */
+    struct homes keys_homes, daemons_homes;              /* among which keys of some rules choose */
     bool weights;                                        /* operators change weights of regions: see weights.c */
     uint64_t weights_gap_ns;
     uint64_t weights_by_demand_ns; /* weights follow demand, see weights_auto.c; 0: they do not */

@@ -442,7 +442,9 @@ bool homes_have(const struct sim *sim, unsigned i, uint64_t home);
 bool homes_begin_anew(struct sim *sim, unsigned i, const struct charge *charge, const struct ask_part *part);
 /* The homes among which keys choose, from the config of node i, which has its regions in an order of its own. */
 void homes_of_node(const struct plan *plan, unsigned i, struct homes *homes);
-/* The home of key s of rule r; 0: it has none. */
+/* The home of key s of rule r, of daemons or of those regions; 0: it has none. */
+uint64_t homes_choice(const struct plan *plan, const struct homes *regions, unsigned r, unsigned s);
+/* The same with the regions in the order of the first node. */
 uint64_t homes_home_of(const struct sim *sim, unsigned r, unsigned s);
 /* What node i has of the limit; `share`: what it has of limits without a home. */
 uint64_t homes_share(struct sim *sim, unsigned i, struct key_id id, uint16_t limit, uint64_t share);

@@ -15,7 +15,7 @@ static char notice[NODE_NOTICE_BYTES];
 static void watch(unsigned i, const struct effects *effects)
 {
     for (size_t n = 0; i == ANN && n < effects->notice_count; n++)
-        if (strstr(effects->notice[n].text, "home is by_key"))
+        if (strstr(effects->notice[n].text, "home is by_key") || strstr(effects->notice[n].text, "home is a list"))
             memcpy(notice, effects->notice[n].text, sizeof notice);
 }
 
@@ -183,8 +183,61 @@ static void not_given(void)
     memcpy(node->options.regions[2].region, name, sizeof name);
     node->options.regions[2].weight = weight;
     world_close();
+}
+
+/* Where several daemons of a region would have to share the limit, each is the home of a part of the keys. */
+static void listed(void)
+{
     a_world(true);
-    OK(is_refused("{id: w, " WINDOW "}"), "refused where all are in one region");
+    struct node *node = world.host[ANN].node;
+    for (uint32_t i = 0; i < node->member_end; i++)
+        node->member[i].lists_grants = false;
+    OK(is_refused("{id: w, " WINDOW "}"), "refused while a daemon does not know lists of homes");
+    world_run(5 * INTERVAL_MS);
+    struct rules_result result = set(ANN, "{id: w, " WINDOW "}");
+    OK(!result.refused && result.changed_rules == 1 && result.warnings == 1, "a window of 1 in one region is taken");
+    OK(strstr(result.warning.text, "rule s/w: home is a list of daemons, since none of 3 daemons would ever admit"),
+       "... with a word");
+    OK(strncmp(notice, result.warning.text, 200) == 0, "... in the log as well");
+    world_run(5 * INTERVAL_MS);
+    for (unsigned i = 0; i < 3; i++)
+        OK_STRING(home_at(i, "w"), "us-east/ann,us-east/bob,us-east/cat", "%s has it with the list", host_names[i]);
+    result = set(CAT, "{id: w, " WINDOW "}");
+    OK(result.unchanged_rules == 1 && result.warnings == 0, "the same again at another node changes nothing");
+    OK(is_refused("{id: w, " WINDOW ", home: none}"), "with home: none it is refused");
+    result = set(BOB, "{id: l, " LEASE ", home: [us-east/cat, us-east/bob]}");
+    OK(result.changed_rules == 1 && result.warnings == 0, "a list of some of them is taken as it is");
+    result = set(BOB, "{id: l, " LEASE ", home: [us-east/cat, us-east/dan]}");
+    OK(result.refused && strstr(result.error.text, "home is 'us-east/dan', which no daemon is"), "all must be there");
+    world_stop(CAT);
+    world_run(3000);
+    result = set(ANN, "{id: w, " WINDOW "}");
+    OK(result.unchanged_rules == 1, "who is away stays a home");
+    result = set(ANN, "{id: k, " WINDOW ", home: [us-east/ann, us-east/cat]}");
+    OK(result.changed_rules == 1 &&
+           strstr(result.warning.text, "rule s/k: home has 'us-east/cat', where no daemon runs now: "
+                                       "keys whose home it is are refused until one does"),
+       "or becomes one, with a word");
+    world_forget(ANN, CAT);
+    world_run(10000);
+    result = set(ANN, "{id: w, " WINDOW "}");
+    OK(result.changed_rules == 1 && result.warnings == 1, "who is gone for good is none");
+    OK_STRING(home_at(ANN, "w"), "us-east/ann,us-east/bob", "... when the rule is set again");
+    world_close();
+}
+
+/* A daemon that no config names may be gone tomorrow. */
+static void listed_by_config(void)
+{
+    a_world(true);
+    struct node *node = world.host[ANN].node;
+    for (uint32_t i = 0; i < node->member_end; i++)
+        node->member[i].configured = node->member[i].configured && strcmp(node->member[i].name, "cat") != 0;
+    OK(set(ANN, "{id: w, " WINDOW "}").changed_rules == 1, "a window of 1");
+    OK_STRING(home_at(ANN, "w"), "us-east/ann,us-east/bob", "has no home that the config does not name");
+    for (uint32_t i = 0; i < node->member_end; i++)
+        node->member[i].configured = false;
+    OK(is_refused("{id: x, " WINDOW "}"), "one daemon alone is no home of keys");
     world_close();
 }
 
@@ -262,6 +315,8 @@ int main(void)
     kept();
     late();
     not_given();
+    listed();
+    listed_by_config();
     long_text();
     sheets();
     on_trial();

@@ -16,19 +16,33 @@ static const char *const daemons[] = {"n-1", "n-2", "n-3"}, *const regions[] = {
                          *const twins[] = {"us", "us", "eu"}, *const same[] = {"us", "us", "us"};
 static const struct reach_peers three = {3, even, true, regions, true, daemons};
 
+/* Two of a region would keep a reserve. */
+static const struct reach_peers pair = {3, even, true, twins, true, daemons};
+
 static bool wants(const char *fields, const struct reach_peers *peers)
 {
     char text[600];
     struct error error = {.text = ""};
     (void)snprintf(text, sizeof text, "{id: a, %s}", fields);
     struct rule *rule = rule_parse(bytes_of(text), "r", &error);
-    const bool said = rule && rule_wants_home(rule, peers);
+    const bool said = rule && rule_wants_home(rule, peers) == HOME_OF_REGIONS;
     if (!rule)
         printf("# %s\n", error.text);
     else if (said) /* what is given is enough, and was needed */
         rule->home = bytes_of(HOME_BY_KEY);
     OK(rule && (!said || rule_reach(rule, peers, &error) == RULE_REACHES), "%s: fits its home, if it gets one",
        fields);
+    rule_destroy(&rule);
+    return said;
+}
+
+static bool wants_list(const char *fields, const struct reach_peers *peers)
+{
+    char text[600];
+    struct error error = {.text = ""};
+    (void)snprintf(text, sizeof text, "{id: a, %s}", fields);
+    struct rule *rule = rule_parse(bytes_of(text), "r", &error);
+    const bool said = rule && rule_wants_home(rule, peers) == HOME_OF_DAEMONS;
     rule_destroy(&rule);
     return said;
 }
@@ -83,9 +97,21 @@ static void by_peers(void)
     OK(wants(window, &(struct reach_peers){3, even, true, NULL, true, NULL}), "regions that are not known");
     OK(!wants(window, &(struct reach_peers){1, even, true, regions, true, daemons}), "not of a daemon alone");
     OK(!wants(window, &(struct reach_peers){0, even, true, regions, true, daemons}), "nor of none");
-    OK(!wants(window, &(struct reach_peers){3, even, true, same, true, daemons}), "not in one region");
-    OK(!wants(window, &(struct reach_peers){3, even, true, twins, true, daemons}),
-       "not where two of a region keep a reserve");
+    OK(wants_list(window, &(struct reach_peers){3, even, true, same, true, daemons}), "daemons of one region");
+    OK(wants_list(window, &pair),
+       "and where two of a region keep a reserve");
+    OK(wants_list("algorithm: concurrency, limit: 1, window: 1m", &pair),
+       "also of leases");
+    OK(!wants_list(window, &three), "regions go before daemons");
+    OK(!wants_list(window, &(struct reach_peers){3, even, true, NULL, true, NULL}), "no list of unknown daemons");
+    OK(!wants_list(window, &(struct reach_peers){1, even, true, same, true, daemons}), "nor of one alone");
+    OK(!wants_list(window, &(struct reach_peers){3, even, true, twins, false, daemons}), "nor where homes cannot be");
+    OK(!wants_list(window, &(struct reach_peers){3, even, false, twins, true, daemons}), "nor where nobody grants");
+    OK(!wants_list("rate: 1/h, overshoot: 0", &pair),
+       "nor for a bucket of 1");
+    OK(!wants_list("algorithm: concurrency, limit: 1, window: 1m, home: none",
+                   &pair),
+       "nor where none is wanted");
     OK(!wants(window, &(struct reach_peers){3, even, false, regions, true, daemons}), "not where nobody grants");
     OK(!wants(window, &(struct reach_peers){3, even, true, regions, false, daemons}), "not where homes cannot be");
     OK(wants(lease, &(struct reach_peers){2, halves, true, regions, true, daemons}) == false,
@@ -115,10 +141,10 @@ static void sentences(void)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct error error = {.text = ""};
         struct rule *rule = rule_parse(bytes_of(cases[i].text), "r", &error);
-        rule_home_sentence(rule, &three, &error);
+        rule_home_sentence(rule, HOME_OF_REGIONS, &three, &error);
         OK_STRING(error.text, cases[i].says, "%s", cases[i].text);
         rule->home = bytes_of(HOME_BY_KEY);
-        rule_home_sentence(rule, &three, &error);
+        rule_home_sentence(rule, HOME_OF_REGIONS, &three, &error);
         OK_STRING(error.text, cases[i].says, "the same of the rule that has its home");
         rule_destroy(&rule);
     }

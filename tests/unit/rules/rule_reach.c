@@ -185,6 +185,33 @@ static void at_home(void)
        "two daemons share what their home has, and keep a reserve");
 }
 
+static void at_homes(void)
+{
+    static const char *const twins[] = {"a", "a", "b"};
+    const struct reach_peers several = {3, even, true, twins, false, daemons};
+    OK_STRING(said_of("{id: a, algorithm: concurrency, limit: 1, window: 1m, overshoot: 0, home: [a/n-2, b/n-3]}",
+                      &several),
+              "", "keys of some daemons");
+    OK_STRING(said_of("{id: a, algorithm: quota, limit: 1, window: day, overshoot: 0, home: [b, a/n-1]}", &several), "",
+              "or of a daemon and a region");
+    OK_STRING(said_of("{id: a, algorithm: quota, limit: 1, window: day, overshoot: 0, home: [a/n-1, x]}", &granting),
+              "", "also where none is known");
+    OK(strncmp(said_of("{id: a, algorithm: quota, limit: 1, window: day, overshoot: 0, home: [a, a/n-1]}", &several),
+               "refused: ", 9) == 0,
+       "each home of a list must admit");
+    OK_STRING(
+        said_of("{id: a, algorithm: quota, limit: 1, window: day, overshoot: 0, home: [a/n-1, b/n-1, b/n-3]}",
+                &several),
+        "refused: rule default/a: home is 'b/n-1', which no daemon is: expected the region of a daemon, "
+        "a daemon as REGION/NAME, or by_key",
+        "and must be there");
+    OK_STRING(
+        said_of("{id: a, rate: 1/m, overshoot: 0, home: [a/n-1, b/n-3]}", &several),
+        "warned: rule default/a: under rate (1/m) a request of cost 1 is ever admitted at 1 of 3 daemons only" SINCE
+        "a capacity or burst of 2",
+        "a bucket of 1 is admitted by the home of a key alone");
+}
+
 /* Where a home would do, the sentence says so. */
 static void suggests_a_home(void)
 {
@@ -199,7 +226,7 @@ static void suggests_a_home(void)
     static const char under[] =
         "refused: rule default/a: under limit (1) a request of cost 1 is ever admitted at none "
         "of 3 daemons" SINCE;
-    static const char daemon[] = ", or one daemon as its home (home: REGION/NAME)";
+    static const char daemon[] = ", or daemons as homes (home: [REGION/NAME, ...])";
     char with[600], without[600], of_lease[600];
     (void)snprintf(with, sizeof with, "%sovershoot: 1, or a limit of 2, or home: by_key", under);
     (void)snprintf(without, sizeof without, "%sovershoot: 1, or a limit of 2", under);
@@ -301,6 +328,7 @@ int main(void)
     where_peers_grant();
     elsewhere();
     at_home();
+    at_homes();
     suggests_a_home();
     by_weights();
     advice_is_exact();
