@@ -6,6 +6,7 @@
 #include "server_state.h"
 
 #include "base/metric.h"
+#include "base/units.h"
 #include "edge/process/clock.h"
 #include "edge/settings/settings_shared.h"
 #include "edge/settings/settings_tls.h"
@@ -20,11 +21,18 @@
 
 enum { CERTIFICATE_WARNING_DAYS = 14, DAY_S = 24 * 3600 };
 
-/* `who` will refuse it. */
-static void tell_end(struct server *server, const char *key, const char *path, uint64_t ends_s, const char *who)
+/* `who` refuse it before and after its span. */
+static void tell_span(struct server *server, const char *key, const char *path, struct tls_span span,
+                      const char *who)
 {
-    const int64_t left_s = (int64_t)ends_s - (int64_t)(clock_wall_ns() / SECOND_NS);
-    if (left_s <= 0)
+    const uint64_t now_s = clock_wall_ns() / SECOND_NS;
+    const int64_t left_s = (int64_t)span.ends_s - (int64_t)now_s;
+    char until[UNITS_TEXT_BYTES];
+    if (span.begins_s > now_s)
+        log_write(&server->log, LOG_LEVEL_WARNING,
+                  "%s %s begins in %s: %s refuse it until then; or the clock of this machine is wrong", key, path,
+                  units_format_duration(until, sizeof until, (span.begins_s - now_s) * SECOND_NS), who);
+    else if (left_s <= 0)
         log_write(&server->log, LOG_LEVEL_WARNING, "%s %s has ended: %s will refuse it", key, path, who);
     else if (left_s < (int64_t)CERTIFICATE_WARNING_DAYS * DAY_S)
         log_write(&server->log, LOG_LEVEL_WARNING, "%s %s ends in %lld days: renew it, and reload", key, path,
@@ -36,10 +44,10 @@ void server_tell_certificates(struct server *server)
 {
     const struct settings *settings = server->settings;
     if (server->tls != NULL)
-        tell_end(server, "tls.certificate", settings->tls_certificate, tls_ends_s(server->tls), "clients");
+        tell_span(server, "tls.certificate", settings->tls_certificate, tls_span(server->tls), "clients");
     if (server->peers_tls != NULL)
-        tell_end(server, "peers_tls.certificate", settings->peers_tls_certificate,
-                 transport_tls_ends_s(server->peers_tls), "peers");
+        tell_span(server, "peers_tls.certificate", settings->peers_tls_certificate,
+                  transport_tls_span(server->peers_tls), "peers");
 }
 
 /* Everything that can fail; the certificate for clients comes last, and is in use if it is true. */
@@ -69,6 +77,16 @@ static void take_peers_tls(struct server *server, struct transport_tls *next, st
     transport_renew(server->transport, next);
     log_write(&server->log, LOG_LEVEL_INFO, "connections to peers are made anew, with peers_tls.certificate %s",
               server->settings->peers_tls_certificate);
+}
+
+static void note_tls(const struct server *server, const struct tls_renewals *before,
+                     struct settings_changes *changes)
+{
+    const struct tls_renewals now = server->tls != NULL ? tls_renewals(server->tls) : *before;
+    if (now.certificate != before->certificate)
+        settings_note_renewed(changes, "tls.certificate");
+    if (now.client_ca != before->client_ca)
+        settings_note_renewed(changes, "tls.client_ca");
 }
 
 static void hand_over(struct server *server)
@@ -168,7 +186,7 @@ bool server_reload(struct server *server, const char *why, struct reload_report 
         return error_set(error, EX_TEMPFAIL, "the daemon is leaving");
     struct settings *next = calloc(1, sizeof *next);
     struct transport_tls *peers_tls = NULL;
-    const uint64_t renewals = server->tls != NULL ? tls_renewals(server->tls) : 0;
+    const struct tls_renewals before = server->tls != NULL ? tls_renewals(server->tls) : (struct tls_renewals){0};
     supervisor_reloads(true);
     bool good = next != NULL ? read_again(server, next, &peers_tls, error)
                              : error_set(error, EX_OSERR, "not enough memory to read the config");
@@ -176,10 +194,9 @@ bool server_reload(struct server *server, const char *why, struct reload_report 
         settings_compare(server->settings, next, &report->changes);
         take_limits(server, next, report);
         take(server, next);
-        if (server->tls != NULL && tls_renewals(server->tls) != renewals)
-            settings_note_renewed(&report->changes, "tls.certificate");
+        note_tls(server, &before, &report->changes);
         take_peers_tls(server, peers_tls, &report->changes);
-        report->certificate_ends_s = server->tls != NULL ? tls_ends_s(server->tls) : 0;
+        report->certificate_ends_s = server->tls != NULL ? tls_span(server->tls).ends_s : 0;
         tell(server, why, &report->changes);
         if (report->limits_wait.text[0])
             log_write(&server->log, LOG_LEVEL_WARNING, "%s: the new limits are not taken over: %s", why,

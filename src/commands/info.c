@@ -57,7 +57,7 @@ static void print_server(const struct report *report)
     }
     field_number(output, "debug", commands->debug);
     if (commands->tls != NULL)
-        field_number(output, "certificate_ends", tls_ends_s(commands->tls));
+        field_number(output, "certificate_ends", tls_span(commands->tls).ends_s);
     const uint64_t peers_s = commands->transport != NULL ? transport_certificate_ends_s(commands->transport) : 0;
     if (peers_s > 0)
         field_number(output, "peers_certificate_ends", peers_s);

@@ -24,7 +24,7 @@ static void put_certificates(struct metrics_page *page, const struct commands *c
     page_head(page, name, "gauge",
               "when a certificate of this daemon ends, since 1970: it is refused from then on");
     if (commands->tls != NULL)
-        put_certificate(page, name, "clients", tls_ends_s(commands->tls));
+        put_certificate(page, name, "clients", tls_span(commands->tls).ends_s);
     if (peers_s > 0)
         put_certificate(page, name, "peers", peers_s);
 }

@@ -9,6 +9,7 @@ use Headgate;
 use Http;
 use Rotation;
 use Test::More;
+use POSIX ();
 use Time::HiRes qw(time);
 
 my $dir = Headgate::scratch() . '/certs';
@@ -123,6 +124,17 @@ subtest 'certificates' => sub {
     is_deeply([@{$answer->{json}}{qw(changed needs_restart renewed)}], [[], [], ['tls.certificate']], 'the same names');
     is(serial(), 'first', 'with other files');
     cmp_ok($answer->{json}{certificate_ends}, '>', $seconds->($ends), 'the answer says when it ends');
+    Headgate::write_file("$dir/later.cnf", "[ca]\ndefault_ca = a\n[a]\ndatabase = $dir/index\nserial = $dir/serial\n"
+                         . "new_certs_dir = $dir\ndefault_md = sha256\npolicy = p\n[p]\ncommonName = supplied\n");
+    Headgate::write_file("$dir/index", '');
+    Headgate::write_file("$dir/serial", "01\n");
+    my $begins = POSIX::strftime('%Y%m%d%H%M%SZ', gmtime(time + 7200));
+    my $made = "openssl req -new -key second.key -subj /CN=second -out later.csr && openssl ca -batch -notext -config "
+        . "later.cnf -cert ca.pem -keyfile ca.key -in later.csr -out second.pem -startdate $begins -days 9";
+    is((Headgate::run(20, 'sh', '-c', "cd $dir && $made"))[0], 0, 'a certificate that begins in two hours');
+    is_deeply($http->post('/v1/reload', '', @admin)->{json}{renewed}, ['tls.certificate'], 'it is taken over');
+    my $warned = qr/ warning tls.certificate \S+ begins in (?:2 h|1\.99\d h): clients refuse it until then/;
+    ok(Headgate::wait_until(10, sub { $daemon->log =~ $warned }), 'and the log says that it is early');
 };
 
 subtest 'users' => sub {

@@ -15,7 +15,8 @@ struct tls {
     BIO_METHOD *transport;
     uv_mutex_t mutex; /* covers the rest */
     SSL_CTX *context;
-    uint64_t ends_s, renewals;
+    struct tls_span span;
+    struct tls_renewals renewals;
 };
 
 /* ---- files ---- */
@@ -115,9 +116,34 @@ void tls_destroy(struct tls **tls)
     *tls = NULL;
 }
 
-static bool shows_another(const SSL_CTX *a, const SSL_CTX *b)
+/* Looking certificates up changes the order of those that are trusted. */
+static bool same(const STACK_OF(X509) * a, const STACK_OF(X509) * b)
 {
-    return a != NULL && X509_cmp(SSL_CTX_get0_certificate(a), SSL_CTX_get0_certificate(b)) != 0;
+    bool same = sk_X509_num(a) == sk_X509_num(b);
+    for (int i = 0; i < sk_X509_num(a) && same; i++) {
+        same = false;
+        for (int k = 0; k < sk_X509_num(b) && !same; k++)
+            same = X509_cmp(sk_X509_value(a, i), sk_X509_value(b, k)) == 0;
+    }
+    return same;
+}
+
+static bool shows_others(SSL_CTX *a, SSL_CTX *b)
+{
+    STACK_OF(X509) *a_chain = NULL, *b_chain = NULL;
+    (void)SSL_CTX_get0_chain_certs(a, &a_chain);
+    (void)SSL_CTX_get0_chain_certs(b, &b_chain);
+    return X509_cmp(SSL_CTX_get0_certificate(a), SSL_CTX_get0_certificate(b)) != 0 || !same(a_chain, b_chain);
+}
+
+static bool trusts_others(const SSL_CTX *a, const SSL_CTX *b)
+{
+    STACK_OF(X509) *of_a = X509_STORE_get1_all_certs(SSL_CTX_get_cert_store(a));
+    STACK_OF(X509) *of_b = X509_STORE_get1_all_certs(SSL_CTX_get_cert_store(b));
+    const bool trusts = !same(of_a, of_b);
+    sk_X509_pop_free(of_a, X509_free);
+    sk_X509_pop_free(of_b, X509_free);
+    return trusts;
 }
 
 bool tls_reload(struct tls *tls, const struct tls_files *files, struct tls_fault *fault)
@@ -128,27 +154,28 @@ bool tls_reload(struct tls *tls, const struct tls_files *files, struct tls_fault
     uv_mutex_lock(&tls->mutex);
     old = tls->context;
     tls->context = context;
-    tls->ends_s = tls_files_ends_s(context);
-    tls->renewals += shows_another(old, context);
+    tls->span = tls_files_span(context);
+    tls->renewals.certificate += old != NULL && shows_others(old, context);
+    tls->renewals.client_ca += old != NULL && trusts_others(old, context);
     uv_mutex_unlock(&tls->mutex);
     SSL_CTX_free(old);
     return true;
 }
 
-uint64_t tls_renewals(struct tls *tls)
+struct tls_renewals tls_renewals(struct tls *tls)
 {
     uv_mutex_lock(&tls->mutex);
-    const uint64_t renewals = tls->renewals;
+    const struct tls_renewals renewals = tls->renewals;
     uv_mutex_unlock(&tls->mutex);
     return renewals;
 }
 
-uint64_t tls_ends_s(struct tls *tls)
+struct tls_span tls_span(struct tls *tls)
 {
     uv_mutex_lock(&tls->mutex);
-    const uint64_t ends_s = tls->ends_s;
+    const struct tls_span span = tls->span;
     uv_mutex_unlock(&tls->mutex);
-    return ends_s;
+    return span;
 }
 
 struct ssl_st *tls_new_session(struct tls *tls, const char *alpn)

@@ -33,11 +33,15 @@ void tls_destroy(struct tls **tls);
 /* Reads the files anew. False: nothing has changed, and `fault` says which file is wrong. Any thread may call this. */
 bool tls_reload(struct tls *tls, const struct tls_files *files, struct tls_fault *fault);
 
-/* How often tls_reload has found another certificate than before. Any thread may call this. */
-uint64_t tls_renewals(struct tls *tls);
+/* How often tls_reload has found other certificates in a file than before. */
+struct tls_renewals {
+    uint64_t certificate, client_ca;
+};
+/* Any thread may call this. */
+struct tls_renewals tls_renewals(struct tls *tls);
 
-/* When the certificate of the daemon ends, in seconds since 1970. Any thread may call this. */
-uint64_t tls_ends_s(struct tls *tls);
+/* When the certificate of the daemon is good, with those between it and the root. Any thread may call this. */
+struct tls_span tls_span(struct tls *tls);
 
 /*
  * The state of one connection, as the side that is called. `alpn`: as of struct service, must outlive it. NULL: no

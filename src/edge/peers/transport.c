@@ -256,7 +256,7 @@ static void use_tls(struct transport *transport, struct transport_tls *tls)
 {
     transport_tls_release(&transport->tls);
     transport->tls = transport_tls_hold(tls);
-    metric_set(&transport->tls_ends_s, transport_tls_ends_s(tls));
+    metric_set(&transport->tls_ends_s, transport_tls_span(tls).ends_s);
 }
 
 static void nothing(void *context)

@@ -17,7 +17,7 @@ enum { DIGEST_BYTES = 32 };
 struct transport_tls {
     atomic_uint holders;
     SSL_CTX *dials, *accepts;
-    uint64_t ends_s;
+    struct tls_span span;               /* of its certificate, with all up to the root */
     unsigned char digest[DIGEST_BYTES]; /* of all that was read */
 };
 
@@ -67,8 +67,8 @@ bool transport_tls_is(const char *names, const char *name)
 
 /* ---- files ---- */
 
-/* Dates are left out: a certificate that has ended is told, and peers refuse it. */
-static bool is_signed(SSL_CTX *context, int purpose)
+/* Dates are left out: of a certificate that has ended the log tells. `span` becomes that of all up to the root. */
+static bool is_signed(SSL_CTX *context, int purpose, struct tls_span *span)
 {
     STACK_OF(X509) *chain = NULL;
     X509_STORE_CTX *check = X509_STORE_CTX_new();
@@ -80,15 +80,17 @@ static bool is_signed(SSL_CTX *context, int purpose)
         (void)X509_STORE_CTX_set_purpose(check, purpose);
         good = X509_verify_cert(check) == 1;
     }
+    for (int i = 0; good && i < sk_X509_num(X509_STORE_CTX_get0_chain(check)); i++)
+        tls_span_narrow(span, sk_X509_value(X509_STORE_CTX_get0_chain(check), i));
     X509_STORE_CTX_free(check);
     return good;
 }
 
 static bool check_own(SSL_CTX *context, const struct transport_tls_files *files, const char *name,
-                      struct tls_fault *fault)
+                      struct tls_span *span, struct tls_fault *fault)
 {
     char names[TRANSPORT_NAMES_BYTES];
-    if (!is_signed(context, X509_PURPOSE_SSL_SERVER) || !is_signed(context, X509_PURPOSE_SSL_CLIENT))
+    if (!is_signed(context, X509_PURPOSE_SSL_SERVER, span) || !is_signed(context, X509_PURPOSE_SSL_CLIENT, span))
         return tls_fault_set(fault, "certificate", files->certificate,
                              "a certificate that an authority in %s has signed, for servers and for clients",
                              files->ca);
@@ -161,7 +163,7 @@ struct transport_tls *transport_tls_create(const struct transport_tls_files *fil
     atomic_init(&tls->holders, 1);
     tls->dials = make_context(TLS_client_method(), files, fault);
     tls->accepts = tls->dials != NULL ? make_context(TLS_server_method(), files, fault) : NULL;
-    bool good = tls->accepts != NULL && check_own(tls->dials, files, name, fault);
+    bool good = tls->accepts != NULL && check_own(tls->dials, files, name, &tls->span, fault);
     if (good && !digest(tls))
         good = tls_fault_set(fault, "certificate", files->certificate, "more memory");
     if (!good) {
@@ -169,7 +171,6 @@ struct transport_tls *transport_tls_create(const struct transport_tls_files *fil
         return NULL;
     }
     SSL_CTX_set_verify(tls->accepts, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
-    tls->ends_s = tls_files_ends_s(tls->dials);
     return tls;
 }
 
@@ -198,9 +199,9 @@ bool transport_tls_same(const struct transport_tls *a, const struct transport_tl
     return memcmp(a->digest, b->digest, sizeof a->digest) == 0;
 }
 
-uint64_t transport_tls_ends_s(const struct transport_tls *tls)
+struct tls_span transport_tls_span(const struct transport_tls *tls)
 {
-    return tls->ends_s;
+    return tls->span;
 }
 
 struct ssl_st *transport_tls_dials(const struct transport_tls *tls)

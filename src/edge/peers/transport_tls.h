@@ -39,7 +39,7 @@ void transport_tls_release(struct transport_tls **tls);
 /* True: both show and take the same. */
 bool transport_tls_same(const struct transport_tls *a, const struct transport_tls *b);
 /* When the own certificate ends, in seconds since 1970. */
-uint64_t transport_tls_ends_s(const struct transport_tls *tls);
+struct tls_span transport_tls_span(const struct transport_tls *tls);
 
 /*
  * The state of a connection of OpenSSL that was dialled. Whoever answers is not refused: the caller must

@@ -16,7 +16,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-enum { SERIAL_BITS = 127, VERSION_3 = 2, HOST_TEXT_BYTES = 280 };
+enum { SERIAL_BITS = 127, VERSION_3 = 2, HOST_TEXT_BYTES = 280, DAY_S = 24 * 3600 };
 
 /* What one call makes, and who signs it. */
 struct maker {
@@ -214,6 +214,22 @@ static bool read_signer(struct maker *maker)
     return error_set(maker->error, EX_DATAERR, "%s is not the key of %s", files->key, files->certificate);
 }
 
+/* What outlives its authority is refused by all from then on. */
+static bool signer_lasts(struct maker *maker)
+{
+    int days, seconds;
+    if (maker->signer == NULL)
+        return true;
+    if (ASN1_TIME_diff(&days, &seconds, NULL, X509_get0_notAfter(maker->signer)) != 1)
+        return fail(maker);
+    if (maker->options->ends_s <= ((int64_t)days + 1) * DAY_S)
+        return true;
+    return error_set(
+        maker->error, EX_DATAERR,
+        "%s ends in %d days: expected a certificate that ends before its authority, or another authority",
+        maker->options->signer.certificate, days);
+}
+
 static bool make(struct maker *maker)
 {
     const struct certificate_options *options = maker->options;
@@ -221,7 +237,7 @@ static bool make(struct maker *maker)
     if (size == 0 || size > CERTIFICATE_NAME_MAX)
         return error_set(maker->error, EX_USAGE, "'%.80s' is not a name: expected 1 to %d bytes", options->name,
                          CERTIFICATE_NAME_MAX);
-    if (!read_signer(maker))
+    if (!read_signer(maker) || !signer_lasts(maker))
         return false;
     maker->key = EVP_EC_gen("P-256");
     maker->certificate = X509_new();

@@ -70,11 +70,33 @@ bool tls_files_use(SSL_CTX *context, const char *certificate, const char *key, s
     return use_key(context, certificate, key, fault);
 }
 
-uint64_t tls_files_ends_s(const SSL_CTX *context)
+/* A time before 1970 is its beginning. */
+static uint64_t seconds(const ASN1_TIME *time)
 {
-    struct tm end = {0};
+    struct tm read = {0};
+    const time_t s = ASN1_TIME_to_tm(time, &read) == 1 ? timegm(&read) : 0;
+    return s > 0 ? (uint64_t)s : 0;
+}
+
+void tls_span_narrow(struct tls_span *span, const X509 *certificate)
+{
+    const uint64_t begins_s = seconds(X509_get0_notBefore(certificate));
+    const uint64_t ends_s = seconds(X509_get0_notAfter(certificate));
+    if (begins_s > span->begins_s)
+        span->begins_s = begins_s;
+    if (span->ends_s == 0 || ends_s < span->ends_s)
+        span->ends_s = ends_s;
+}
+
+struct tls_span tls_files_span(SSL_CTX *context)
+{
+    struct tls_span span = {0};
+    STACK_OF(X509) *chain = NULL;
     const X509 *certificate = SSL_CTX_get0_certificate(context);
-    if (certificate == NULL || ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &end) != 1)
-        return 0;
-    return (uint64_t)timegm(&end);
+    if (certificate != NULL)
+        tls_span_narrow(&span, certificate);
+    (void)SSL_CTX_get0_chain_certs(context, &chain);
+    for (int i = 0; i < sk_X509_num(chain); i++)
+        tls_span_narrow(&span, sk_X509_value(chain, i));
+    return span;
 }

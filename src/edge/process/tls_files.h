@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct ssl_ctx_st;
+struct x509_st;
 
 enum { TLS_EXPECTED_BYTES = 256 };
 
@@ -34,7 +35,13 @@ bool tls_fault_set(struct tls_fault *fault, const char *member, const char *path
 /* Uses both files, in PEM. False: one of them is wrong, or others may read the key. */
 bool tls_files_use(struct ssl_ctx_st *context, const char *certificate, const char *key, struct tls_fault *fault);
 
-/* When the certificate of the context ends, in seconds since 1970; 0: it has none. */
-uint64_t tls_files_ends_s(const struct ssl_ctx_st *context);
+/* When several certificates are all good, in seconds since 1970: from the last beginning to the first end. */
+struct tls_span {
+    uint64_t begins_s, ends_s; /* 0: of no certificate */
+};
+
+/* Of the certificate of the context, and those between it and the root. */
+struct tls_span tls_files_span(struct ssl_ctx_st *context);
+void tls_span_narrow(struct tls_span *span, const struct x509_st *certificate);
 
 #endif

@@ -13,7 +13,7 @@
 enum {
     SETTINGS_CHANGES_MAX = SETTINGS_KEYS_MAX,
     SETTINGS_CHANGES_BYTES = 512,
-    SETTINGS_RENEWED_MAX = 3,
+    SETTINGS_RENEWED_MAX = 4,
 };
 
 /* Paths of keys, as "clients.idle_timeout", in the order of the table. */

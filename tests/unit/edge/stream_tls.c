@@ -55,6 +55,40 @@ static struct tls_files files_of(const char *certificate, const char *key, const
     return (struct tls_files){path_of(certificate), path_of(key), client_ca[0] ? path_of(client_ca) : ""};
 }
 
+static void append(const char *to, const char *from)
+{
+    FILE *in = fopen(path_of(from), "re"), *out = fopen(path_of(to), "ae");
+    for (int byte; in && out && (byte = getc(in)) != EOF;)
+        (void)putc(byte, out);
+    if (in)
+        (void)fclose(in);
+    if (out)
+        (void)fclose(out);
+}
+
+/* What a file has besides the first certificate. */
+static void test_others(void)
+{
+    struct tls_fault fault;
+    OK(make("brief", true, "", 3600) && make("leaf", false, "brief", 86400) && !make("heir", false, "brief", 86401),
+       "what an authority signs ends on its last day at most");
+    append("trusted.pem", "ca.pem");
+    struct tls_files files = files_of("leaf.pem", "leaf.key", "trusted.pem");
+    tls = tls_create(&files, &fault);
+    const struct tls_span alone = tls_span(tls);
+    append("leaf.pem", "brief.pem");
+    OK(tls_reload(tls, &files, &fault) && tls_renewals(tls).certificate == 1,
+       "an authority came to the certificate");
+    OK(alone.ends_s - tls_span(tls).ends_s >= 86400 / 2 && tls_span(tls).begins_s == alone.begins_s,
+       "the first end of both counts");
+    OK_U64(tls_renewals(tls).client_ca, 0, "clients are still of the same authority");
+    append("trusted.pem", "other.pem");
+    OK(tls_reload(tls, &files, &fault) && tls_renewals(tls).client_ca == 1, "now of one more");
+    OK(tls_reload(tls, &files, &fault) && tls_renewals(tls).client_ca == 1 && tls_renewals(tls).certificate == 1,
+       "nothing new is nothing new");
+    tls_destroy(&tls);
+}
+
 static void test_files(void)
 {
     struct tls_fault fault;
@@ -66,7 +100,7 @@ static void test_files(void)
     OK(stat(path_of("node.key"), &status) == 0 && (status.st_mode & 0777) == 0600, "others cannot read a key");
     struct tls_files good = files_of("node.pem", "node.key", "ca.pem");
     tls = tls_create(&good, &fault);
-    OK(tls != NULL && tls_ends_s(tls) > 1700000000, "the files are read, and say when they end");
+    OK(tls != NULL && tls_span(tls).ends_s > 1700000000, "the files are read, and say when they end");
     struct tls_files none = files_of("none.pem", "node.key", "");
     OK(!tls_reload(tls, &none, &fault) && strcmp(fault.member, "certificate") == 0,
        "a certificate that is not there");
@@ -84,9 +118,10 @@ static void test_files(void)
     OK(!tls_reload(tls, &good, &fault) && strstr(fault.expected, "(it has 604)") != NULL,
        "a key that others can read: %s", fault.expected);
     (void)chmod(path_of("node.key"), 0600);
-    OK(tls_reload(tls, &good, &fault) && tls_renewals(tls) == 0, "after all of that it is read again, as before");
+    OK(tls_reload(tls, &good, &fault) && tls_renewals(tls).certificate == 0,
+       "after all of that it is read again, as before");
     struct tls_files authority = files_of("ca.pem", "ca.key", "");
-    OK(tls_reload(tls, &authority, &fault) && tls_renewals(tls) == 1,
+    OK(tls_reload(tls, &authority, &fault) && tls_renewals(tls).certificate == 1,
        "another certificate is told from the former");
     tls_destroy(&tls);
     OK(tls == NULL, "and ends");
@@ -472,7 +507,7 @@ static void test_resumed(int version)
 
 static void remove_files(void)
 {
-    static const char *const names[] = {"ca", "other", "node", "late", "stranger"};
+    static const char *const names[] = {"ca", "other", "node", "late", "stranger", "brief", "leaf", "trusted"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         for (int key = 0; key < 2; key++) {
             char name[32];
@@ -488,6 +523,7 @@ int main(void)
     if (mkdtemp(directory) == NULL || received == NULL)
         return 1;
     test_files();
+    test_others();
     test_bytes(TLS1_3_VERSION);
     test_bytes(TLS1_2_VERSION);
     test_pieces();

@@ -108,7 +108,9 @@ static void append(const char *to, const char *from)
 static void make_files(void)
 {
     assert(mkdtemp(directory));
-    certify("ca", "headgate CA", NULL, DAY_S);
+    certify("ca", "headgate CA", NULL, 3 * DAY_S);
+    certify("brief-ca", "an authority that ends before what it signs", NULL, DAY_S / 2);
+    certify("outlives", "a", "brief-ca", DAY_S);
     certify("other-ca", "another CA", NULL, DAY_S);
     certify("a", "a", "ca", DAY_S);
     certify("a-new", "a", "ca", 2 * DAY_S);
@@ -137,8 +139,14 @@ static void files(void)
                          *wider = tls_of("both", "a", "a");
     OK(transport_tls_same(one, two) && !transport_tls_same(one, new) && !transport_tls_same(one, wider),
        "the same files are the same");
-    OK(transport_tls_ends_s(new) - transport_tls_ends_s(one) >= DAY_S, "the ends of certificates are known");
-    OK(transport_tls_ends_s(old) < transport_tls_ends_s(one), "one that has ended is taken: peers will refuse it");
+    OK(transport_tls_span(new).ends_s - transport_tls_span(one).ends_s >= DAY_S,
+       "the ends of certificates are known");
+    struct transport_tls *brief = tls_of("brief-ca", "outlives", "a");
+    OK(transport_tls_span(one).ends_s - transport_tls_span(brief).ends_s >= DAY_S / 4,
+       "with its authority a certificate ends for peers");
+    transport_tls_release(&brief);
+    OK(transport_tls_span(old).ends_s < transport_tls_span(one).ends_s,
+       "one that has ended is taken: peers will refuse it");
     transport_tls_release(&one);
     transport_tls_release(&two);
     transport_tls_release(&new);
@@ -172,7 +180,7 @@ static void b_says_something(void)
 
 static void understanding(void)
 {
-    OK(transport_certificate_ends_s(a.transport) == transport_tls_ends_s(a.tls),
+    OK(transport_certificate_ends_s(a.transport) == transport_tls_span(a.tls).ends_s,
        "the transport knows the end, too");
     OK(transport_connect(a.transport, "b", b.gossip), "a listens to b");
     OK(run_until(a_heard, b_says_something), "and hears it");
@@ -195,7 +203,8 @@ static void renewing(void)
     OK(transport_connect(b.transport, "a", a.gossip) && run_until(b_heard_again, a_says_something), "b hears a");
     a.messages = b.messages = a.responses = 0;
     transport_renew(a.transport, next);
-    OK_U64(transport_certificate_ends_s(a.transport), transport_tls_ends_s(next), "a shows another certificate");
+    OK_U64(transport_certificate_ends_s(a.transport), transport_tls_span(next).ends_s,
+           "a shows another certificate");
     OK(run_until(a_heard, b_says_something), "and hears b again");
     OK(run_until(b_heard_again, a_says_something), "as b hears it");
     transport_request(a.transport, "b", b.snapshots, bytes_of("still there?"));
