@@ -81,6 +81,8 @@ enum headgate_client_status headgate_client_command(struct headgate_client *clie
         if (headgate_client_fd(client) < 0 && client->pending == 0)
             break; /* this side closed the connection and has set the sentence */
     }
+    if (status == HEADGATE_CLIENT_CLOSED)
+        client->pending = 0; /* its reply will never come */
     return status;
 }
 

@@ -325,6 +325,25 @@ static void test_blocking(void)
     peer_close(&scripted.peer);
 }
 
+/* Between two requests, the daemon goes. */
+static void test_lost(void)
+{
+    static const char *const ping[] = {"PING"};
+    const struct headgate_reply *reply;
+    struct peer peer;
+    struct headgate_client *client = connected(&peer, NULL);
+    (void)close(peer.fd);
+    peer.fd = -1;
+    OK(headgate_client_command(client, 1, ping, NULL, &reply) == HEADGATE_CLIENT_CLOSED && !reply,
+       "a connection that is lost: %s", headgate_client_message(client));
+    OK_U64(headgate_client_pending(client), 0, "no reply is waited for any more");
+    OK(headgate_client_command(client, 1, ping, NULL, &reply) == HEADGATE_CLIENT_CLOSED && !reply,
+       "and it stays lost until the client connects again: %s", headgate_client_message(client));
+    OK(headgate_client_connect(client) == HEADGATE_CLIENT_OK, "which it may");
+    headgate_client_destroy(&client);
+    peer_close(&peer);
+}
+
 #define RESERVE "*4\r\n$7\r\nRESERVE\r\n$1\r\na\r\n$3\r\nTTL\r\n$2\r\n50\r\n"
 #define FIGURES ":5\r\n:3\r\n:0\r\n:20\r\n$1\r\nr\r\n"
 
@@ -363,8 +382,10 @@ static void test_reservations(void)
        "a refusal has figures and no name");
     OK(headgate_client_reserve(client, 4, words, &held) == HEADGATE_CLIENT_PROTOCOL && !held.verdict.allowed,
        "allowed without a name is no answer: %s", headgate_client_message(client));
-    OK(headgate_client_reserve(client, 4, words, &held) == HEADGATE_CLIENT_PROTOCOL, "nor is one without its place");
-    OK(headgate_client_commit(client, "abcd", 7, &charged) == HEADGATE_CLIENT_OK && charged == 6, "what was charged");
+    OK(headgate_client_reserve(client, 4, words, &held) == HEADGATE_CLIENT_PROTOCOL,
+       "nor is one without its place");
+    OK(headgate_client_commit(client, "abcd", 7, &charged) == HEADGATE_CLIENT_OK && charged == 6,
+       "what was charged");
     OK(headgate_client_commit(client, "abcd", 7, &charged) == HEADGATE_CLIENT_REFUSED && charged == 0,
        "it has ended: %s", headgate_client_message(client));
     OK(headgate_client_cancel(client, "abcd", &done) == HEADGATE_CLIENT_OK && done, "cancelled");
@@ -411,6 +432,7 @@ int main(void)
     test_endings();
     test_unasked();
     test_blocking();
+    test_lost();
     test_reservations();
     test_timeout();
     return tap_done();
