@@ -8,6 +8,7 @@
 #include "edge/peers/transport.h"
 #include "edge/peers/transport_tunnel.h"
 #include "edge/process/clock.h"
+#include "edge/process/descriptors.h"
 #include "edge/settings/settings.h"
 #include "edge/settings/settings_secrets.h"
 #include "edge/settings/settings_tls.h"
@@ -200,6 +201,8 @@ int main(int argc, char **argv)
     struct request request = {0};
     struct error error = {0};
     int status;
+    if (!descriptors_open_standard())
+        return EX_OSERR;
     if (!read_options(argc, argv, &request, &status))
         return status == EX_OK ? finish_output() : status;
     tls_prepare();

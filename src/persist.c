@@ -204,13 +204,13 @@ static void restore_counters(void *context, const struct store_counter *kept, si
     free(counter);
 }
 
-void persist_restore(struct persist *persist, const struct persist_stepper *stepper)
+bool persist_restore(struct persist *persist, const struct persist_stepper *stepper, struct error *error)
 {
     struct restore restore = {.persist = persist,
                               .stepper = stepper,
                               .wall_ns = steady_wall_ns(&persist->steady_wall)};
-    if (persist->store)
-        store_read(persist->store, &(struct store_reader){&restore, restore_versions, restore_counters});
+    return !persist->store ||
+           store_read(persist->store, &(struct store_reader){&restore, restore_versions, restore_counters}, error);
 }
 
 /* ---- from the node to the store ---- */

@@ -75,7 +75,7 @@ void persist_keep_seed(struct persist *persist, const struct settings *settings)
 bool persist_close(struct persist *persist);
 
 /* Passes everything stored to the node by EVENT_RESTORE; the node must not have started. */
-void persist_restore(struct persist *persist, const struct persist_stepper *stepper);
+bool persist_restore(struct persist *persist, const struct persist_stepper *stepper, struct error *error);
 
 /*
  * Put the results of a step into the store. persist_versions must run before any thread can learn the

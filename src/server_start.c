@@ -46,7 +46,8 @@ static bool open_store(struct server *server, struct error *error)
     if (persist->key_notice.text[0])
         server_tell(server, &persist->key_notice);
     server_hear_store(server);
-    persist_restore(persist, &stepper);
+    if (!persist_restore(persist, &stepper, error))
+        return false;
     if (persist->read_versions + persist->read_counters > 0)
         log_write(&server->log, LOG_LEVEL_INFO, "versions of rules read: %llu, counters: %llu",
                   (unsigned long long)persist->read_versions, (unsigned long long)persist->read_counters);

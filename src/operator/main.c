@@ -4,6 +4,7 @@
 #include "base/nearest.h"
 #include "base/units.h"
 #include "base/version.h"
+#include "edge/process/descriptors.h"
 #include "operator/command.h"
 #include "operator/options.h"
 
@@ -347,6 +348,8 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    if (!descriptors_open_standard())
+        return EX_OSERR;
     int status = run(argc, argv);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fputs("headgate: cannot write the output\n", stderr);

@@ -45,4 +45,26 @@ like($here->log, qr/here has left\n\z/, 'with a goodbye');
 $there->signal('CONT');
 is($there->stop, 0, 'the other one ends as well');
 
+# ---- standard streams that are closed: nothing else has their numbers ----
+
+my $closed = Headgate::cluster(regions => ['here'])->daemon('here');
+$closed->write_config;
+my $pid = Headgate::spawn('/dev/null', '/dev/null', 'sh', '-c', 'exec "$@" <&- >&- 2>&-', 'sh',
+                          Headgate::headgated(), '--config', $closed->{config});
+my $talks;
+ok(Headgate::wait_until(20, sub { $talks = eval { $closed->client->command('PING') } }), 'a daemon without streams');
+is(join(' ', map { readlink("/proc/$pid/fd/$_") // 'none' } 0 .. 2), '/dev/null /dev/null /dev/null', 'has empty ones');
+kill 'USR2', $pid;
+is($closed->client->command('PING'), 'PONG', 'and what it logs goes nowhere');
+kill 'TERM', $pid;
+my $left;
+ok(Headgate::wait_until(20, sub { waitpid($pid, 1) == $pid && ($left = "ended with $?") }), 'it ends');
+is($left, 'ended with 0', 'in order');
+my ($status, undef, $err) = Headgate::run(10, 'sh', '-c', 'exec "$@" >&-', 'sh', Headgate::headgated(), '--version');
+is("$status $err", "74 headgated: the standard output did not take all that there is to say\n", 'it is told');
+my $one = Headgate::cluster(regions => ['here'])->daemon('here')->start;
+($status, undef, $err) = Headgate::run(10, 'sh', '-c', 'exec "$@" >&-', 'sh', Headgate::headgate(), 'check', 'ann',
+                                       '--at', "127.0.0.1:$one->{ports}{clients}");
+is("$status $err", "74 headgate: cannot write the output\n", 'by the command as well');
+
 done_testing();

@@ -147,7 +147,9 @@ struct seen *look(struct store *store, uint64_t (*right)(struct key_id))
     static struct seen seen;
     memset(&seen, 0, sizeof seen);
     seen.right = right;
-    store_read(store, &(struct store_reader){&seen, see_versions, see_counters});
+    struct error error;
+    const bool read = store_read(store, &(struct store_reader){&seen, see_versions, see_counters}, &error);
+    assert(read);
     return &seen;
 }
 

@@ -7,6 +7,7 @@
 #ifndef HEADGATE_EDGE_PROCESS_DESCRIPTORS_H
 #define HEADGATE_EDGE_PROCESS_DESCRIPTORS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct descriptors {
@@ -15,5 +16,12 @@ struct descriptors {
 };
 
 struct descriptors descriptors_count(void);
+
+/*
+ * Opens what is closed of the standard streams, before anything else is opened: else a socket has the number of one,
+ * and gets what is written there. Nothing can be read, a write to the standard output fails, and one to the standard
+ * error stream is lost. False: the system opens nothing.
+ */
+bool descriptors_open_standard(void);
 
 #endif

@@ -72,27 +72,29 @@ struct store *store_open(const struct store_options *options, struct error *erro
     return store;
 }
 
-static void start(struct store *store)
+static bool start(struct store *store)
 {
-    int failure = store->started ? 0 : uv_thread_create(&store->thread, store_writer_run, store);
-    assert(failure == 0);
-    store->started = true;
+    if (!store->started)
+        store->started = uv_thread_create(&store->thread, store_writer_run, store) == 0;
+    return store->started;
 }
 
-void store_read(struct store *store, const struct store_reader *reader)
+bool store_read(struct store *store, const struct store_reader *reader, struct error *error)
 {
     assert(!store->started);
     struct store_reader known = *reader;
     if (!store->file.settled)
         known.counters = NULL;
-    if (store->file.db && store_file_read(&store->file, &known, steady_wall_ns(&store->steady_wall)) != STORE_FILE_GOOD)
+    if (store->file.db &&
+        store_file_read(&store->file, &known, steady_wall_ns(&store->steady_wall)) != STORE_FILE_GOOD)
         store_say(store, NOTICE_WARNING, "%.100s cannot be read (%.60s)", store->path, store->file.failure);
-    start(store);
+    return start(store) || error_set(error, EX_OSERR, "cannot start a thread to write %.100s", store->path);
 }
 
 void store_put_versions(struct store *store, const struct rule_record *version, size_t count)
 {
-    start(store);
+    const bool started = start(store);
+    assert(started);
     uv_mutex_lock(&store->mutex);
     if (store->put == store->kept)
         store->unkept_since_ns = clock_monotonic_ns();

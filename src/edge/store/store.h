@@ -76,9 +76,9 @@ struct store_reader {
 /*
  * Passes the whole content to the reader, in pages: the versions of a rule from old to new, and
  * counters that have not ended and belong to the secret in use. Must be called once, right after
- * store_open.
+ * store_open. False: the system has no thread for the store.
  */
-void store_read(struct store *store, const struct store_reader *reader);
+bool store_read(struct store *store, const struct store_reader *reader, struct error *error);
 
 /* Copies versions into the queue. The versions of one call become durable together. */
 void store_put_versions(struct store *store, const struct rule_record *version, size_t count);

@@ -7,6 +7,7 @@
 #include <sqlite3.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <sysexits.h>
 
 /* ---- the ordinary course of things ---- */
 
@@ -253,6 +254,26 @@ static void refused(void)
     OK(!store && strstr(error.text, "/nowhere/at/all/headgate.db cannot be used"), "%s", error.text);
 }
 
+/* A thread whose stack nobody has memory for. */
+static void no_thread(void)
+{
+    remove_all();
+    struct rlimit limit, large;
+    int failed = getrlimit(RLIMIT_STACK, &limit);
+    large = limit;
+    large.rlim_cur = (rlim_t)1 << 50;
+    failed |= setrlimit(RLIMIT_STACK, &large);
+    assert(failed == 0);
+    struct store *store = open_one();
+    struct error error = {0};
+    OK(!store_read(store, &(struct store_reader){0}, &error) && error.exit_status == EX_OSERR &&
+           strstr(error.text, "cannot start a thread to write ") == error.text,
+       "%s", error.text);
+    OK(store_close(&store), "a store without its thread is closed");
+    failed = setrlimit(RLIMIT_STACK, &limit);
+    assert(failed == 0);
+}
+
 /* ---- a full disk ---- */
 
 static void set_file_limit(rlim_t bytes)
@@ -352,6 +373,7 @@ int main(void)
     killed();
     busy();
     refused();
+    no_thread();
     full();
     full_at_the_end();
     return end();
