@@ -1,10 +1,10 @@
 /*
- * Parses ids and options. Nearly all dimensions are short words of small letters, which are
- * recognised eight characters at a time; options are compared as numbers of their letters in any
- * case.
+ * Parses ids and options. Nearly all dimensions are short words of small letters, which are recognised eight
+ * characters at a time.
  */
 #include "wire/command_query.h"
 
+#include "wire/command_option.h"
 #include "wire/command_words.h"
 
 #include <assert.h>
@@ -79,123 +79,6 @@ static bool parse_id(struct bytes word, struct command_id_words *id, char *error
     return check_dimension(id->dimension, clean, error) && word_key(id->value, error);
 }
 
-/* ---- options ---- */
-
-enum option {
-    OPTION_SERVICE,
-    OPTION_ENDPOINT,
-    OPTION_TIER,
-    OPTION_PRIORITY,
-    OPTION_RULE,
-    OPTION_COST,
-    OPTION_TTL,
-    OPTION_PATIENCE,
-    OPTION_WAIT,
-    OPTION_VERBOSE,
-    OPTION_DRAIN,
-    OPTION_KEY,
-    OPTION_COUNT,
-};
-
-/* Sizes of words that are compared as numbers, and of the one that is not. */
-enum { OPTION_SIZE_MIN = 3, OPTION_SIZE_MAX = 8, OPTION_KEY_SIZE = sizeof "IDEMPOTENCY_KEY" - 1 };
-
-static const struct {
-    const char *shown;
-    unsigned taken_with; /* 0: always */
-    bool has_value;
-} options[OPTION_COUNT] = {
-    [OPTION_SERVICE] = {"SERVICE", 0, true},
-    [OPTION_ENDPOINT] = {"ENDPOINT", 0, true},
-    [OPTION_TIER] = {"TIER", 0, true},
-    [OPTION_PRIORITY] = {"PRIORITY", 0, true},
-    [OPTION_RULE] = {"RULE", 0, true},
-    [OPTION_COST] = {"COST", QUERY_COST, true},
-    [OPTION_TTL] = {"TTL", QUERY_TTL, true},
-    [OPTION_PATIENCE] = {"PATIENCE", QUERY_PATIENCE, true},
-    [OPTION_WAIT] = {"WAIT", QUERY_WAIT, false},
-    [OPTION_VERBOSE] = {"VERBOSE", QUERY_VERBOSE, false},
-    [OPTION_DRAIN] = {"DRAIN", QUERY_DRAIN, false},
-    [OPTION_KEY] = {"IDEMPOTENCY_KEY", QUERY_KEY, true},
-};
-
-static bool is_taken(enum option option, unsigned takes)
-{
-    return options[option].taken_with == 0 || (options[option].taken_with & takes) != 0;
-}
-
-static inline uint32_t letters_4(const char *text)
-{
-    uint32_t letters;
-    memcpy(&letters, text, sizeof letters);
-    return letters | 0x20202020u; /* makes letters small, and makes no letter of other characters */
-}
-
-/* OPTION_SIZE_MIN to OPTION_SIZE_MAX characters in any case as one number; distinct for different
- * words of one size. */
-static inline uint64_t letters_of(struct bytes word)
-{
-    if (word.size < 4)
-        return (uint64_t)(word.data[0] | 0x20) << 16 | (uint64_t)(word.data[1] | 0x20) << 8 |
-               (uint64_t)(word.data[2] | 0x20);
-    return (uint64_t)letters_4(word.data) << 32 | letters_4(word.data + word.size - 4);
-}
-
-static enum option option_of(struct bytes word)
-{
-    if (word.size < OPTION_SIZE_MIN || word.size > OPTION_SIZE_MAX)
-        return word.size == OPTION_KEY_SIZE && word_is(word, "idempotency_key") ? OPTION_KEY : OPTION_COUNT;
-    uint64_t letters = letters_of(word);
-    switch (word.size) {
-    case 3:
-        return letters == letters_of(bytes_of("ttl")) ? OPTION_TTL : OPTION_COUNT;
-    case 4:
-        return letters == letters_of(bytes_of("cost"))   ? OPTION_COST
-               : letters == letters_of(bytes_of("tier")) ? OPTION_TIER
-               : letters == letters_of(bytes_of("rule")) ? OPTION_RULE
-               : letters == letters_of(bytes_of("wait")) ? OPTION_WAIT
-                                                         : OPTION_COUNT;
-    case 5:
-        return letters == letters_of(bytes_of("drain")) ? OPTION_DRAIN : OPTION_COUNT;
-    case 7:
-        return letters == letters_of(bytes_of("service"))   ? OPTION_SERVICE
-               : letters == letters_of(bytes_of("verbose")) ? OPTION_VERBOSE
-                                                            : OPTION_COUNT;
-    case 8:
-        return letters == letters_of(bytes_of("endpoint"))   ? OPTION_ENDPOINT
-               : letters == letters_of(bytes_of("priority")) ? OPTION_PRIORITY
-               : letters == letters_of(bytes_of("patience")) ? OPTION_PATIENCE
-                                                             : OPTION_COUNT;
-    default:
-        return OPTION_COUNT;
-    }
-}
-
-static enum option find_option(struct bytes word, unsigned takes)
-{
-    enum option option = option_of(word);
-    return option != OPTION_COUNT && is_taken(option, takes) ? option : OPTION_COUNT;
-}
-
-/* Writes "unknown option 'b': expected SERVICE, ..., COST or WAIT". */
-static bool fail_unknown(struct bytes word, unsigned takes, char *error)
-{
-    char known[COMMAND_ERROR_BYTES] = "";
-    size_t size = 0;
-    for (unsigned i = 0; i < OPTION_COUNT; i++) {
-        const char *name = options[i].shown;
-        if (!is_taken((enum option)i, takes) || size + strlen(name) + 3 > sizeof known)
-            continue;
-        if (size > 0)
-            known[size++] = ',', known[size++] = ' ';
-        memcpy(known + size, name, strlen(name) + 1);
-        size += strlen(name);
-    }
-    if (word.size > 0 && memchr(word.data, '=', word.size) != NULL)
-        return word_fail(error, "id '%.*s' after the options: expected all ids first", word_shown(word), word.data);
-    return word_fail(error, "unknown option '%.*s': expected one of %s", word_shown(word), word.data, known);
-}
-
 static bool add_id(struct command_query *query, struct bytes word, unsigned takes, char *error)
 {
     struct command_id_words *id = &query->id[query->id_count];
@@ -206,7 +89,7 @@ static bool add_id(struct command_query *query, struct bytes word, unsigned take
             continue;
         if (id->value.data == word.data)
             /* A word without '=' after an id is more likely a mistyped option. */
-            return fail_unknown(word, takes, error);
+            return option_fail_unknown(word, takes, error);
         return word_fail(error, "'%.*s' is a second id of dimension '%.*s': expected each dimension once",
                          word_shown(word), word.data, word_shown(id->dimension), id->dimension.data);
     }
@@ -233,7 +116,7 @@ static bool parse_selector(enum option option, struct bytes value, struct bytes 
 {
     value = cut(option, value);
     if (value.size == 0 || value.size > COMMAND_SELECTOR_MAX_BYTES)
-        return word_fail(error, "%s of %zu bytes: expected 1 to %d", options[option].shown, value.size,
+        return word_fail(error, "%s of %zu bytes: expected 1 to %d", option_shown(option), value.size,
                          COMMAND_SELECTOR_MAX_BYTES);
     *selector = value;
     return true;
@@ -339,20 +222,20 @@ bool command_parse_query(const struct resp_command *command, unsigned takes, str
     do {
         if (!add_id(query, command->args[i++], takes, error))
             return false;
-    } while (i < command->count && (option = find_option(command->args[i], takes)) == OPTION_COUNT);
+    } while (i < command->count && (option = option_find(command->args[i], takes)) == OPTION_COUNT);
     while (i < command->count) {
         struct bytes word = command->args[i++], value = {0};
         if (option == OPTION_COUNT)
-            option = find_option(word, takes);
+            option = option_find(word, takes);
         if (option == OPTION_COUNT)
-            return fail_unknown(word, takes, error);
-        if (options[option].has_value && i == command->count)
-            return word_fail(error, "nothing after %s: expected its value", options[option].shown);
-        if (options[option].has_value)
+            return option_fail_unknown(word, takes, error);
+        if (option_has_value(option) && i == command->count)
+            return word_fail(error, "nothing after %s: expected its value", option_shown(option));
+        if (option_has_value(option))
             value = command->args[i++];
         if (option != OPTION_COST || !equals_in(value)) {
             if ((seen & 1u << option) != 0)
-                return word_fail(error, "%s twice: expected it once", options[option].shown);
+                return word_fail(error, "%s twice: expected it once", option_shown(option));
             seen |= 1u << option;
         }
         if (!parse_option(option, value, takes, query, error))
@@ -383,9 +266,9 @@ bool command_query_add_id(struct command_query *query, struct bytes dimension, s
 bool command_query_set(struct command_query *query, struct bytes name, struct bytes value, unsigned takes,
                        char *error)
 {
-    enum option option = find_option(name, takes);
-    if (option == OPTION_COUNT || !options[option].has_value)
-        return fail_unknown(name, takes, error);
+    enum option option = option_find(name, takes);
+    if (option == OPTION_COUNT || !option_has_value(option))
+        return option_fail_unknown(name, takes, error);
     return parse_option(option, value, takes, query, error);
 }
 
