@@ -138,6 +138,13 @@ void grpc_hear_password(struct grpc_call *call, struct bytes authorization);
 /* Whether the client may ask; otherwise the call is answered. */
 bool grpc_admit(struct grpc_call *call);
 
+/* ---- head.c ---- */
+
+/* A field of a head is counted, and read if it `is_read` and the head is not too long: those of trailers are not. */
+void grpc_hear_field(struct grpc_call *call, struct bytes name, struct bytes value, bool is_read);
+/* True: the head says all that a call needs; otherwise the call is answered. */
+bool grpc_check_head(struct grpc_call *call);
+
 /* ---- http2.c: what nghttp2 tells ---- */
 
 /* False without memory. */

@@ -1,15 +1,14 @@
 /*
- * What nghttp2 tells of a connection: streams that begin, their heads and bodies, and their ends. It is fed, and asked
+ * What nghttp2 tells of a connection: streams that begin, their bodies, and their ends; what their heads say, head.c
+ * reads. It is fed, and asked
  * for its bytes, in grpc.c.
  */
 #include "commands/patient.h"
 #include "grpc/call.h"
-#include "grpc/timeout.h"
 
 #include <string.h>
 
 enum {
-    FIELD_OVERHEAD_BYTES = 32, /* of a field of a head, as HTTP/2 counts it */
     FRAME_WORK = 2,
     RESETS_BURST = 500, /* streams that a client may reset at once, */
     RESETS_RATE = 50,   /* and in a second */
@@ -84,26 +83,6 @@ static void forget(struct grpc_call *call)
 static struct grpc_call *call_of(nghttp2_session *http2, int32_t stream)
 {
     return nghttp2_session_get_stream_user_data(http2, stream);
-}
-
-/* True if the head says all that a call needs; otherwise the call is answered. */
-static bool check_head(struct grpc_call *call)
-{
-    if (call->head_bytes > GRPC_HEAD_MAX_BYTES)
-        grpc_refuse(call, GRPC_RESOURCE_EXHAUSTED, "the head has more than %d bytes", GRPC_HEAD_MAX_BYTES);
-    else if (!call->is_post)
-        grpc_refuse_http(call, "405");
-    else if (!call->is_grpc)
-        grpc_refuse_http(call, "415");
-    else if (call->method == NULL)
-        grpc_refuse(call, GRPC_UNIMPLEMENTED, "there is no such method");
-    else if (call->is_encoded)
-        grpc_refuse(call, GRPC_UNIMPLEMENTED, "the message is compressed: expected grpc-encoding: identity");
-    else if (call->timeout_is_wrong)
-        grpc_refuse(call, GRPC_INVALID_ARGUMENT, "grpc-timeout is no number and unit");
-    else
-        return grpc_admit(call);
-    return false;
 }
 
 static bool is_late(const struct grpc_call *call, uint64_t now_ns)
@@ -185,35 +164,6 @@ static void add_bytes(struct grpc_call *call, struct bytes bytes)
     call->message_bytes += (uint32_t)bytes.size;
 }
 
-/* ---- heads ---- */
-
-static bool begins_with(struct bytes text, const char *start)
-{
-    const size_t size = strlen(start);
-    return text.size >= size && memcmp(text.data, start, size) == 0;
-}
-
-static void hear_field(struct grpc_call *call, struct bytes name, struct bytes value)
-{
-    if (bytes_equal(name, bytes_of(":path"))) {
-        call->method = grpc_method(value);
-    } else if (bytes_equal(name, bytes_of(":method"))) {
-        call->is_post = bytes_equal(value, bytes_of("POST"));
-    } else if (bytes_equal(name, bytes_of("content-type"))) {
-        call->is_grpc = bytes_equal(value, bytes_of("application/grpc")) ||
-                        begins_with(value, "application/grpc+") || begins_with(value, "application/grpc;");
-    } else if (bytes_equal(name, bytes_of("grpc-timeout"))) {
-        call->timeout_is_wrong = !grpc_timeout_read(value, &call->timeout_ns);
-    } else if (bytes_equal(name, bytes_of("grpc-encoding"))) {
-        call->is_encoded = !bytes_equal(value, bytes_of("identity"));
-    } else if (bytes_equal(name, bytes_of("authorization"))) {
-        grpc_hear_password(call, value);
-    } else if (bytes_equal(name, bytes_of("traceparent")) && value.size == GRPC_TRACE_BYTES) {
-        memcpy(call->trace, value.data, value.size);
-        call->trace_bytes = GRPC_TRACE_BYTES;
-    }
-}
-
 /* ---- what nghttp2 calls ---- */
 
 static int on_begin_headers(nghttp2_session *http2, const nghttp2_frame *frame, void *context)
@@ -243,11 +193,8 @@ static int on_header(nghttp2_session *http2, const nghttp2_frame *frame, const u
     (void)flags, (void)context;
     if (call == NULL || call->answered)
         return 0;
-    if (call->head_bytes <= GRPC_HEAD_MAX_BYTES)
-        call->head_bytes += (uint32_t)(name_size + value_size + FIELD_OVERHEAD_BYTES);
-    if (call->head_bytes <= GRPC_HEAD_MAX_BYTES && frame->headers.cat == NGHTTP2_HCAT_REQUEST)
-        hear_field(call, (struct bytes){(const char *)name, name_size},
-                   (struct bytes){(const char *)value, value_size});
+    grpc_hear_field(call, (struct bytes){(const char *)name, name_size},
+                    (struct bytes){(const char *)value, value_size}, frame->headers.cat == NGHTTP2_HCAT_REQUEST);
     return 0;
 }
 
@@ -272,7 +219,7 @@ static int on_frame(nghttp2_session *http2, const nghttp2_frame *frame, void *co
     if (call == NULL)
         return 0;
     call->ended = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
-    if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST && !check_head(call))
+    if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST && !grpc_check_head(call))
         return 0;
     if (call->ended)
         finish(call);
