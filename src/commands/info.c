@@ -2,6 +2,7 @@
  * Answers INFO: figures about this server as `# Section` and `key:value` lines, which monitoring
  * tools know.
  */
+#include "commands/info.h"
 #include "base/metric.h"
 #include "base/units.h"
 #include "commands/call.h"
@@ -13,22 +14,15 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Writes a line like "name:12" without a printf format, by the function that writes numbers of the protocol. */
-static void field_number(struct output *output, const char *name, uint64_t value)
-{
-    output_append(output, name, strlen(name));
-    answer_integer(&(struct answer){.output = output}, value > INT64_MAX ? INT64_MAX : (int64_t)value);
-}
-
-static void field_text(struct output *output, const char *name, const char *value)
-{
-    output_print(output, "%s:%s\r\n", name, value);
-}
-
 struct report {
     struct call *call;
     struct figures figures;
 };
+
+static void print_rules(const struct report *report)
+{
+    info_rules(report->call);
+}
 
 static void print_server(const struct report *report)
 {
@@ -36,31 +30,31 @@ static void print_server(const struct report *report)
     const struct commands *commands = call->commands;
     struct output *output = call->answer.output;
     uint64_t up_ns = call->now_ns > commands->started_ns ? call->now_ns - commands->started_ns : 0;
-    field_text(output, "headgate_version", commands->version);
+    info_text(output, "headgate_version", commands->version);
     /* the version of redis whose protocol this server speaks: some libraries compare it */
-    field_text(output, "redis_version", "7.0.0");
-    field_text(output, "redis_mode", "standalone");
-    field_number(output, "loading", 0); /* some libraries wait until this is 0 */
-    field_text(output, "node", commands->name);
-    field_text(output, "region", commands->region);
-    field_number(output, "tcp_port", commands->port);
-    field_number(output, "threads", commands->worker_threads != NULL ? commands->worker_threads->count : 1);
-    field_number(output, "uptime_in_seconds", up_ns / 1000000000u);
-    field_text(output, "config_file", commands->config_path != NULL ? commands->config_path : "");
+    info_text(output, "redis_version", "7.0.0");
+    info_text(output, "redis_mode", "standalone");
+    info_number(output, "loading", 0); /* some libraries wait until this is 0 */
+    info_text(output, "node", commands->name);
+    info_text(output, "region", commands->region);
+    info_number(output, "tcp_port", commands->port);
+    info_number(output, "threads", commands->worker_threads != NULL ? commands->worker_threads->count : 1);
+    info_number(output, "uptime_in_seconds", up_ns / 1000000000u);
+    info_text(output, "config_file", commands->config_path != NULL ? commands->config_path : "");
     if (commands->config_reads != NULL) {
-        field_number(output, "config_last_reload_successful", !metric_get(&commands->config_reads->failed));
-        field_number(output, "config_last_reload_success_time", metric_get(&commands->config_reads->success_s));
+        info_number(output, "config_last_reload_successful", !metric_get(&commands->config_reads->failed));
+        info_number(output, "config_last_reload_success_time", metric_get(&commands->config_reads->success_s));
     }
     if (commands->sandbox != NULL) {
-        field_text(output, "sandbox_calls", commands->sandbox->calls ? "on" : "off");
-        field_text(output, "sandbox_files", commands->sandbox->files ? "on" : "off");
+        info_text(output, "sandbox_calls", commands->sandbox->calls ? "on" : "off");
+        info_text(output, "sandbox_files", commands->sandbox->files ? "on" : "off");
     }
-    field_number(output, "debug", commands->debug);
+    info_number(output, "debug", commands->debug);
     if (commands->tls != NULL)
-        field_number(output, "certificate_ends", tls_span(commands->tls).ends_s);
+        info_number(output, "certificate_ends", tls_span(commands->tls).ends_s);
     const uint64_t peers_s = commands->transport != NULL ? transport_certificate_ends_s(commands->transport) : 0;
     if (peers_s > 0)
-        field_number(output, "peers_certificate_ends", peers_s);
+        info_number(output, "peers_certificate_ends", peers_s);
 }
 
 /* Writes a line for each thread, and how often threads waited for each other at the gate. */
@@ -77,21 +71,21 @@ static void print_threads(const struct report *report, const struct commands_wor
                      report->figures.thread_commands[i]);
         turned_away += atomic_load_explicit(&worker_threads->gate->thread[i].turned_away, memory_order_relaxed);
     }
-    field_number(output, "gate_closed",
-                 atomic_load_explicit(&worker_threads->gate->closed_count, memory_order_relaxed));
-    field_number(output, "gate_waited",
-                 atomic_load_explicit(&worker_threads->gate->waited_count, memory_order_relaxed));
-    field_number(output, "gate_turned_away", turned_away);
+    info_number(output, "gate_closed",
+                atomic_load_explicit(&worker_threads->gate->closed_count, memory_order_relaxed));
+    info_number(output, "gate_waited",
+                atomic_load_explicit(&worker_threads->gate->waited_count, memory_order_relaxed));
+    info_number(output, "gate_turned_away", turned_away);
 }
 
 static void print_clients(const struct report *report)
 {
     struct output *output = report->call->answer.output;
     const struct commands_worker_threads *worker_threads = report->call->commands->worker_threads;
-#define X(name, help) field_number(output, #name, report->figures.listener.name);
+#define X(name, help) info_number(output, #name, report->figures.listener.name);
     LISTENER_STATS(X)
 #undef X
-#define X(name, help) field_number(output, #name, report->figures.commands.name);
+#define X(name, help) info_number(output, #name, report->figures.commands.name);
     COMMANDS_STATS(X)
 #undef X
     if (worker_threads != NULL && worker_threads->gate != NULL)
@@ -103,9 +97,9 @@ static void print_limits_version(const struct report *report)
 {
     struct limits_report limits;
     node_limits_report(report->call->commands->node, &limits);
-    field_number(report->call->answer.output, "limits_version", limits.stamp.number);
-    field_text(report->call->answer.output, "limits_author", limits.author);
-    field_number(report->call->answer.output, "limits_file_differs", limits.file_differs);
+    info_number(report->call->answer.output, "limits_version", limits.stamp.number);
+    info_text(report->call->answer.output, "limits_author", limits.author);
+    info_number(report->call->answer.output, "limits_file_differs", limits.file_differs);
 }
 
 static void print_limits(const struct report *report)
@@ -113,8 +107,8 @@ static void print_limits(const struct report *report)
     struct call *call = report->call;
     const struct named_limits *limits = call->commands->limits;
     struct output *output = call->answer.output;
-    field_number(output, "limits", limits->count);
-    field_text(output, "default_limit", limits->limit[limits->by_default].name);
+    info_number(output, "limits", limits->count);
+    info_text(output, "default_limit", limits->limit[limits->by_default].name);
     print_limits_version(report);
     for (uint16_t i = 0; i < limits->count; i++) {
         const struct named_limit *limit = &limits->limit[i];
@@ -126,70 +120,13 @@ static void print_limits(const struct report *report)
     }
 }
 
-enum {
-    RULES_SHOWN_MAX = 100, /* RULE LIST shows all rules */
-    RULES_FOR_A_WORK = 64, /* so many that are not shown are passed in the time of a unit of work */
-};
-
-struct rules_report {
-    struct call *call;
-    uint32_t shown, left_out;
-};
-
-static void print_rule_counts(void *context, const struct ruled *rule)
-{
-    struct rules_report *report = context;
-    if (report->shown == RULES_SHOWN_MAX) {
-        report->left_out++;
-        return;
-    }
-    const struct rule_counts counts = ruled_counts(rule);
-    report->shown++;
-    output_print(report->call->answer.output,
-                 "rule_%.*s/%.*s:allowed=%" PRIu64 ",denied=%" PRIu64 ",shadow_denied=%" PRIu64
-                 ",over_limit=%" PRIu64 "\r\n",
-                 (int)rule->service.size, rule->service.data, (int)rule->id.size, rule->id.data, counts.allowed,
-                 counts.denied, counts.shadow_denied, counts.over_limit);
-}
-
-static void print_service_rules(void *context, const struct ruled_service *service)
-{
-    struct rules_report *report = context;
-    if (report->shown == RULES_SHOWN_MAX) {
-        report->left_out += service->rule_count;
-        return;
-    }
-    ruleset_visit_rules(node_rules(report->call->commands->node), service->name, print_rule_counts, report);
-}
-
-static void print_rules(const struct report *report)
-{
-    struct call *call = report->call;
-    struct output *output = call->answer.output;
-    const struct ruleset *rules = node_rules(call->commands->node);
-    const struct rulebook *book = node_rulebook(call->commands->node);
-    struct ruleset_stats stats;
-    struct rules_report rules_report = {.call = call};
-    ruleset_stats(rules, &stats);
-    field_number(output, "services", stats.services);
-    field_number(output, "rules", stats.rules);
-    field_number(output, "rule_windows", stats.windows);
-    field_number(output, "rules_bytes", stats.bytes);
-    field_number(output, "rule_versions", rulebook_versions(book));
-    output_print(output, "rules_digest:%016" PRIx64 "\r\n", rulebook_digest(book));
-    field_number(output, "rules_lamport", rulebook_lamport(book));
-    ruleset_visit_services(rules, print_service_rules, &rules_report);
-    call->work += (stats.services + rules_report.left_out) / RULES_FOR_A_WORK;
-    field_number(output, "rules_not_shown", rules_report.left_out);
-}
-
 static void print_table(const struct report *report)
 {
     struct call *call = report->call;
     struct output *output = call->answer.output;
     struct table_stats table;
     node_table_stats(call->commands->node, &table);
-#define X(name, help) field_number(output, #name, table.name);
+#define X(name, help) info_number(output, #name, table.name);
     TABLE_STATS(X)
 #undef X
 }
@@ -200,9 +137,9 @@ static void print_memory(const struct report *report)
     struct call *call = report->call;
     char text[UNITS_TEXT_BYTES];
     uint64_t bytes = figures_resident_bytes(call->commands, call->now_ns);
-    field_number(call->answer.output, "used_memory", bytes);
-    field_text(call->answer.output, "used_memory_human", units_format_size_short(text, sizeof text, bytes));
-    field_number(call->answer.output, "used_memory_rss", bytes);
+    info_number(call->answer.output, "used_memory", bytes);
+    info_text(call->answer.output, "used_memory_human", units_format_size_short(text, sizeof text, bytes));
+    info_number(call->answer.output, "used_memory_rss", bytes);
 }
 
 static void print_keyspace(const struct report *report)
@@ -245,18 +182,18 @@ static void print_cluster(const struct report *report)
     char waits_for[NODE_NOTICE_BYTES];
     node_status(call->commands->node, &status);
     size_t count = node_peers(call->commands->node, call->now_ns, peers, NODE_PEERS_MAX);
-    field_text(output, "state", peer_state_name(status.state));
+    info_text(output, "state", peer_state_name(status.state));
     node_waits_for(call->commands->node, waits_for);
-    field_text(output, "waits_for", waits_for);
-    field_number(output, "peers", status.peers);
-    field_number(output, "reachable_peers", status.reachable_peers);
+    info_text(output, "waits_for", waits_for);
+    info_number(output, "peers", status.peers);
+    info_number(output, "reachable_peers", status.reachable_peers);
     output_print(output, "share:%.6f\r\n", (double)status.share / (double)SHARE_ONE);
     output_print(output, "config_digest:%016" PRIx64 "\r\n", status.config_digest);
     output_print(output, "hash_seed_fingerprint:%016" PRIx64 "\r\n",
                  hash_key_fingerprint(&call->commands->hash_key));
-    field_text(output, "config_differs", status.config_differs ? "yes" : "no");
-    field_text(output, "config_state", config_state_name(status.config_state));
-    field_text(output, "right", right_state_name(status.right));
+    info_text(output, "config_differs", status.config_differs ? "yes" : "no");
+    info_text(output, "config_state", config_state_name(status.config_state));
+    info_text(output, "right", right_state_name(status.right));
     output_print(output, "gone_share:%.6f\r\n", (double)status.gone_share / (double)SHARE_ONE);
     call_print_weights(call);
     for (size_t i = 0; i < count; i++)
@@ -266,7 +203,7 @@ static void print_cluster(const struct report *report)
 static void print_stats(const struct report *report)
 {
     struct output *output = report->call->answer.output;
-#define X(name, help) field_number(output, #name, report->figures.node.name);
+#define X(name, help) info_number(output, #name, report->figures.node.name);
     NODE_STATS(X)
 #undef X
 }
@@ -275,12 +212,12 @@ static void print_stats(const struct report *report)
 static void print_decisions(const struct report *report)
 {
     struct output *output = report->call->answer.output;
-    field_number(output, "decisions_allowed", report->figures.node.admitted_requests);
+    info_number(output, "decisions_allowed", report->figures.node.admitted_requests);
     for (unsigned reason = VERDICT_ALLOWED + 1; reason < VERDICT_REASON_COUNT; reason++)
         output_print(output, "decisions_refused_%s:%" PRIu64 "\r\n",
                      verdict_reason_name((enum verdict_reason)reason), report->figures.refused[reason]);
-    field_number(output, "decisions_would_refuse_shadow", report->figures.observed.shadow);
-    field_number(output, "decisions_would_refuse_soft", report->figures.observed.soft);
+    info_number(output, "decisions_would_refuse_shadow", report->figures.observed.shadow);
+    info_number(output, "decisions_would_refuse_soft", report->figures.observed.soft);
 }
 
 static void print_store(const struct report *report)
@@ -289,15 +226,15 @@ static void print_store(const struct report *report)
     struct output *output = call->answer.output;
     struct store *store = call->commands->store;
     if (store == NULL) {
-        field_text(output, "store_state", "off");
+        info_text(output, "store_state", "off");
         return;
     }
     struct store_stats stats;
     store_stats(store, &stats);
-    field_text(output, "store_state", stats.failing ? "failing" : "writing");
-    field_text(output, "store_failure", stats.failure);
-    field_text(output, "store_file", store_path(store));
-#define X(name, help) field_number(output, "store_" #name, stats.name);
+    info_text(output, "store_state", stats.failing ? "failing" : "writing");
+    info_text(output, "store_failure", stats.failure);
+    info_text(output, "store_file", store_path(store));
+#define X(name, help) info_number(output, "store_" #name, stats.name);
     STORE_STATS(X)
 #undef X
 }
@@ -307,12 +244,12 @@ static void print_central(const struct report *report)
     struct output *output = report->call->answer.output;
     const struct central *central = report->call->commands->central;
     if (central == NULL) {
-        field_text(output, "central_state", "off");
+        info_text(output, "central_state", "off");
         return;
     }
-    field_text(output, "central_state", central_is_up(central) ? "up" : "down");
-    field_text(output, "central_error", central_error(central));
-#define X(name, help) field_number(output, "central_" #name, report->figures.central.name);
+    info_text(output, "central_state", central_is_up(central) ? "up" : "down");
+    info_text(output, "central_error", central_error(central));
+#define X(name, help) info_number(output, "central_" #name, report->figures.central.name);
     CENTRAL_STATS(X)
 #undef X
 }
@@ -322,7 +259,7 @@ static void print_transport(const struct report *report)
     struct output *output = report->call->answer.output;
     if (report->call->commands->transport == NULL)
         return;
-#define X(name, help) field_number(output, "transport_" #name, report->figures.transport.name);
+#define X(name, help) info_number(output, "transport_" #name, report->figures.transport.name);
     TRANSPORT_STATS(X)
 #undef X
 }
@@ -333,13 +270,13 @@ static void print_refusals(const struct report *report)
     struct refusals *refusals = report->call->commands->observer.refusals;
     struct refusals_stats stats;
     if (refusals == NULL) {
-        field_text(output, "refusal_log_state", "off");
+        info_text(output, "refusal_log_state", "off");
         return;
     }
     refusals_stats(refusals, &stats);
-    field_text(output, "refusal_log_state", stats.journal.failing ? "failing" : "writing");
-    field_number(output, "refusal_log_repeated", stats.repeated);
-#define X(name, help) field_number(output, "refusal_log_" #name, stats.journal.name);
+    info_text(output, "refusal_log_state", stats.journal.failing ? "failing" : "writing");
+    info_number(output, "refusal_log_repeated", stats.repeated);
+#define X(name, help) info_number(output, "refusal_log_" #name, stats.journal.name);
     JOURNAL_STATS(X)
 #undef X
 }
