@@ -45,8 +45,9 @@ class Headgate:
             return await PlainTextResponse("400 Bad Request\n", 400)(scope, receive, send)
         if status != 200:
             self.complain(status)
-        if status != 200 and self.closed:
-            return await PlainTextResponse("503 Service Unavailable\n", 503, {"retry-after": "1"})(scope, receive, send)
+            if self.closed:
+                unavailable = PlainTextResponse("503 Service Unavailable\n", 503, {"retry-after": "1"})
+                return await unavailable(scope, receive, send)
 
         async def send_with_fields(message):
             if message["type"] == "http.response.start":

@@ -45,8 +45,8 @@ class Headgate:
             return refuse(start_response, "400 Bad Request", [])
         if status != 200:
             self.complain(status)
-        if status != 200 and self.closed:
-            return refuse(start_response, "503 Service Unavailable", [("Retry-After", "1")])
+            if self.closed:
+                return refuse(start_response, "503 Service Unavailable", [("Retry-After", "1")])
         return self.app(environ, lambda status, head, *more: start_response(status, list(head) + fields, *more))
 
     def complain(self, status):

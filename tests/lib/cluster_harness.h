@@ -30,6 +30,7 @@ void world_mute(unsigned i, unsigned peer, bool in, bool out);
 
 void world_link(unsigned from, unsigned to, enum link_mood mood);
 
+/* All links from and to that host. */
 void world_links(unsigned host, enum link_mood mood);
 
 /* All packets that the link holds arrive now, in order; or the last one first. */

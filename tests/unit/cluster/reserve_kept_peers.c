@@ -137,15 +137,21 @@ static void not_known(void)
     world_close();
 }
 
+/* Ann holds 30 of the window and a lease, which bob knows, and stops. */
+static void stop_holding(struct reservation_id *id, struct reservation_id *lease)
+{
+    reserving_world();
+    struct charge held = held_at(ANN, "window", &cell, 30), slot = held_at(ANN, "slots", &leases, 1);
+    OK(reserve(ANN, &held, 1, 60000, id) && reserve(ANN, &slot, 1, 60000, lease), "30 and a lease are held");
+    world_run(1000);
+    stop();
+}
+
 /* An old copy of a disk is used: a start since had the same reservations, and gave them back, or used them. */
 static void old_copy(bool is_retired, bool is_used)
 {
     struct reservation_id id = {{0}}, lease = {{0}};
-    reserving_world();
-    struct charge held = held_at(ANN, "window", &cell, 30), slot = held_at(ANN, "slots", &leases, 1);
-    OK(reserve(ANN, &held, 1, 60000, &id) && reserve(ANN, &slot, 1, 60000, &lease), "30 and a lease are held");
-    world_run(1000);
-    stop();
+    stop_holding(&id, &lease);
     OK(keeps && recall() == 2, "the next start has them,");
     world_run(1000);
     uint64_t used = 0;
@@ -181,11 +187,7 @@ static void old_copy(bool is_retired, bool is_used)
 static void peer_forgets(void)
 {
     struct reservation_id id = {{0}}, lease = {{0}};
-    reserving_world();
-    struct charge held = held_at(ANN, "window", &cell, 30), slot = held_at(ANN, "slots", &leases, 1);
-    OK(reserve(ANN, &held, 1, 60000, &id) && reserve(ANN, &slot, 1, 60000, &lease), "30 and a lease are held");
-    world_run(1000);
-    stop();
+    stop_holding(&id, &lease);
     world_crash(BOB);
     world_run(1000);
     world_start(BOB);

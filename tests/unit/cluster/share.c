@@ -83,24 +83,17 @@ static void one_daemon(void)
     OK(!verdict.allowed && verdict.reason == VERDICT_ISOLATION, "who is not there is out of reach");
 }
 
-static void separate(unsigned host, enum link_mood mood)
-{
-    for (unsigned other = ANN; other <= CAT; other++)
-        if (other != host)
-            world.link[host][other].mood = world.link[other][host].mood = mood;
-}
-
 /* Whoever is cut off from home has nothing; and nobody has more than the limit then. */
 static void cut(const struct limit_terms *window)
 {
-    separate(ANN, LINK_CUT);
+    world_links(ANN, LINK_CUT);
     world_run(20000);
     (void)rights_take(BOB, "cut", window, 100);
     world_run(TURN_MS);
     const struct verdict verdict = rights_take_at_once(BOB, "cut", window, 1);
     OK(!verdict.allowed && verdict.reason == VERDICT_ISOLATION, "nothing is admitted while home is out of reach");
     OK_U64(rights_take(ANN, "cut", window, 200), 100, "but at home");
-    separate(ANN, LINK_FINE);
+    world_links(ANN, LINK_FINE);
     world_run(5000);
     OK_U64(rights_take_all("cut", window, 3), 0, "which all know afterwards");
 }
@@ -108,12 +101,12 @@ static void cut(const struct limit_terms *window)
 /* While a third one is silent, home goes on to grant. */
 static void third_is_silent(const struct limit_terms *window)
 {
-    separate(CAT, LINK_CUT);
+    world_links(CAT, LINK_CUT);
     world_run(20000);
     (void)rights_take_at_once(BOB, "silent", window, 100);
     world_run(TURN_MS);
     OK(rights_take_at_once(BOB, "silent", window, 100).allowed, "what a third one does is of no matter");
-    separate(CAT, LINK_FINE);
+    world_links(CAT, LINK_FINE);
     world_run(5000);
 }
 

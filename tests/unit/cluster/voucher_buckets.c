@@ -117,18 +117,15 @@ static void before_it_settles(bool is_silent)
 {
     struct reservation_id held;
     begin();
-    for (unsigned other = ANN; other <= BOB; other++) {
+    for (unsigned other = ANN; other <= BOB; other++)
         world.link[CAT][other].delay_ns = world.link[other][CAT].delay_ns = FAR_MS * MS;
-        if (is_silent)
-            world.link[CAT][other].mood = world.link[other][CAT].mood = LINK_CUT;
-    }
+    world_links(CAT, is_silent ? LINK_CUT : LINK_FINE);
     world_run(is_silent ? SILENT_MS : 3000);
     OK(reserve_later(BOB, &slow, 8, &held), "bob reserves");
     cancel(BOB, held);
     world_run(WAY_MS + 10);
     OK_U64(rights_take(ANN, "key", &slow, 10), 8, "the home has it, though it has not settled what it granted");
-    for (unsigned other = ANN; other <= BOB; other++)
-        world.link[CAT][other].mood = world.link[other][CAT].mood = LINK_FINE;
+    world_links(CAT, LINK_FINE);
     world_run(5000);
     const unsigned more = rights_take_all("key", &slow, 30);
     OK(more <= 2, "nothing of it is there twice: %u", more);

@@ -55,13 +55,6 @@ static void cancel(unsigned host, struct reservation_id id)
     world_run(TURN_MS);
 }
 
-static void separate(unsigned host, enum link_mood mood)
-{
-    for (unsigned other = ANN; other <= CAT; other++)
-        if (other != host)
-            world.link[host][other].mood = world.link[other][host].mood = mood;
-}
-
 static void restart(unsigned host)
 {
     world_crash(host);
@@ -152,7 +145,7 @@ static void used_in_a_cut(void)
     begin(0);
     (void)lease(BOB, "key", &one, PERIOD_MS, &held);
     world_run(TURN_MS);
-    separate(BOB, LINK_CUT);
+    world_links(BOB, LINK_CUT);
     world_run(1000);
     OK(lease(BOB, "key", &one, PERIOD_MS, &held), "what was granted is used in a cut");
     alone_until_it_ends(ANN, "used in a cut");
@@ -182,7 +175,7 @@ static void home_starts_anew(void)
     restart(ANN);
     OK(!lease(ANN, "key", &one, PERIOD_MS, &held), "a home that starts anew knows what it granted");
     OK(lease(BOB, "key", &one, PERIOD_MS, &held), "and bob may use it");
-    separate(BOB, LINK_CUT);
+    world_links(BOB, LINK_CUT);
     alone_until_it_ends(ANN, "granted before the home started anew");
     world_close();
 }
@@ -207,13 +200,13 @@ static void third_is_silent(void)
 {
     struct reservation_id held, other;
     begin(0);
-    separate(CAT, LINK_CUT);
+    world_links(CAT, LINK_CUT);
     world_run(SILENT_MS);
     OK(lease_later(BOB, "key", &held), "what a third one does is of no matter");
     OK(!lease(ANN, "key", &one, PERIOD_MS, &other), "to nobody");
     cancel(BOB, held);
     OK(lease(ANN, "key", &one, PERIOD_MS, &other), "nor for what is given back");
-    separate(CAT, LINK_FINE);
+    world_links(CAT, LINK_FINE);
     world_run(5000);
     OK(!lease_later(CAT, "key", &held), "and he hears of it");
     world_close();

@@ -46,13 +46,6 @@ static unsigned take(unsigned host, const char *key, const struct limit_terms *t
     return taken;
 }
 
-static void cut_off(unsigned host, enum link_mood mood)
-{
-    for (unsigned other = ANN; other <= CAT; other++)
-        if (other != host)
-            world.link[host][other].mood = world.link[other][host].mood = mood;
-}
-
 /* The table of docs/accounting.md has these figures. */
 static void burst(void)
 {
@@ -101,7 +94,7 @@ static void used_in_a_cut(void)
     begin();
     unsigned held = take(BOB, "cut", &hundred, 100);
     world_run(TURN_MS);
-    cut_off(BOB, LINK_CUT);
+    world_links(BOB, LINK_CUT);
     world_run(SECOND_MS);
     held += take(BOB, "cut", &hundred, 100);
     OK(held >= 90, "what was granted is used in a cut: %u of 100", held);

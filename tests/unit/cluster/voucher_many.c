@@ -40,8 +40,7 @@ static unsigned ask_all(const char *story)
 
 static void third(enum link_mood mood)
 {
-    for (unsigned other = ANN; other <= BOB; other++)
-        world.link[CAT][other].mood = world.link[other][CAT].mood = mood;
+    world_links(CAT, mood);
     world_run(20000);
 }
 

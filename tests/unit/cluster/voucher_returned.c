@@ -61,13 +61,6 @@ static unsigned take_later(unsigned host, const char *key, const struct limit_te
     return given;
 }
 
-static void separate(unsigned host, enum link_mood mood)
-{
-    for (unsigned other = ANN; other <= CAT; other++)
-        if (other != host)
-            world.link[host][other].mood = world.link[other][host].mood = mood;
-}
-
 static void refunded(void)
 {
     begin();
@@ -151,14 +144,14 @@ static void third_is_silent(void)
 {
     struct reservation_id held;
     begin();
-    separate(CAT, LINK_CUT);
+    world_links(CAT, LINK_CUT);
     world_run(SILENT_MS);
     OK(reserve_later(BOB, "key", &ten, 10, &held), "what a third one does is of no matter");
     OK_U64(node_cancel(world.host[BOB].node, held, world.now_ns), RESERVE_DONE, "nor for what is given back");
     world_push(BOB);
     world_run(TURN_MS);
     OK_U64(rights_take(ANN, "key", &ten, 10), 10, "which the home has at once");
-    separate(CAT, LINK_FINE);
+    world_links(CAT, LINK_FINE);
     world_run(5000);
     OK_U64(refund(ANN, "key", &ten, 4), 4, "it gives back its own when all are heard again");
     world_run(TURN_MS);
@@ -171,11 +164,11 @@ static void in_a_cut(void)
 {
     begin();
     OK_U64(take_later(BOB, "key", &ten, 10), 10, "bob has all of it");
-    separate(BOB, LINK_CUT);
+    world_links(BOB, LINK_CUT);
     OK_U64(refund(BOB, "key", &ten, 10), 10, "his clients give it back while he is cut off");
     world_run(SILENT_MS);
     OK_U64(rights_take_all("key", &ten, 3), 0, "nobody has it meanwhile, since only the home decides");
-    separate(BOB, LINK_FINE);
+    world_links(BOB, LINK_FINE);
     world_run(5000);
     OK_U64(rights_take(ANN, "key", &ten, 20), 10, "and all of it when they meet");
     world_close();

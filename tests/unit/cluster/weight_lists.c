@@ -77,22 +77,15 @@ static void splits_and_logs(const struct limit_terms *split, const struct limit_
     OK(!verdict.allowed && verdict.retry_after_ns == UINT64_MAX, "and never anything where that is nothing");
 }
 
-static void separate(unsigned host, enum link_mood mood)
-{
-    for (unsigned other = ANN; other <= CAT; other++)
-        if (other != host)
-            world.link[host][other].mood = world.link[other][host].mood = mood;
-}
-
 /* With a part, a region goes on; without, it has nobody to ask. */
 static void cut(const struct limit_terms *window)
 {
-    separate(CAT, LINK_CUT);
+    world_links(CAT, LINK_CUT);
     world_run(20000);
     const struct verdict verdict = rights_take_at_once(CAT, "cut", window, 1);
     OK(!verdict.allowed && verdict.reason == VERDICT_ISOLATION, "who has no part admits nothing alone");
     OK_U64(rights_take(ANN, "cut", window, 100), 84, "who has one goes on");
-    separate(CAT, LINK_FINE);
+    world_links(CAT, LINK_FINE);
     world_run(5000);
 }
 
@@ -102,13 +95,13 @@ static void cut(const struct limit_terms *window)
  */
 static void set_aside(const struct limit_terms *slow)
 {
-    separate(BOB, LINK_CUT);
+    world_links(BOB, LINK_CUT);
     world_run(10000);
     const unsigned given = rights_take(BOB, "aside", slow, 200);
     OK(given > 88 && given < 95, "behind a cut a region spends what it may: %u", given);
     world_run(20000);
     OK_U64(rights_take(ANN, "aside", slow, 1), 1, "others have not heard of it when they use the key");
-    separate(BOB, LINK_FINE);
+    world_links(BOB, LINK_FINE);
     world_run(600);
     const double own = rights_explain(BOB, "aside", slow).settled_tokens,
                  other = rights_explain(ANN, "aside", slow).settled_tokens;
