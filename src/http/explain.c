@@ -25,8 +25,7 @@ static void put_says(struct output *body, enum verdict_reason reason)
 
 static void put_tokens(struct output *output, const char *name, double tokens)
 {
-    put_text(output, name);
-    put_real(output, tokens, PLACES);
+    put_decimal(output, name, tokens, PLACES);
 }
 
 /* Whose tokens are where. */
@@ -35,8 +34,7 @@ static void put_key(struct http_call *call, const struct charge *charge)
     struct output *body = &call->body;
     struct explanation seen;
     node_explain(call->http->commands->node, charge->id, charge->limit, call->turn.now_ns, &seen);
-    put_text(body, ",\"share\":");
-    put_real(body, seen.share, 9);
+    put_decimal(body, ",\"share\":", seen.share, 9);
     put_tokens(body, ",\"settled\":", seen.settled_tokens);
     put_tokens(body, ",\"unsettled\":", seen.unsettled_tokens);
     put_tokens(body, ",\"allowance\":", seen.allowance_tokens);
@@ -46,8 +44,7 @@ static void put_key(struct http_call *call, const struct charge *charge)
     put_tokens(body, ",\"in_flight_bound\":", seen.in_flight_bound_tokens);
     put_tokens(body, ",\"worst_debt\":", seen.worst_debt_tokens);
     put_optional(body, ",\"last_spender\":", bytes_of(seen.last_spender));
-    put_text(body, ",\"in_use\":");
-    put_bool(body, seen.tracked);
+    put_flag(body, ",\"in_use\":", seen.tracked);
 }
 
 static void put_rules(struct http_call *call, const struct match *match, const struct decision *decision)
@@ -82,14 +79,11 @@ static void put_row(void *context, const struct elsewhere *elsewhere)
         return;
     put_text(body, rows->count > 1 ? ",{\"service_id\":" : "{\"service_id\":");
     put_string(body, elsewhere->rule->service);
-    put_text(body, ",\"rule\":");
-    put_string(body, elsewhere->rule->id);
+    put_word(body, ",\"rule\":", elsewhere->rule->id);
     put_text(body, ",\"endpoint\":");
     put_utf8(body, elsewhere->version->endpoint);
-    put_text(body, ",\"mode\":");
-    put_string(body, bytes_of(rule_mode_name(elsewhere->version->mode)));
-    put_text(body, ",\"allowed\":");
-    put_bool(body, !elsewhere->denied && verdict->allowed);
+    put_word(body, ",\"mode\":", bytes_of(rule_mode_name(elsewhere->version->mode)));
+    put_flag(body, ",\"allowed\":", !elsewhere->denied && verdict->allowed);
     const enum verdict_reason reason = elsewhere->denied ? match_denial((uint8_t)elsewhere->why) : verdict->reason;
     put_verdict_reason(body, reason);
     put_says(body, reason);
@@ -129,10 +123,8 @@ static void explain(struct http_call *call, struct question *question)
     call->work += command_table[COMMAND_EXPLAIN].work;
     const struct verdict_report report = http_decide(call, question, false, &decision);
     put_verdict(&call->body, &report);
-    put_text(&call->body, ",\"node\":");
-    put_string(&call->body, bytes_of(commands->name));
-    put_text(&call->body, ",\"region\":");
-    put_string(&call->body, bytes_of(commands->region));
+    put_word(&call->body, ",\"node\":", bytes_of(commands->name));
+    put_word(&call->body, ",\"region\":", bytes_of(commands->region));
     put_rules(call, &question->match, &decision);
     put_elsewhere(call, question);
     put_text(&call->body, "}\n");

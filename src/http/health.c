@@ -18,7 +18,6 @@ void http_ready(struct http_call *call)
     call->status = status.decides ? 200 : 503;
     put_text(&call->body, status.decides ? "{\"ready\":true,\"state\":" : "{\"ready\":false,\"state\":");
     put_string(&call->body, bytes_of(peer_state_name(status.state)));
-    put_text(&call->body, ",\"config\":");
-    put_string(&call->body, bytes_of(config_state_name(status.config_state)));
+    put_word(&call->body, ",\"config\":", bytes_of(config_state_name(status.config_state)));
     put_text(&call->body, "}\n");
 }

@@ -7,27 +7,14 @@
 
 #include <string.h>
 
-static void put_word(struct output *output, const char *name, const char *word)
-{
-    put_text(output, name);
-    put_string(output, bytes_of(word));
-}
-
-static void put_flag(struct output *output, const char *name, bool flag)
-{
-    put_text(output, name);
-    put_bool(output, flag);
-}
-
 static void put_share(struct output *output, uint64_t share)
 {
-    put_text(output, ",\"share\":");
-    put_real(output, (double)share / (double)SHARE_ONE, 6);
+    put_decimal(output, ",\"share\":", (double)share / (double)SHARE_ONE, 6);
 }
 
 static void put_clock(struct output *output, const struct peer_report *peer)
 {
-    put_word(output, ",\"clock\":", clock_state_name(peer->clock));
+    put_word(output, ",\"clock\":", bytes_of(clock_state_name(peer->clock)));
     put_text(output, ",\"clock_rate\":");
     if (peer->clock != CLOCK_UNMEASURED)
         put_real(output, 1 + (double)peer->clock_ppm / 1e6, 6);
@@ -48,7 +35,7 @@ static void put_fingerprint(struct output *output, const char *name, const uint8
     char text[2 * NODE_KEY_BYTES + 1];
     hex_write(key, NODE_KEY_BYTES, text);
     if (memcmp(key, none, sizeof none) != 0) {
-        put_word(output, name, text);
+        put_word(output, name, bytes_of(text));
         return;
     }
     put_text(output, name);
@@ -57,10 +44,10 @@ static void put_fingerprint(struct output *output, const char *name, const uint8
 
 static void put_peer(struct output *output, const struct peer_report *peer)
 {
-    put_word(output, "{\"node\":", peer->name);
-    put_word(output, ",\"region\":", peer->region);
-    put_word(output, ",\"address\":", peer->gossip_address);
-    put_word(output, ",\"state\":", peer_state_name(peer->state));
+    put_word(output, "{\"node\":", bytes_of(peer->name));
+    put_word(output, ",\"region\":", bytes_of(peer->region));
+    put_word(output, ",\"address\":", bytes_of(peer->gossip_address));
+    put_word(output, ",\"state\":", bytes_of(peer_state_name(peer->state)));
     put_flag(output, ",\"self\":", peer->self);
     put_flag(output, ",\"decides\":", peer->decides);
     put_figure(output, ",\"heard_ago_ms\":", peer->self ? 0 : call_ms(peer->heard_ago_ns));
@@ -75,11 +62,10 @@ static void put_peer(struct output *output, const struct peer_report *peer)
     put_count(output, ",\"sent_messages\":", peer->traffic.sent_messages);
     put_count(output, ",\"sent_bytes\":", peer->traffic.sent_bytes);
     put_clock(output, peer);
-    put_word(output, ",\"key_state\":", key_state_name(peer->key_state));
+    put_word(output, ",\"key_state\":", bytes_of(key_state_name(peer->key_state)));
     put_fingerprint(output, ",\"key\":", peer->key);
     put_fingerprint(output, ",\"offered_key\":", peer->offered_key);
-    put_text(output, ",\"forgotten\":");
-    put_bool(output, peer->forgotten);
+    put_flag(output, ",\"forgotten\":", peer->forgotten);
     put_flag(output, ",\"passed_over\":", peer->passed_over);
     put_text(output, "}");
 }
@@ -95,12 +81,12 @@ void http_nodes(struct http_call *call)
     node_status(commands->node, &status);
     const size_t count = node_peers(commands->node, call->turn.now_ns, peers, NODE_PEERS_MAX);
     call->work += command_table[COMMAND_NODES].work;
-    put_word(body, "{\"node\":", commands->name);
-    put_word(body, ",\"region\":", commands->region);
-    put_word(body, ",\"state\":", peer_state_name(status.state));
-    put_word(body, ",\"waits_for\":", waits_for);
+    put_word(body, "{\"node\":", bytes_of(commands->name));
+    put_word(body, ",\"region\":", bytes_of(commands->region));
+    put_word(body, ",\"state\":", bytes_of(peer_state_name(status.state)));
+    put_word(body, ",\"waits_for\":", bytes_of(waits_for));
     put_flag(body, ",\"decides\":", status.decides);
-    put_word(body, ",\"config\":", config_state_name(status.config_state));
+    put_word(body, ",\"config\":", bytes_of(config_state_name(status.config_state)));
     put_count(body, ",\"reachable_peers\":", status.reachable_peers);
     put_share(body, status.share);
     put_text(body, ",\"peers\":[");

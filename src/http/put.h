@@ -79,6 +79,19 @@ static inline void put_count(struct output *output, const char *before, uint64_t
     put_number(output, count);
 }
 
+/* The same for a number with at most that many places, and for a flag. */
+static inline void put_decimal(struct output *output, const char *before, double number, int places)
+{
+    put_text(output, before);
+    put_real(output, number, places);
+}
+
+static inline void put_flag(struct output *output, const char *before, bool flag)
+{
+    put_text(output, before);
+    put_bool(output, flag);
+}
+
 /* The same for a figure that may be unknown or infinite: a negative one is null. */
 static inline char *write_figure(char *at, const char *before, int64_t figure)
 {
@@ -98,6 +111,13 @@ void put_optional(struct output *output, const char *before, struct bytes text);
 
 /* A JSON string, quoted. Bytes beyond ASCII become '?': names of rules are ASCII, and so are our sentences. */
 void put_string(struct output *output, struct bytes text);
+/* `before` and such a string. */
+static inline void put_word(struct output *output, const char *before, struct bytes word)
+{
+    put_text(output, before);
+    put_string(output, word);
+}
+
 /* The same for a text that is known to be UTF-8: all of it is put. */
 void put_utf8(struct output *output, struct bytes text);
 

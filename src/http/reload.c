@@ -36,12 +36,10 @@ void http_reload(struct http_call *call)
     put_paths(&call->body, ",\"renewed\":[", changes->renewed, changes->renewed_count);
     put_text(&call->body, "]");
     if (report.limits_wait.text[0]) {
-        put_text(&call->body, ",\"limits_wait\":");
-        put_string(&call->body, bytes_of(report.limits_wait.text));
+        put_word(&call->body, ",\"limits_wait\":", bytes_of(report.limits_wait.text));
     }
     if (report.limits_differ.text[0]) {
-        put_text(&call->body, ",\"limits_differ\":");
-        put_string(&call->body, bytes_of(report.limits_differ.text));
+        put_word(&call->body, ",\"limits_differ\":", bytes_of(report.limits_differ.text));
     }
     put_text(&call->body, "}\n");
 }

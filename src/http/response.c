@@ -54,15 +54,13 @@ static void begin_problem(struct http_call *call, unsigned status, const char *f
     put_text(&call->body, "\",\"status\":");
     put_number(&call->body, status);
     if (field != NULL) {
-        put_text(&call->body, ",\"field\":");
-        put_string(&call->body, bytes_of(field));
+        put_word(&call->body, ",\"field\":", bytes_of(field));
     }
 }
 
 static void put_detail(struct http_call *call, struct bytes detail)
 {
-    put_text(&call->body, ",\"detail\":");
-    put_string(&call->body, detail);
+    put_word(&call->body, ",\"detail\":", detail);
     put_text(&call->body, "}\n");
 }
 
@@ -87,7 +85,7 @@ void http_refuse(struct http_call *call, unsigned status, const char *field, con
 void http_refuse_by_word(struct http_call *call, const char *field, const char *error)
 {
     const bool later = strncmp(error, "LOADING", 7) == 0;
-    const unsigned status = later                                         ? 503
+    const unsigned status = later                                      ? 503
                             : strncmp(error, "NOPERM", 6) == 0         ? 403
                             : strncmp(error, "NORESERVATION", 13) == 0 ? 404
                                                                        : 400;
@@ -102,8 +100,7 @@ static void put_part(struct http_call *call, const char *name, const struct erro
         return;
     put_text(&call->body, ",\"");
     put_text(&call->body, name);
-    put_text(&call->body, "\":");
-    put_string(&call->body, error_bytes(error, part));
+    put_word(&call->body, "\":", error_bytes(error, part));
 }
 
 void http_problem_of(struct http_call *call, unsigned status, const struct error *error)

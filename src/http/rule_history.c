@@ -44,13 +44,10 @@ static void put_version(struct http_call *call, const struct rulebook_rule *rule
     put_count(body, "\"version\":", index + 1);
     put_text(body, ",\"change\":");
     put_text(body, etag);
-    put_text(body, ",\"author\":");
-    put_string(body, record->author);
+    put_word(body, ",\"author\":", record->author);
     put_count(body, ",\"unix_ms\":", record->wall_ms);
-    put_text(body, ",\"in_force\":");
-    put_bool(body, version == rulebook_stable(rule) || version == rulebook_candidate(rule));
-    put_text(body, ",\"deleted\":");
-    put_bool(body, record->deleted);
+    put_flag(body, ",\"in_force\":", version == rulebook_stable(rule) || version == rulebook_candidate(rule));
+    put_flag(body, ",\"deleted\":", record->deleted);
     put_trial(body, record->share_millionths);
     put_optional(body, ",\"note\":", record->note);
     put_text(body, ",\"rule\":");

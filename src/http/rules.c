@@ -226,8 +226,7 @@ static bool check_member(struct http_call *call, json_t *tree, const char *name,
 static void put_name(struct output *text, const char *name, struct bytes value)
 {
     put_string(text, bytes_of(name));
-    put_text(text, ":");
-    put_string(text, value);
+    put_word(text, ":", value);
     put_text(text, ",");
 }
 

@@ -89,16 +89,11 @@ static void put_rule(struct output *output, const struct matched *matched, const
     const struct ruled_version *version = matched->version;
     put_allowed(output, report->allowed);
     put_string(output, report->rule);
-    put_text(output, ",\"endpoint\":");
-    put_string(output, version->endpoint);
-    put_text(output, ",\"by\":");
-    put_string(output, version->by);
-    put_text(output, ",\"algorithm\":");
-    put_string(output, bytes_of(rule_algorithm_name(version->algorithm)));
-    put_text(output, ",\"mode\":");
-    put_string(output, bytes_of(rule_mode_name(version->mode)));
-    put_text(output, ",\"why\":");
-    put_string(output, bytes_of(match_why_name((enum match_why)matched->why)));
+    put_word(output, ",\"endpoint\":", version->endpoint);
+    put_word(output, ",\"by\":", version->by);
+    put_word(output, ",\"algorithm\":", bytes_of(rule_algorithm_name(version->algorithm)));
+    put_word(output, ",\"mode\":", bytes_of(rule_mode_name(version->mode)));
+    put_word(output, ",\"why\":", bytes_of(match_why_name((enum match_why)matched->why)));
     put_text(output, matched->candidate ? ",\"canary\":true" : ",\"canary\":false");
     put_figures(output, report);
     put_verdict_reason(output, report->reason);
@@ -143,16 +138,14 @@ static uint64_t seconds_of(int64_t ms)
 /* A name of a rule is a quoted string of structured fields as it is one of JSON: it has no quotes. */
 static void put_draft_10(struct output *output, const struct verdict_report *report, uint64_t reset_s)
 {
-    put_text(output, "RateLimit-Policy: ");
-    put_string(output, report->rule);
+    put_word(output, "RateLimit-Policy: ", report->rule);
     put_text(output, ";q=");
     put_number(output, (uint64_t)report->figures.limit);
     if (report->window_ms > 0) {
         put_text(output, ";w=");
         put_number(output, seconds_of(report->window_ms));
     }
-    put_text(output, "\r\nRateLimit: ");
-    put_string(output, report->rule);
+    put_word(output, "\r\nRateLimit: ", report->rule);
     put_text(output, ";r=");
     put_number(output, (uint64_t)report->figures.remaining);
     put_text(output, ";t=");

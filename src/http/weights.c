@@ -6,16 +6,9 @@
 
 #include <math.h>
 
-static void put_word(struct output *output, const char *before, const char *word)
-{
-    put_text(output, before);
-    put_string(output, bytes_of(word));
-}
-
 static void put_weight(struct output *output, const char *before, uint64_t billionths)
 {
-    put_text(output, before);
-    put_real(output, weight_number(billionths), 9);
+    put_decimal(output, before, weight_number(billionths), 9);
 }
 
 static void answer_all(struct http_call *call)
@@ -26,28 +19,26 @@ static void answer_all(struct http_call *call)
     const uint64_t base = report.base->stamp.number;
     put_count(body, "{\"version\":", report.pending ? report.pending->stamp.number : base);
     put_count(body, ",\"complete\":", base);
-    put_word(body, ",\"region\":", call->http->commands->region);
+    put_word(body, ",\"region\":", bytes_of(call->http->commands->region));
     put_text(body, ",\"regions\":[");
     for (uint32_t i = 0; i < report.region_count; i++) {
         const struct weights_row *row = &report.row[i];
-        put_word(body, i > 0 ? ",{\"region\":" : "{\"region\":", row->region);
+        put_word(body, i > 0 ? ",{\"region\":" : "{\"region\":", bytes_of(row->region));
         put_weight(body, ",\"weight\":", row->pending_billionths);
         put_weight(body, ",\"complete\":", row->base_billionths);
         put_weight(body, ",\"in_force\":", row->in_force_billionths);
-        put_text(body, ",\"spent_per_s\":");
-        put_real(body, row->demand_tokens_per_s, 3);
-        put_text(body, ",\"refused_per_s\":");
-        put_real(body, row->wanted_tokens_per_s, 3);
+        put_decimal(body, ",\"spent_per_s\":", row->demand_tokens_per_s, 3);
+        put_decimal(body, ",\"refused_per_s\":", row->wanted_tokens_per_s, 3);
         put_text(body, "}");
     }
     put_text(body, report.by_demand ? "],\"by_demand\":true" : "],\"by_demand\":false");
-    put_word(body, ",\"proposer\":", report.proposer);
+    put_word(body, ",\"proposer\":", bytes_of(report.proposer));
     put_count(body, ",\"looks_in_s\":", report.looks_in_s);
     put_text(body, ",\"wait_for\":[");
     for (uint32_t i = 0; i < report.wait_count; i++) {
-        put_word(body, i > 0 ? ",{\"node\":" : "{\"node\":", report.wait[i].name);
-        put_word(body, ",\"why\":", weights_wait_name(report.wait[i].why));
-        put_word(body, ",\"advice\":", weights_wait_advice(report.wait[i].why));
+        put_word(body, i > 0 ? ",{\"node\":" : "{\"node\":", bytes_of(report.wait[i].name));
+        put_word(body, ",\"why\":", bytes_of(weights_wait_name(report.wait[i].why)));
+        put_word(body, ",\"advice\":", bytes_of(weights_wait_advice(report.wait[i].why)));
         put_text(body, "}");
     }
     put_text(body, "]}\n");
