@@ -117,7 +117,8 @@ static bool read_table(struct table *table, struct error *error)
         return error_set(error, EX_DATAERR, "%s: it has more than %d bytes: expected fewer", table->file,
                          RULES_TEXT_MAX_BYTES);
     unsigned line = 1;
-    for (char *at = table->text, *end = at + size; at < end; line++) {
+    const size_t mark = size >= 3 && memcmp(table->text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* of UTF-8 */
+    for (char *at = table->text + mark, *end = table->text + size; at < end; line++) {
         char *newline = memchr(at, '\n', (size_t)(end - at)), *stop = newline ? newline : end;
         struct row row = {.line = line};
         bool skip;
@@ -140,6 +141,51 @@ static bool read_table(struct table *table, struct error *error)
         table->row[table->count++] = row;
     }
     return true;
+}
+
+/* ---- who stands there twice ---- */
+
+struct named {
+    struct bytes value; /* of the one dimension that the rule counts by, or with its dimension */
+    unsigned line;
+};
+
+static int compare_named(const void *left, const void *right)
+{
+    const struct named *a = left, *b = right;
+    const int by_bytes =
+        memcmp(a->value.data, b->value.data, a->value.size < b->value.size ? a->value.size : b->value.size);
+    if (by_bytes != 0 || a->value.size != b->value.size)
+        return by_bytes != 0 ? by_bytes : a->value.size < b->value.size ? -1 : 1;
+    return a->line < b->line ? -1 : 1;
+}
+
+static struct bytes without_dimension(const struct rule *rule, struct bytes value)
+{
+    const size_t size = rule->by_count == 1 ? rule->by[0].size : 0;
+    if (size > 0 && value.size > size && value.data[size] == '=' &&
+        bytes_equal((struct bytes){value.data, size}, rule->by[0]))
+        return (struct bytes){value.data + size + 1, value.size - size - 1};
+    return value;
+}
+
+/* False: a line names whom another one names, perhaps in another sheet. */
+static bool names_each_once(const struct table *table, const struct rule *rule, struct error *error)
+{
+    struct named *named = reallocarray(NULL, table->count + 1, sizeof *named);
+    if (!named)
+        return error_set(error, EX_OSERR, "out of memory while reading %s", table->file);
+    for (uint32_t i = 0; i < table->count; i++)
+        named[i] = (struct named){without_dimension(rule, table->row[i].value[0]), table->row[i].line};
+    qsort(named, table->count, sizeof *named, compare_named);
+    bool good = true;
+    for (uint32_t i = 1; i < table->count && good; i++)
+        if (bytes_equal(named[i - 1].value, named[i].value))
+            good =
+                error_set(error, EX_DATAERR, "%s:%u: %.*s stands in line %u already: expected it once", table->file,
+                          named[i].line, (int)named[i].value.size, named[i].value.data, named[i - 1].line);
+    free(named);
+    return good;
 }
 
 /* ---- sheets ---- */
@@ -306,7 +352,7 @@ static bool read_file(struct rule_list *list, struct rule *rule, const char *pat
     if (snprintf(file, sizeof file, "%.*s%s", directory, directory > 0 ? path : "", name) >= PATH_BYTES)
         return error_set(error, EX_DATAERR, "rule %s/%s: the path of its overrides_file is too long",
                          rule->service.data, rule->id.data);
-    bool good = read_table(&table, error);
+    bool good = read_table(&table, error) && names_each_once(&table, rule, error);
     const uint32_t count = sheet_count(&table);
     for (uint32_t i = 0; i < count && good; i++)
         good = add_sheet(list, &table, rule, i, count, error);

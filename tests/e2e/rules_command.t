@@ -279,8 +279,11 @@ customers('c1,101/m', 'c2,7/fortnight');
 like("$status $err", qr{^65 .*/customers\.csv:3: rule crm/calls: overrides\[0\]\.amount is '7/fortnight': expected },
      'a mistake is told with its line');
 customers('c1,101/m', 'c1,7/m');
-like((rules('check', $calls))[2], qr{rule crm/calls\.overrides-00: overrides has org=c1 twice},
-     'and so is who stands there twice');
+like((rules('check', $calls))[2], qr{/customers\.csv:3: c1 stands in line 2 already}, 'and so is who is there twice');
+customers((map { "d$_,1/s" } 1 .. 400), 'org=d7,2/s');
+like((rules('check', $calls))[2], qr{/customers\.csv:402: d7 stands in line 8 already}, 'also in two sheets');
+file('customers.csv', "\xef\xbb\xbffor,amount\r\nc1,7/m\r\n");
+is((rules('check', $calls))[0], 0, 'a mark of UTF-8, and lines as spreadsheets end them');
 customers(map { "c$_,1/s" } 1 .. 10001);
 like((rules('lint', $calls))[2], qr{customers\.csv:10002: one override too many: expected at most 10000},
      'and one too many');
