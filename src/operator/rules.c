@@ -127,6 +127,21 @@ int rules_read_name(const struct rules_invocation *invocation, const char *word,
     return EX_OK;
 }
 
+/* False: a rule of the file stands in a file before it as well. */
+static bool are_new(const struct rule_list *list, const struct rule_list *more, const char *file,
+                    struct error *error)
+{
+    for (size_t i = 0; i < more->count; i++)
+        for (size_t k = 0; k < list->count; k++)
+            if (bytes_equal(list->rule[k]->id, more->rule[i]->id) &&
+                bytes_equal(list->rule[k]->service, more->rule[i]->service))
+                return error_set(
+                    error, EX_DATAERR,
+                    "%s: rule %s of service %s is given twice, first in a file before: expected it once", file,
+                    more->rule[i]->id.data, more->rule[i]->service.data);
+    return true;
+}
+
 int rules_read_files(const struct rules_invocation *invocation, struct rule_list *list)
 {
     int status = EX_OK;
@@ -138,7 +153,7 @@ int rules_read_files(const struct rules_invocation *invocation, struct rule_list
         struct error error;
         char *text = text_file_read(path, RULES_TEXT_MAX_BYTES, "a file of rules", &size, &error);
         if (!text || !rules_parse((struct bytes){text, size}, path ? path : "stdin", &more, &error) ||
-            !rules_overrides_read(&more, path, &error)) {
+            !rules_overrides_read(&more, path, &error) || !are_new(list, &more, path ? path : "stdin", &error)) {
             fprintf(stderr, "headgate %s: %s\n", invocation->name, error.text);
             status = error.exit_status;
         }

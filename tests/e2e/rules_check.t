@@ -102,7 +102,8 @@ is($out, "1 rule is good\n", 'on stderr');
 
 ($status, $out, $err) = rules('check', $good, file('more.yaml', "{id: b, service: shop, rate: 5/m}\n"));
 is($status, 65, 'the same rule in two files: 65');
-like($err, qr/^headgate rules check: all files together:\d+: rule b of service shop is given twice/, 'and its name');
+like($err, qr{^headgate rules check: \S+/more\.yaml: rule b of service shop is given twice, first in a file before},
+     'its name, and the file');
 my $narrow = file('narrow.yaml', "node: a\nlimits: [{name: d, capacity: 9, rate: 1/s}]\nrules: {service_rules: 1}\n");
 ($status, $out, $err) = rules('check', $good, '--config', $narrow);
 is($status, 65, "more rules than the config's caps let in: 65");
