@@ -67,6 +67,7 @@ static void draw_rule(struct plan *plan, struct random *random, unsigned r)
     rule->window_ns = draw_period_ns(plan, random);
     rule->subjects = (unsigned)draw_between(random, 1, ASK_SUBJECTS_MAX);
     rule->shadow = draw_one_in(random, 8);
+    rule->by_key = rule->of_daemons = false; /* of a rule that it takes the place of */
     rule->on_isolation = draw_one_in(random, 8) ? ISOLATION_CLOSED : ISOLATION_BUDGET;
     bool split = draw_one_in(random, 8) && shares_are_constant(plan);
     do {
