@@ -2,9 +2,9 @@
  * accord decides whose config counts. Limits, weights and the interval must be the same at all
  * peers, or each peer keeps another bound. While they differ, as in a rolling change, only peers of
  * one config decide: of the config that most members have; of two that equally many have, the
- * config whose oldest member started first. All others refuse, and their shares are unused. A
- * silent member counts with the config that was last heard of it; a member that has left does not
- * count.
+ * config that is in use, so that the restart of one daemon changes nothing; if none is, the config
+ * whose oldest member started first. All others refuse, and their shares are unused. A silent
+ * member counts with the config that was last heard of it; a member that has left does not count.
  *
  * Two configs must not be in use at the same time, and news travels. So a peer whose config becomes
  * the one in use begins only when each heard peer of another config has said that it refuses, and
@@ -23,6 +23,7 @@
 struct vote {
     uint64_t config, oldest;
     uint32_t count;
+    bool in_use; /* some member of that config decides, by its newest message */
 };
 
 /* Whoever began with other limits, which the versions of limits know, has the newest version as this node has. */
@@ -39,6 +40,11 @@ static bool votes(const struct node *node, const struct member *member)
     return (member->self || member_needed(member)) && accord_config_of(node, member) != 0;
 }
 
+static bool decides(const struct node *node, const struct member *member)
+{
+    return member->self ? node->accord.decides : member->state == PEER_ACTIVE && !member->refuses;
+}
+
 static struct vote votes_for(const struct node *node, uint64_t config)
 {
     struct vote vote = {.config = config, .oldest = UINT64_MAX};
@@ -47,6 +53,7 @@ static struct vote votes_for(const struct node *node, uint64_t config)
         if (!votes(node, member) || accord_config_of(node, member) != config)
             continue;
         vote.count++;
+        vote.in_use |= decides(node, member);
         if (member->incarnation < vote.oldest)
             vote.oldest = member->incarnation;
     }
@@ -57,6 +64,8 @@ static bool beats(const struct vote *a, const struct vote *b)
 {
     if (a->count != b->count)
         return a->count > b->count;
+    if (a->in_use != b->in_use)
+        return a->in_use;
     return a->oldest != b->oldest ? a->oldest < b->oldest : a->config < b->config;
 }
 

@@ -294,6 +294,14 @@ void laws_after_step(struct sim *sim, unsigned i)
     check_step(sim, i);
 }
 
+/* A node of another config, or of another list of limits, has other figures. */
+static bool has_terms_of_plan(const struct sim *sim, unsigned i, unsigned key)
+{
+    const struct limit_terms terms = limit_terms_of(sim_limit(sim, key)),
+                             there = limit_terms_of(node_limit(sim->node[i].node, sim->plan.key[key].limit));
+    return limit_terms_equal(&terms, &there);
+}
+
 /* What peers say of a key lowers it to the same whatever their order and however often, and never raises it. */
 static void check_merge(struct sim *sim, unsigned key)
 {
@@ -301,7 +309,7 @@ static void check_merge(struct sim *sim, unsigned key)
     struct bucket seen[3];
     unsigned count = 0;
     for (unsigned i = 0; i < sim->plan.nodes && count < 3; i++) {
-        if (!world_is_up(sim, i))
+        if (!world_is_up(sim, i) || !has_terms_of_plan(sim, i, key))
             continue;
         uint64_t now_ns = world_local_ns(sim, i);
         seen[count] = node_bucket(sim->node[i].node, sim->plan.key[key].id, sim->plan.key[key].limit, now_ns);

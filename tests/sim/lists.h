@@ -71,7 +71,8 @@ struct lists {
     /* of each node and key: units of what is used that its view may lack, as it ended at a smaller overshoot */
     int64_t lacks[LISTS_NODES_MAX][LISTS_KEYS_MAX];
     unsigned last;
-    bool adopted; /* the odd node's list was made a version by another one */
+    bool adopted;       /* the odd node's list was made a version by another one */
+    bool odd_was_alone; /* all others had left: then its config came into use, and stays so while nobody outvotes it */
     uint64_t refused, conversions, forgiven;
 };
 

@@ -149,10 +149,21 @@ static void check_joining(struct sim *sim, unsigned i)
                  sim->node[i].name, n->stamp.number, oldest->number);
 }
 
+/* All others have left, or never ran: nobody has another config. */
+static bool is_alone(const struct sim *sim, unsigned i)
+{
+    bool alone = true;
+    for (unsigned j = 0; j < sim->plan.nodes; j++)
+        alone = alone && (j == i || sim->node[j].node == NULL);
+    return alone;
+}
+
 void lists_after_step(struct sim *sim, unsigned i)
 {
-    if (!sim->plan.lists.enabled)
+    const struct plan_lists *lists = &sim->plan.lists;
+    if (!lists->enabled)
         return;
+    sim->lists.odd_was_alone |= lists->has_odd && i == lists->odd && is_alone(sim, i);
     note_in_force(sim, i);
     note_disk(sim, i);
     lists_truth_after_step(sim, i);
@@ -164,7 +175,7 @@ void lists_after_admit(struct sim *sim, unsigned i, unsigned key)
     const struct plan_lists *lists = &sim->plan.lists;
     if (lists->enabled)
         lists_truth_spent(sim, key);
-    if (!lists->enabled || !lists->has_odd || i != lists->odd || sim->lists.adopted)
+    if (!lists->enabled || !lists->has_odd || i != lists->odd || sim->lists.adopted || sim->lists.odd_was_alone)
         return;
     if (sim->lists.node[i].began + 1 == lists->count)
         sim_fail(sim, "config: %s admits, and no other knows the limits that it began with", sim->node[i].name);

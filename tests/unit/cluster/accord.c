@@ -182,11 +182,52 @@ static void cut_off(void)
     world_close();
 }
 
+/* One of two leaves who have the config in use: the third, which is the oldest of all, has another one. */
+static void restarted(void)
+{
+    world_init(3);
+    world_name_all();
+    world.watch = watch;
+    world.host[CAT].options.config_digest = OLD;
+    world.host[ANN].options.config_digest = world.host[BOB].options.config_digest = NEW;
+    world.host[ANN].incarnation = world.host[BOB].incarnation = 10;
+    world.quiet = true;
+    world_start(CAT);
+    world_run(1000);
+    world_start(ANN);
+    world_start(BOB);
+    world_run(1000);
+    world.quiet = false;
+    show_deciding();
+    world.quiet = true;
+    world_stop(BOB);
+    world_run(1000);
+    world.quiet = false;
+    show_deciding();
+    world.quiet = true;
+    world_start(BOB);
+    world_run(1000);
+    world.quiet = false;
+    show_deciding();
+    EXPECT("the config that is in use stays so while one of its two daemons is away",
+           "ann: config differs, 50%\n"
+           "bob: config differs, 25%\n"
+           "cat: config out, 0%\n"
+           "ann: config differs, 50%\n"
+           "cat: config out, 0%\n"
+           "ann: config differs, 50%\n"
+           "bob: config differs, 25%\n"
+           "cat: config out, 0%\n");
+    OK_U64(both_count, 0, "at most one config decides");
+    world_close();
+}
+
 int main(void)
 {
     odd_one();
     rolling();
     two();
     cut_off();
+    restarted();
     return tap_done();
 }
