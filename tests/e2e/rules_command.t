@@ -274,6 +274,10 @@ ok(amount_at($two, 'c2', 7) && amount_at($two, 'else', 61), 'overrides stay');
 customers();
 ok((rules('apply', $calls))[0] == 0 && amount_at($two, 'c2', 60), 'an empty file ends them');
 is((rules('apply', file('got.yaml', $got)))[2], '', 'and then nothing is said of them');
+my $beside = file('beside.yaml', "{id: beside, service: crm, by: org, rate: 60/m}\n");
+like((rules('delete', 'crm/calls'))[2], qr{overrides-00 has overrides of calls}, 'a rule with sheets stays');
+like((rules('apply', $beside, '--prune'))[1], qr/^1 rule changed, \d\d removed, 0 as before$/, 'and goes with them');
+is((rules('apply', $calls))[0], 0, 'it comes back');
 customers('c1,101/m', 'c2,7/fortnight');
 ($status, $out, $err) = rules('apply', $calls);
 like("$status $err", qr{^65 .*/customers\.csv:3: rule crm/calls: overrides\[0\]\.amount is '7/fortnight': expected },
