@@ -53,6 +53,7 @@ static void warn(struct server *server)
             &server->log, LOG_LEVEL_WARNING,
             "secret is none: whoever reaches the ports for peers%s can forge what they spend, and who they are",
             server->peers_tls != NULL ? ", with a certificate of peers_tls.ca," : "");
+    server_tell_secret(server);
     if (settings->has_open_secrets)
         log_write(&server->log, LOG_LEVEL_WARNING,
                   "%s has secrets, and everybody on this machine may read it: expected mode 640 or 600",

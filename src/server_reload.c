@@ -8,6 +8,7 @@
 #include "base/metric.h"
 #include "base/units.h"
 #include "edge/process/clock.h"
+#include "edge/settings/settings_secrets.h"
 #include "edge/settings/settings_shared.h"
 #include "edge/settings/settings_tls.h"
 
@@ -48,6 +49,15 @@ void server_tell_certificates(struct server *server)
     if (server->peers_tls != NULL)
         tell_span(server, "peers_tls.certificate", settings->peers_tls_certificate,
                   transport_tls_span(server->peers_tls), "peers");
+}
+
+void server_tell_secret(struct server *server)
+{
+    const char *weakness = settings_weak_secret(server->settings);
+    if (weakness != NULL)
+        log_write(&server->log, LOG_LEVEL_WARNING,
+                  "a secret of peers %s: expected a long random text, for instance of `openssl rand -base64 33`",
+                  weakness);
 }
 
 /* Everything that can fail; the certificate for clients comes last, and is in use if it is true. */
@@ -166,6 +176,7 @@ static void tell(struct server *server, const char *why, const struct settings_c
                   settings_print_paths(changes->restart, changes->restart_count, paths, sizeof paths));
     tell_shared(server, why, changes);
     server_tell_certificates(server);
+    server_tell_secret(server);
 }
 
 /* The right to the file itself is not what is missing, perhaps. */

@@ -159,6 +159,8 @@ bool server_reload(struct server *server, const char *why, struct reload_report 
 bool server_on_reload(void *context, struct reload_report *report, struct error *error);
 /* Says so if a certificate of the daemon ends soon. */
 void server_tell_certificates(struct server *server);
+/* Warns of a secret of peers that anybody can guess. */
+void server_tell_secret(struct server *server);
 
 /* ---- server_weights.c ---- */
 

@@ -89,8 +89,13 @@ subtest 'one secret' => sub {
        'a daemon whose secrets stand elsewhere starts');
     is('' . $client->command('AUTH', $secrets[2]), 'OK', 'the password of the environment is right');
     my $fingerprint = $client->fields('INFO', 'cluster')->{hash_seed_fingerprint};
-    put($file, $secrets[0]);
+    my $weak = qr/ warning a secret of peers is so short that it can be guessed: expected a long random text, /;
+    unlike($daemon->log, $weak, 'a long secret is not called weak');
+    put($file, 'short');
     is_deeply($client->command('RELOAD')->[1], ['secret'], 'another secret in the file is taken over by RELOAD');
+    ok(Headgate::wait_until(10, sub { $daemon->log =~ $weak }), 'and the log says what it is worth');
+    put($file, $secrets[0]);
+    is_deeply($client->command('RELOAD')->[1], ['secret'], 'a long one again');
     is($client->fields('INFO', 'cluster')->{hash_seed_fingerprint}, $fingerprint, 'keys are counted as before');
     is($daemon->stop, 0, 'it ends');
     unlike($daemon->log, qr/ has secrets, and everybody/, 'its config may be read by everybody');

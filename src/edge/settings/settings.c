@@ -177,12 +177,25 @@ static bool read_limits(const struct settings_reader *reader, struct settings *s
 
 /* ---- values that depend on others, or have a form of their own ---- */
 
+/* A path. Who writes one of these words instead does not mean a file of that name. */
+static bool read_path(const struct settings_reader *reader, const char *path, char *out, size_t room,
+                      const char *expected)
+{
+    static const char *const words[] = {"off", "no", "false", "none"};
+    const char *text = reader_text(reader, path);
+    const bool may_be_none = strcmp(path, "state_dir") == 0;
+    for (size_t i = 0; text && i < sizeof words / sizeof words[0] - may_be_none; i++)
+        if (strcmp(text, words[i]) == 0)
+            return reader_wrong(reader, path, text, "%s", expected);
+    return read_text(reader, path, out, room, expected);
+}
+
 static bool read_texts(const struct settings_reader *reader, struct settings *settings)
 {
     return settings_read_secrets(reader, settings) &&
-           read_text(reader, "state_dir", settings->state_dir, sizeof settings->state_dir,
+           read_path(reader, "state_dir", settings->state_dir, sizeof settings->state_dir,
                      "a directory, none, or no such key") &&
-           read_text(reader, "refusal_log", settings->refusal_log, sizeof settings->refusal_log,
+           read_path(reader, "refusal_log", settings->refusal_log, sizeof settings->refusal_log,
                      "a file, or no such key");
 }
 

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <sysexits.h>
 
-enum { SECRET_FILE_MAX_BYTES = 4096, KEY_BYTES = 32 };
+enum { SECRET_FILE_MAX_BYTES = 4096, KEY_BYTES = 32, GUESSED_BYTES = 8 };
 
 _Static_assert((int)USER_SECRET_BYTES == (int)SETTINGS_SECRET_BYTES,
                "secrets of users and of the cluster are as long");
@@ -67,8 +67,9 @@ static bool read_entry(const struct settings_reader *entry, uint32_t index, stru
         return settings_check_hidden(entry, "", reader_text(entry, "")) &&
                read_text(entry, "", secret->text, sizeof secret->text, SOME) &&
                (strcmp(secret->text, "none") != 0 ||
-                reader_wrong(entry, "", secret->text, "a long random text: that there is no secret is said by "
-                                                      "secret: none"));
+                reader_wrong(entry, "", secret->text,
+                             "a long random text: that there is no secret is said by "
+                             "secret: none"));
     return read_one(entry, owner, "secret", secret) &&
            (settings_secret_is_given(secret) || reader_is(entry, "", "empty: expected secret_file or secret_env"));
 }
@@ -254,6 +255,23 @@ void settings_derive_keys(struct settings *settings)
         hash_key_from_secret(&seals->key[i], secret, strlen(secret));
     }
     settings->node.config_digest = settings_digest(settings);
+}
+
+/* One message of a peer is enough to try texts by the billion. */
+static const char *weakness(const char *secret)
+{
+    static const char example[] = "put a long random text here"; /* as config/headgated.yaml has it */
+    if (strncmp(secret, example, sizeof example - 1) == 0)
+        return "is the example's text, which everybody knows";
+    return strlen(secret) < GUESSED_BYTES ? "is so short that it can be guessed" : NULL;
+}
+
+const char *settings_weak_secret(const struct settings *settings)
+{
+    const char *found = settings_secret_is_given(&settings->secret) ? weakness(settings->secret.text) : NULL;
+    for (uint32_t i = 0; i < settings->secrets.count && found == NULL; i++)
+        found = weakness(settings->secrets.secret[i].text);
+    return found;
 }
 
 /* ---- showing ---- */

@@ -21,6 +21,8 @@ void settings_derive_keys(struct settings *settings);
 
 /* True: some secret stands in the config itself. */
 bool settings_has_secrets_here(const struct settings *settings);
+/* What is wrong with a secret that peers are known by, if anybody can guess it; else NULL. */
+const char *settings_weak_secret(const struct settings *settings);
 /* Replaces all secrets of `settings`, so that they can be shown. */
 void settings_hide_secrets(struct settings *settings);
 

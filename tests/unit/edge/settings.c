@@ -119,6 +119,9 @@ static const struct mistake mistakes[] = {
     {LEAST "signatures: required\n", "f:4: signatures is 'required': expected pinned, or peers_tls, as without it "
                                      "whoever has the secret can repeat what "
                                      "others have signed"},
+    {LEAST "state_dir: off\n", "f:4: state_dir is 'off': expected a directory, none, or no such key"},
+    {LEAST "refusal_log: none\n", "f:4: refusal_log is 'none': expected a file, or no such key"},
+    {LEAST "refusal_log: false\n", "f:4: refusal_log is 'false': expected a file, or no such key"},
     {LEAST "state_dir: ''\n", "f:4: state_dir is '': expected a directory, none, or no such key"},
     {LEAST "state_sync: often\n", "f:4: state_sync is 'often': expected normal or full"},
     {LEAST "table:\n  keys: many\n", "f:5: table.keys is 'many': expected a whole number from 1 to 68,719,476,736"},

@@ -68,6 +68,21 @@ static bool same_keys(void)
                   same.node.seals.count * sizeof same.node.seals.key[0]) == 0;
 }
 
+/* What anybody can guess is told. */
+static void test_weak(void)
+{
+    OK(reads(&settings, "secret: none") && settings_weak_secret(&settings) == NULL, "no secret is said elsewhere");
+    OK(reads(&settings, "secret: 8 bytes.") && settings_weak_secret(&settings) == NULL, "8 bytes are enough");
+    OK(reads(&settings, "secret: 7 bytes") &&
+           strcmp(settings_weak_secret(&settings), "is so short that it can be guessed") == 0,
+       "7 bytes are not");
+    OK(reads(&settings, "secrets: [long enough, short]\nhash_seed: a") && settings_weak_secret(&settings) != NULL,
+       "nor is one of several");
+    OK(reads(&settings, "secret: put a long random text here, for instance of `openssl rand -base64 33`") &&
+           strstr(settings_weak_secret(&settings), "is the example's text") != NULL,
+       "an example that was copied");
+}
+
 static void test_places(void)
 {
     write_file("a b\nmore\n", 0600);
@@ -178,6 +193,7 @@ int main(void)
     const int file = mkstemp(path);
     if (sodium_init() < 0 || file < 0 || close(file) < 0)
         return 1;
+    test_weak();
     test_places();
     test_peers();
     test_mistakes();
