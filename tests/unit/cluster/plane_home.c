@@ -10,13 +10,15 @@
 #define WINDOW "service: s, algorithm: fixed_window, limit: 1, window: 1m, overshoot: 0"
 #define LEASE "service: s, algorithm: concurrency, limit: 2, window: 1m, overshoot: 0"
 
-static char notice[NODE_NOTICE_BYTES];
+static char notice[NODE_NOTICE_BYTES], gone[NODE_NOTICE_BYTES]; /* of ann: who was given a home, which home is gone */
 
 static void watch(unsigned i, const struct effects *effects)
 {
     for (size_t n = 0; i == ANN && n < effects->notice_count; n++)
         if (strstr(effects->notice[n].text, "home is by_key") || strstr(effects->notice[n].text, "home is a list"))
             memcpy(notice, effects->notice[n].text, sizeof notice);
+        else if (strstr(effects->notice[n].text, "gone for good"))
+            memcpy(gone, effects->notice[n].text, sizeof gone);
 }
 
 /* Ann's region has half of each limit, bob's and cat's a quarter; or all are in one. */
@@ -24,7 +26,7 @@ static void a_world(bool one_region)
 {
     world_init(3);
     world.watch = watch;
-    notice[0] = '\0';
+    notice[0] = gone[0] = '\0';
     world_name_all();
     name_regions();
     for (unsigned i = 0; i < 3; i++) {
@@ -218,8 +220,13 @@ static void listed(void)
            strstr(result.warning.text, "rule s/k: home has 'us-east/cat', where no daemon runs now: "
                                        "keys whose home it is are refused until one does"),
        "or becomes one, with a word");
+    OK_STRING(gone, "", "as long as it may come back");
     world_forget(ANN, CAT);
     world_run(10000);
+    OK_STRING(gone,
+              "rule s/k and 2 more: the home us-east/cat is gone for good, and its requests are refused: expected "
+              "another home, or the rule set again",
+              "rules are named that have a home which is forgotten");
     result = set(ANN, "{id: w, " WINDOW "}");
     OK(result.changed_rules == 1 && result.warnings == 1, "who is gone for good is none");
     OK_STRING(home_at(ANN, "w"), "us-east/ann,us-east/bob", "... when the rule is set again");
