@@ -35,6 +35,12 @@ is($status, 78, 'a mistake in the config: 78');
 is($err, "headgate rules check: $scratch/bad-config.yaml:2: limits is a single value: expected a list, each entry "
          . "after a dash\n", 'in the words of headgated --check-config');
 
+my $moved = file('moved.yaml', "rules:\n- {id: a, service: shop, rate: 100/m, home: mars}\n");
+my $without = file('without.yaml', "node: a\nlimits: [{name: d, capacity: 10, rate: 1/s}]\n");
+($status, $out, $err) = rules('check', $moved, '--config', $without);
+is($status, 65, 'a home in a region that is gone from the config: 65');
+like($err, qr/^headgate rules check: rule shop\/a: home is 'mars', where no daemon is: /, 'it is named');
+
 # ---- what a daemon says ----
 
 my $cluster = Headgate::cluster(regions => ['one', 'two'], limits => [{name => 'd', capacity => 100, rate => '1/s'}],
