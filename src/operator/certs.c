@@ -149,11 +149,7 @@ static int make_all(struct certs *certs)
 int command_certs(int argc, char **argv)
 {
     struct certs certs = {.dir = ".", .days = DAYS_DEFAULT};
-    struct option_reader reader = {.command = "headgate certs",
-                                   .specs = options,
-                                   .spec_count = OPTION_COUNT,
-                                   .argv = argv,
-                                   .argc = argc};
+    struct option_reader reader = option_reader_of("headgate certs", options, OPTION_COUNT, argc, argv);
     const char *value;
     int option;
     while ((option = option_next(&reader, &value)) != OPTION_END) {

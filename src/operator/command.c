@@ -31,6 +31,12 @@ int command_failed(const char *name, const struct headgate_client *client, enum 
     return EX_SOFTWARE;
 }
 
+int command_no_memory(const char *name)
+{
+    fprintf(stderr, "headgate %s: not enough memory\n", name);
+    return EX_OSERR;
+}
+
 int command_unexpected(const char *name, const char *at)
 {
     fprintf(stderr, "headgate %s: %s answered in a form that was not expected: is it a headgate daemon?\n", name,
@@ -108,8 +114,7 @@ struct headgate_client *command_connect(const char *name, const char *at, uint32
     }
     struct headgate_client *client = headgate_client_create(&options);
     if (!client) {
-        fprintf(stderr, "headgate %s: not enough memory\n", name);
-        *status = EX_OSERR;
+        *status = command_no_memory(name);
         return NULL;
     }
     const char *password = getenv("HEADGATE_PASSWORD");

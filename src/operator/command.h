@@ -90,6 +90,8 @@ struct headgate_client *command_connect(const char *name, const char *at, uint32
 
 /* Writes to stderr why the client's last call failed; returns the fitting exit status. */
 int command_failed(const char *name, const struct headgate_client *client, enum headgate_client_status status);
+/* Says that there is too little memory; returns the exit status. */
+int command_no_memory(const char *name);
 /* As command_failed, for a reply that no daemon gives. */
 int command_unexpected(const char *name, const char *at);
 

@@ -117,8 +117,7 @@ static void print_verdict_json(const struct invocation *invocation, const struct
     const struct headgate_client_verdict *verdict = &asked->verdict;
     struct json json;
     char ids[IDS_BYTES];
-    json_init(&json, stdout);
-    json_open(&json, NULL, '{');
+    json_begin(&json, stdout, '{');
     json_string(&json, "id", ids_text(invocation, ids, sizeof ids));
     json_bool(&json, "allowed", verdict->allowed);
     json_string(&json, "rule", verdict->rule);
@@ -131,10 +130,7 @@ static void print_verdict_json(const struct invocation *invocation, const struct
     }
     json_integer(&json, "retry_after_ms", verdict->retry_after_ms);
     json_integer(&json, "reset_after_ms", verdict->reset_after_ms);
-    if (asked->reason[0])
-        json_string(&json, "reason", asked->reason);
-    else
-        json_null(&json, "reason");
+    json_optional(&json, "reason", asked->reason);
     json_close(&json, '}');
 }
 
@@ -248,8 +244,7 @@ static void print_explanation(const struct invocation *invocation, const struct 
     }
     struct json json;
     char ids[IDS_BYTES];
-    json_init(&json, stdout);
-    json_open(&json, NULL, '{');
+    json_begin(&json, stdout, '{');
     json_string(&json, "id", ids_text(invocation, ids, sizeof ids));
     json_open(&json, "rules", '[');
     print_paragraphs(&json, reply->text);
@@ -301,8 +296,7 @@ static void print_info(const struct invocation *invocation, const struct headgat
             printf("%.*s\n", (int)line.size, line.data);
         return;
     }
-    json_init(&json, stdout);
-    json_open(&json, NULL, '{');
+    json_begin(&json, stdout, '{');
     while (next_line(&text, &line)) {
         char name[128];
         const char *colon = memchr(line.data, ':', line.size);
@@ -371,8 +365,7 @@ static void print_forgotten(const struct invocation *invocation, const struct he
             invocation->word[0]);
         return;
     }
-    json_init(&json, stdout);
-    json_open(&json, NULL, '{');
+    json_begin(&json, stdout, '{');
     json_string(&json, "forgotten", invocation->word[0]);
     json_bool(&json, "waits", waits);
     json_close(&json, '}');

@@ -97,8 +97,7 @@ static void print_fingerprint(const struct invocation *invocation, const struct 
     const struct headgate_reply *rules = command_member(reply, "rules");
     struct json json;
     if (invocation->json) {
-        json_init(&json, stdout);
-        json_open(&json, NULL, '{');
+        json_begin(&json, stdout, '{');
         json_string(&json, "fingerprint", command_member_text(reply, "fingerprint"));
         if (rules)
             json_list(&json, "rules", rules);

@@ -49,6 +49,12 @@ void json_open(struct json *json, const char *name, char bracket)
     json->began[++json->depth] = false;
 }
 
+void json_begin(struct json *json, FILE *out, char bracket)
+{
+    json_init(json, out);
+    json_open(json, NULL, bracket);
+}
+
 void json_close(struct json *json, char bracket)
 {
     assert(json->depth > 0);
@@ -67,6 +73,14 @@ void json_text(struct json *json, const char *name, const char *text, size_t siz
 void json_string(struct json *json, const char *name, const char *text)
 {
     json_text(json, name, text, strlen(text));
+}
+
+void json_optional(struct json *json, const char *name, const char *text)
+{
+    if (text[0] != '\0')
+        json_string(json, name, text);
+    else
+        json_null(json, name);
 }
 
 void json_integer(struct json *json, const char *name, int64_t value)

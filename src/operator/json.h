@@ -22,12 +22,16 @@ struct json {
 };
 
 void json_init(struct json *json, FILE *out);
+/* The same, and opens the outermost bracket. */
+void json_begin(struct json *json, FILE *out, char bracket);
 /* `name` must be NULL in arrays and at the top. */
 void json_open(struct json *json, const char *name, char bracket);
 /* Ends the line when it closes the outermost bracket. */
 void json_close(struct json *json, char bracket);
 void json_text(struct json *json, const char *name, const char *text, size_t size);
 void json_string(struct json *json, const char *name, const char *text);
+/* The same; an empty text is null. */
+void json_optional(struct json *json, const char *name, const char *text);
 void json_integer(struct json *json, const char *name, int64_t value);
 void json_count(struct json *json, const char *name, uint64_t value);
 void json_number(struct json *json, const char *name, double value);

@@ -15,8 +15,7 @@ static void print(const struct invocation *invocation, const char *name, const c
         printf("%s%s\n", line, text);
         return;
     }
-    json_init(&json, stdout);
-    json_open(&json, NULL, '{');
+    json_begin(&json, stdout, '{');
     json_string(&json, name, text);
     json_close(&json, '}');
 }

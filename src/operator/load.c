@@ -365,17 +365,11 @@ static int run(struct load *load)
 int command_load(int argc, char **argv, const char *at)
 {
     struct load *load = calloc(1, sizeof *load);
-    struct option_reader reader = {.command = "headgate load",
-                                   .specs = specs,
-                                   .spec_count = OPTION_COUNT,
-                                   .argv = argv,
-                                   .argc = argc};
+    struct option_reader reader = option_reader_of("headgate load", specs, OPTION_COUNT, argc, argv);
     const char *value;
     int option;
-    if (!load) {
-        fputs("headgate load: not enough memory\n", stderr);
-        return EX_OSERR;
-    }
+    if (!load)
+        return command_no_memory("load");
     load->epoll = -1;
     load->options.connections = 4;
     load->options.seconds = 10;

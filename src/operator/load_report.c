@@ -275,8 +275,7 @@ static void json_accuracy(struct json *json, const struct load *load)
 static void report_json(const struct load *load)
 {
     struct json json;
-    json_init(&json, stdout);
-    json_open(&json, NULL, '{');
+    json_begin(&json, stdout, '{');
     json_targets(&json, load);
     json_count(&json, "requests", load->measured);
     json_number(&json, "seconds", measured_seconds(load));

@@ -227,11 +227,7 @@ static int run_subcommand(const struct subcommand *subcommand, int argc, char **
                                     .timeout_ms = COMMAND_TIMEOUT_MS};
     char called[32];
     (void)snprintf(called, sizeof called, "headgate %s", subcommand->name);
-    struct option_reader reader = {.command = called,
-                                   .specs = options,
-                                   .spec_count = OPTION_COUNT,
-                                   .argv = argv,
-                                   .argc = argc};
+    struct option_reader reader = option_reader_of(called, options, OPTION_COUNT, argc, argv);
     const char *value;
     int option;
     while ((option = option_next(&reader, &value)) != OPTION_END) {
@@ -267,15 +263,11 @@ static int run_subcommand(const struct subcommand *subcommand, int argc, char **
  */
 static const char *find_command(int argc, char **argv, int *status)
 {
-    struct option_reader reader = {.command = "headgate",
-                                   .specs = options,
-                                   .spec_count = OPTION_COUNT,
-                                   .argv = argv,
-                                   .argc = argc,
-                                   .next = 1};
+    struct option_reader reader = option_reader_of("headgate", options, OPTION_COUNT, argc, argv);
     const char *value;
     int option;
     *status = EX_OK;
+    reader.next = 1; /* behind the program's name */
     while ((option = option_next(&reader, &value)) >= 0) {
         if (option == HELP) {
             help(stdout);

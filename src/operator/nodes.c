@@ -88,8 +88,7 @@ static void print_nodes(const struct invocation *invocation, const struct headga
         return;
     }
     struct json json;
-    json_init(&json, stdout);
-    json_open(&json, NULL, '[');
+    json_begin(&json, stdout, '[');
     for (uint32_t i = 0; i < nodes->count; i++) {
         const struct headgate_reply *node = headgate_reply_at(nodes, i);
         json_open(&json, NULL, '{');

@@ -25,6 +25,16 @@ struct option_reader {
     int words_only; /* "--" was read */
 };
 
+static inline struct option_reader option_reader_of(const char *command, const struct option_spec *specs,
+                                                    size_t spec_count, int argc, char **argv)
+{
+    return (struct option_reader){.command = command,
+                                  .specs = specs,
+                                  .spec_count = spec_count,
+                                  .argv = argv,
+                                  .argc = argc};
+}
+
 enum { OPTION_WORD = -1, OPTION_END = -2, OPTION_WRONG = -3 };
 
 /*

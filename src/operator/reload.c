@@ -87,8 +87,7 @@ static void print_reload(const struct invocation *invocation, const struct headg
         return;
     }
     struct json json;
-    json_init(&json, stdout);
-    json_open(&json, NULL, '{');
+    json_begin(&json, stdout, '{');
     print_paths_json(&json, "changed", command_member(reply, "changed"));
     print_paths_json(&json, "needs_restart", command_member(reply, "needs_restart"));
     if (ends_s > 0)

@@ -157,10 +157,8 @@ int rules_read_files(const struct rules_invocation *invocation, struct rule_list
             fprintf(stderr, "headgate %s: %s\n", invocation->name, error.text);
             status = error.exit_status;
         }
-        if (status == EX_OK && !rules_append(list, &more)) {
-            fprintf(stderr, "headgate %s: not enough memory\n", invocation->name);
-            status = EX_OSERR;
-        }
+        if (status == EX_OK && !rules_append(list, &more))
+            status = command_no_memory(invocation->name);
         rules_close(&more);
         free(text);
     }
@@ -283,11 +281,7 @@ static int read_arguments(struct option_reader *reader, struct rules_invocation 
 int command_rules(int argc, char **argv, const char *at)
 {
     struct rules_invocation invocation = {.at = at, .timeout_ms = COMMAND_TIMEOUT_MS, .daemons = RULES_DAEMONS};
-    struct option_reader reader = {.command = "headgate rules",
-                                   .specs = options,
-                                   .spec_count = OPTION_COUNT,
-                                   .argv = argv,
-                                   .argc = argc};
+    struct option_reader reader = option_reader_of("headgate rules", options, OPTION_COUNT, argc, argv);
     const struct action *action = NULL;
     char name[32];
     int status = read_arguments(&reader, &invocation, &action);

@@ -42,8 +42,7 @@ static void report(const struct rules_invocation *invocation, uint64_t changed, 
 {
     if (invocation->json) {
         struct json json;
-        json_init(&json, stdout);
-        json_open(&json, NULL, '{');
+        json_begin(&json, stdout, '{');
         json_count(&json, "changed", changed);
         if (invocation->prune)
             json_count(&json, "removed", removed);
@@ -122,8 +121,7 @@ int rules_apply(struct rules_invocation *invocation)
             (void)rules_print(rules, list.count, text, size + 1);
             status = apply_text(invocation, text, size, list.count);
         } else {
-            fprintf(stderr, "headgate %s: not enough memory\n", invocation->name);
-            status = EX_OSERR;
+            status = command_no_memory(invocation->name);
         }
     }
     free(text);
@@ -151,8 +149,7 @@ static int unknown(const struct rules_invocation *invocation, const struct rules
 
 static void begin_json(struct json *json, const struct rules_name *name)
 {
-    json_init(json, stdout);
-    json_open(json, NULL, '{');
+    json_begin(json, stdout, '{');
     json_string(json, "service", name->service);
     json_string(json, "id", name->id);
 }

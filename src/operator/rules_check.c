@@ -44,12 +44,6 @@ static void warn(struct check *check, const struct error *error)
     fprintf(stderr, "headgate %s: warning: %s\n", check->invocation->name, error->text);
 }
 
-static int no_memory(const struct check *check)
-{
-    fprintf(stderr, "headgate %s: not enough memory\n", check->invocation->name);
-    return EX_OSERR;
-}
-
 static int intern(void *context, const struct limit_terms *terms, struct error *error)
 {
     return limit_set_intern(context, terms, error);
@@ -63,7 +57,7 @@ static int read_config(struct check *check)
         return EX_OK;
     check->settings = calloc(1, sizeof *check->settings);
     if (!check->settings || sodium_init() < 0)
-        return no_memory(check);
+        return command_no_memory(check->invocation->name);
     if (!settings_read(check->settings, path, &error))
         return explain(check, &error);
     check->peers = (struct reach_peers){settings_shares(&check->settings->node, check->shares),
@@ -89,7 +83,7 @@ static int prepare(struct check *check)
     struct error error;
     check->events = events_create(1);
     if (!check->events || !limit_set_init(&check->limits, NODE_LIMITS_DEFAULT, check->events))
-        return no_memory(check);
+        return command_no_memory(check->invocation->name);
     const struct named_limits *named = check->settings ? &check->settings->limits : NULL;
     for (uint32_t i = 0; named && i < named->count; i++)
         if (limit_set_intern(&check->limits, &named->limit[i].terms, &error) < 0)
@@ -103,7 +97,7 @@ static int prepare(struct check *check)
         .intern = intern,
         .context = &check->limits,
     });
-    return check->ruleset ? EX_OK : no_memory(check);
+    return check->ruleset ? EX_OK : command_no_memory(check->invocation->name);
 }
 
 /* Files are read one by one: of all together each rule may stand once, as in one. */
@@ -117,7 +111,7 @@ static int check_twins(struct check *check, const struct rule_list *list)
     size_t size = rules_print(rules, list->count, NULL, 0);
     char *text = malloc(size + 1);
     if (!text)
-        return no_memory(check);
+        return command_no_memory(check->invocation->name);
     (void)rules_print(rules, list->count, text, size + 1);
     int status = rules_parse((struct bytes){text, size}, "all files together", &again, &error)
                      ? EX_OK
@@ -238,7 +232,7 @@ static int check_rules(struct check *check, const struct rule_list *list)
 {
     struct rule_use *uses = calloc(list->count + 1, sizeof *uses);
     bool *done = calloc(list->count + 1, sizeof *done);
-    int status = uses && done ? check_twins(check, list) : no_memory(check);
+    int status = uses && done ? check_twins(check, list) : command_no_memory(check->invocation->name);
     for (size_t i = 0; i < list->count && status == EX_OK; i++)
         if ((status = check_central(check, list->rule[i])) == EX_OK &&
             (status = check_weights(check, list->rule[i])) == EX_OK)
@@ -260,8 +254,7 @@ static void report(const struct check *check, size_t count)
                                : "; with --config it is also checked whether the daemons' shares admit anything");
         return;
     }
-    json_init(&json, stdout);
-    json_open(&json, NULL, '{');
+    json_begin(&json, stdout, '{');
     json_count(&json, "rules", count);
     json_count(&json, "warnings", check->warnings);
     json_close(&json, '}');

@@ -84,14 +84,6 @@ static bool print_diff(const char *service, const char *id, const char *old, con
     return good;
 }
 
-static void json_side(struct json *json, const char *key, const char *text)
-{
-    if (*text)
-        json_string(json, key, text);
-    else
-        json_null(json, key);
-}
-
 /* A rule as the files have it. */
 struct wanted {
     const char *service, *id;
@@ -146,12 +138,11 @@ static int compare_texts(struct rules_invocation *invocation, const struct wante
         json_open(json, NULL, '{');
         json_string(json, "service", wanted->service);
         json_string(json, "id", wanted->id);
-        json_side(json, "old", old);
-        json_side(json, "new", wanted->text);
+        json_optional(json, "old", old);
+        json_optional(json, "new", wanted->text);
         json_close(json, '}');
     } else if (!print_diff(wanted->service, wanted->id, old, wanted->text)) {
-        fprintf(stderr, "headgate %s: not enough memory\n", invocation->name);
-        return EX_OSERR;
+        return command_no_memory(invocation->name);
     }
     return EX_OK;
 }
@@ -166,10 +157,8 @@ static int compare(struct rules_invocation *invocation, const struct wanted *wan
     if (status != EX_OK)
         return status;
     char *old = strdup(reply->kind == HEADGATE_REPLY_TEXT ? reply->text : ""); /* further replies take its place */
-    if (!old) {
-        fprintf(stderr, "headgate %s: not enough memory\n", invocation->name);
-        return EX_OSERR;
-    }
+    if (!old)
+        return command_no_memory(invocation->name);
     status = compare_texts(invocation, wanted, old, json, differs);
     free(old);
     return status;
@@ -189,10 +178,8 @@ static int compare_rule(struct rules_invocation *invocation, struct rule *rule, 
 {
     const bool home_open = rule_leaves_home_open(rule);
     char *text = malloc(RULE_TEXT_MAX_BYTES + 1);
-    if (!text) {
-        fprintf(stderr, "headgate %s: not enough memory\n", invocation->name);
-        return EX_OSERR;
-    }
+    if (!text)
+        return command_no_memory(invocation->name);
     rule->home_none = false; /* as no rule in force says it */
     (void)rule_print(rule, text, RULE_TEXT_MAX_BYTES + 1);
     const struct wanted wanted = {rule->service.data, rule->id.data, text, home_open, trial};
@@ -238,8 +225,7 @@ int rules_diff(struct rules_invocation *invocation)
     if (status == EX_OK && !invocation->prune)
         status = rules_overrides_end(invocation, &list);
     if (status == EX_OK && invocation->json) {
-        json_init(&json, stdout);
-        json_open(&json, NULL, '[');
+        json_begin(&json, stdout, '[');
     }
     bool begun = status == EX_OK && invocation->json;
     if (status == EX_OK)

@@ -9,12 +9,6 @@
 #include <string.h>
 #include <sysexits.h>
 
-static int no_memory(const struct rules_invocation *invocation)
-{
-    fprintf(stderr, "headgate %s: not enough memory\n", invocation->name);
-    return EX_OSERR;
-}
-
 /* ---- names ---- */
 
 static bool add_name(struct rules_names *names, const struct rules_name *added)
@@ -52,7 +46,7 @@ int rules_find(struct rules_invocation *invocation, const char *service, struct 
         for (uint32_t i = 0; i < rows->count; i++) {
             const struct rules_name name = name_of(headgate_reply_at(rows, i));
             if (!add_name(names, &name))
-                return no_memory(invocation);
+                return command_no_memory(invocation->name);
         }
         last = names->name[names->count - 1];
         words[base] = "AFTER";
@@ -94,7 +88,7 @@ int rules_find_others(struct rules_invocation *invocation, const struct rule_lis
     int status = find_all(invocation, list, &all);
     for (size_t i = 0; i < all.count && status == EX_OK; i++)
         if (!has_rule(list, &all.name[i]) && !add_name(names, &all.name[i]))
-            status = no_memory(invocation);
+            status = command_no_memory(invocation->name);
     free(all.name);
     return status;
 }
@@ -105,7 +99,7 @@ int rules_find_trials(struct rules_invocation *invocation, const struct rule_lis
     int status = find_all(invocation, list, &all);
     for (size_t i = 0; i < all.count && status == EX_OK; i++)
         if (all.name[i].trial_percent > 0 && has_rule(list, &all.name[i]) && !add_name(names, &all.name[i]))
-            status = no_memory(invocation);
+            status = command_no_memory(invocation->name);
     free(all.name);
     return status;
 }
@@ -135,7 +129,7 @@ static int print_yaml(const struct rules_invocation *invocation, const struct ru
     size_t size = rules_print(rules, list->count, NULL, 0);
     char *text = malloc(size + 1);
     if (!text)
-        return no_memory(invocation);
+        return command_no_memory(invocation->name);
     (void)rules_print(rules, list->count, text, size + 1);
     (void)fwrite(text, 1, size, stdout);
     free(text);
@@ -147,9 +141,8 @@ static int print_json(const struct rules_invocation *invocation, const struct ru
     struct json json;
     char *text = malloc(RULE_TEXT_MAX_BYTES + 1);
     if (!text)
-        return no_memory(invocation);
-    json_init(&json, stdout);
-    json_open(&json, NULL, '[');
+        return command_no_memory(invocation->name);
+    json_begin(&json, stdout, '[');
     for (size_t i = 0; i < list->count; i++) {
         size_t size = rule_print(list->rule[i], text, RULE_TEXT_MAX_BYTES + 1);
         json_open(&json, NULL, '{');
@@ -181,7 +174,7 @@ int rules_export(struct rules_invocation *invocation)
     int status = rules_find(invocation, invocation->word_count > 0 ? invocation->word[0] : NULL, &names);
     if (status == EX_OK) {
         list.rule = calloc(names.count + 1, sizeof(struct rule *));
-        status = list.rule ? EX_OK : no_memory(invocation);
+        status = list.rule ? EX_OK : command_no_memory(invocation->name);
     }
     for (size_t i = 0; i < names.count && status == EX_OK; i++)
         status = rules_fetch(invocation, &names.name[i], &list);

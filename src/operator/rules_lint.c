@@ -278,9 +278,8 @@ int rules_lint(struct rules_invocation *invocation)
     for (uint32_t i = 0; i < lint.peers.count; i++)
         lint.shares[i] = SHARE_ONE / lint.peers.count;
     if (status == EX_OK && invocation->json) {
-        json_init(&json, stdout);
+        json_begin(&json, stdout, '{');
         lint.json = &json;
-        json_open(&json, NULL, '{');
         json_open(&json, "warnings", '[');
     }
     for (size_t i = 0; i < list.count && status == EX_OK; i++)

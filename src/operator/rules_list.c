@@ -80,12 +80,6 @@ static void json_map(struct json *json, const struct headgate_reply *map)
     json_close(json, '}');
 }
 
-static int no_memory(const struct rules_invocation *invocation)
-{
-    fprintf(stderr, "headgate %s: not enough memory\n", invocation->name);
-    return EX_OSERR;
-}
-
 static uint64_t share(const struct headgate_reply *row)
 {
     int64_t millionths = command_member_integer(row, "canary_millionths");
@@ -138,7 +132,7 @@ static int list_all(struct rules_invocation *invocation, struct sheet *sheet, st
             if (json)
                 json_map(json, row);
             else if (!list_row(sheet, row))
-                return no_memory(invocation);
+                return command_no_memory(invocation->name);
             (void)snprintf(last.service, sizeof last.service, "%s", command_member_text(row, "service"));
             (void)snprintf(last.id, sizeof last.id, "%s", command_member_text(row, "id"));
         }
@@ -155,8 +149,7 @@ int rules_list(struct rules_invocation *invocation)
     struct sheet sheet = {.title = list_title, .columns = 9, .right = 15u << 5};
     struct json json;
     if (invocation->json) {
-        json_init(&json, stdout);
-        json_open(&json, NULL, '[');
+        json_begin(&json, stdout, '[');
     }
     int status = list_all(invocation, &sheet, invocation->json ? &json : NULL);
     if (invocation->json)
@@ -234,14 +227,13 @@ int rules_history(struct rules_invocation *invocation)
     struct sheet sheet = {.title = history_title, .columns = 6, .right = 1u << 1};
     struct json json;
     if (invocation->json) {
-        json_init(&json, stdout);
-        json_open(&json, NULL, '[');
+        json_begin(&json, stdout, '[');
     }
     for (uint32_t i = 0; i < rows->count && status == EX_OK; i++) {
         if (invocation->json)
             json_map(&json, headgate_reply_at(rows, i));
         else if (!history_row(&sheet, headgate_reply_at(rows, i)))
-            status = no_memory(invocation);
+            status = command_no_memory(invocation->name);
     }
     if (invocation->json) {
         json_close(&json, ']');

@@ -49,8 +49,7 @@ static int fetch(struct rules_invocation *invocation, const struct rules_name *n
     if (rules_append(list, &sheet))
         return EX_OK;
     rule_destroy(&room);
-    fprintf(stderr, "headgate %s: not enough memory\n", invocation->name);
-    return EX_OSERR;
+    return command_no_memory(invocation->name);
 }
 
 static void tell(const struct rules_invocation *invocation, const struct rule *rule, const char *sheet)

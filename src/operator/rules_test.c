@@ -343,9 +343,8 @@ int rules_test(struct rules_invocation *invocation)
     struct json json;
     bool good = true;
     if (invocation->json) {
-        json_init(&json, stdout);
+        json_begin(&json, stdout, '{');
         run.json = &json;
-        json_open(&json, NULL, '{');
         json_open(&json, "wrong", '[');
     }
     for (uint32_t i = 0; i < invocation->word_count && good; i++) {

@@ -211,10 +211,8 @@ int command_top(const struct invocation *invocation)
     const bool is_terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
     struct termios before;
     struct watch *watch = calloc(1, sizeof *watch);
-    if (watch == NULL) {
-        fputs("headgate top: not enough memory\n", stderr);
-        return EX_OSERR;
-    }
+    if (watch == NULL)
+        return command_no_memory(invocation->name);
     *watch = (struct watch){.invocation = invocation, .interval_ms = TOP_INTERVAL_MS};
     int status = EX_USAGE;
     if (read_words(watch)) {

@@ -222,8 +222,7 @@ static void json_rules(struct json *json, const struct top *before, const struct
 void top_print_json(FILE *out, const struct top *before, const struct top *now)
 {
     struct json json;
-    json_init(&json, out);
-    json_open(&json, NULL, '{');
+    json_begin(&json, out, '{');
     json_string(&json, "node", now->node);
     json_string(&json, "region", now->region);
     json_string(&json, "version", now->version);

@@ -35,8 +35,7 @@ static void print_all_json(const struct headgate_reply *reply)
     const struct headgate_reply *regions = command_member(reply, "regions"),
                                 *waits = command_member(reply, "wait_for");
     struct json json;
-    json_init(&json, stdout);
-    json_open(&json, NULL, '{');
+    json_begin(&json, stdout, '{');
     json_integer(&json, "version", command_member_integer(reply, "version"));
     json_integer(&json, "complete", command_member_integer(reply, "complete"));
     json_member_string(&json, reply, "region");
@@ -111,8 +110,7 @@ static void print_set(const struct invocation *invocation, const struct headgate
         printf("weights %" PRId64 " are made: headgate weights says when they are in force\n", reply->integer);
         return;
     }
-    json_init(&json, stdout);
-    json_open(&json, NULL, '{');
+    json_begin(&json, stdout, '{');
     json_integer(&json, "set", reply->integer);
     json_close(&json, '}');
 }
@@ -139,8 +137,7 @@ static void print_version(const struct headgate_reply *row)
 static void print_history_json(const struct headgate_reply *reply)
 {
     struct json json;
-    json_init(&json, stdout);
-    json_open(&json, NULL, '{');
+    json_begin(&json, stdout, '{');
     json_open(&json, "history", '[');
     for (uint32_t i = 0; i < reply->count; i++) {
         const struct headgate_reply *row = headgate_reply_at(reply, i), *regions = command_member(row, "regions");
@@ -213,8 +210,7 @@ static void suggest(struct suggestion *all)
 static void print_suggestion_json(const struct suggestion *all)
 {
     struct json json;
-    json_init(&json, stdout);
-    json_open(&json, NULL, '{');
+    json_begin(&json, stdout, '{');
     json_open(&json, "suggested", '[');
     for (uint32_t i = 0; i < all->count; i++) {
         json_open(&json, NULL, '{');
