@@ -17,7 +17,7 @@
 #include "cluster/plane/plane.h"
 #include "cluster/plane/plane_compile.h"
 #include "cluster/spend/counters.h"
-#include "cluster/spend/deferred.h"
+#include "cluster/spend/deferred_mark.h"
 #include "cluster/spend/limits.h"
 #include "cluster/spend/outbox.h"
 #include "cluster/spend/thread.h"
@@ -82,7 +82,7 @@ static void urges_evicted(void *node, struct entry *entry)
 static void moves_waiting(void *node, struct entry *entry)
 {
     (void)node;
-    deferred_moved(entry);
+    deferred_mark_unnote(entry); /* the round may visit the key again, which would count as the next round */
 }
 
 /* Takes all memory except that of the limits. */

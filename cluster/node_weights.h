@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 struct node;
 
@@ -47,6 +48,15 @@ struct weights_version {
     uint32_t count;
     struct weights_part part[NODE_REGIONS_MAX]; /* a region that is not listed has no weight */
 };
+
+/* 0: the region is not listed. */
+static inline uint64_t weights_of_region(const struct weights_version *version, const char *region)
+{
+    for (uint32_t i = 0; i < version->count; i++)
+        if (strcmp(version->part[i].region, region) == 0)
+            return version->part[i].billionths;
+    return 0;
+}
 
 /* An operator's change. A region that it does not name keeps its weight of the newest version. */
 struct weights_change {

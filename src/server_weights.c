@@ -7,14 +7,6 @@
 
 #include <string.h>
 
-static uint64_t weight_in(const struct weights_version *version, const char *region)
-{
-    for (uint32_t i = 0; i < version->count; i++)
-        if (strcmp(version->part[i].region, region) == 0)
-            return version->part[i].billionths;
-    return 0;
-}
-
 void server_tell_weights(struct server *server, const struct settings *settings)
 {
     struct weights_report report;
@@ -24,7 +16,8 @@ void server_tell_weights(struct server *server, const struct settings *settings)
         return; /* the config asks for that: its weights are those to begin with */
     for (uint32_t i = 0; i < settings->node.region_count && report.base->stamp.number > 0; i++) {
         const struct region_weight *config = &settings->node.regions[i];
-        const uint64_t billionths = settings->region_billionths[i], set = weight_in(report.base, config->region);
+        const uint64_t billionths = settings->region_billionths[i],
+                       set = weights_of_region(report.base, config->region);
         if (settings->region_line[i] > 0 && billionths != set)
             log_write(&server->log, LOG_LEVEL_WARNING,
                       "%s:%u: the weight of region %s is %.9g, which has no effect: %.9g of version %llu of the "

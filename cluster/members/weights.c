@@ -29,14 +29,6 @@ uint64_t weights_billionths(uint64_t share)
     return (share * WEIGHT_ONE_BILLIONTHS + SHARE_ONE - 1) >> 32;
 }
 
-uint64_t weights_of_region(const struct weights_version *version, const char *region)
-{
-    for (uint32_t i = 0; i < version->count; i++)
-        if (strcmp(version->part[i].region, region) == 0)
-            return version->part[i].billionths;
-    return 0;
-}
-
 const struct weights_version *weights_newest(const struct node *node)
 {
     const struct weights_known *known = &node->weights.known;

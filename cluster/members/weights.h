@@ -52,6 +52,5 @@ bool weights_are_kept_by(const struct member *member);
  * is what its text says.
  */
 uint64_t weights_billionths(uint64_t share);
-uint64_t weights_of_region(const struct weights_version *version, const char *region);
 
 #endif

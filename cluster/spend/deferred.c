@@ -85,12 +85,6 @@ uint64_t deferred_since_ns(const struct node *node, const struct entry *entry)
     return deferred_began_ns(node, visits_of(node, entry));
 }
 
-void deferred_moved(struct entry *entry)
-{
-    /* the round may visit the key again, which would count as the next round */
-    deferred_mark_unnote(entry);
-}
-
 uint64_t deferred_end(struct node *node, struct entry *entry)
 {
     uint64_t tokens = deferred_mark_tokens(entry);

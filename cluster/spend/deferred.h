@@ -38,8 +38,6 @@ bool deferred_has(const struct node *node, const struct entry *entry);
 bool deferred_more(struct node *node, struct entry *entry, uint64_t tokens);
 /* Some of the waiting tokens were not spent after all. */
 void deferred_less(struct entry *entry, uint64_t tokens);
-/* To be called when the entry of a waiting key has moved in the table. */
-void deferred_moved(struct entry *entry);
 /* The earliest time at which the key may have begun to wait. */
 uint64_t deferred_since_ns(const struct node *node, const struct entry *entry);
 /* Ends the wait of the key. Returns how many tokens waited. */

@@ -8,6 +8,8 @@
 #ifndef HEADGATE_BASE_HASH_H
 #define HEADGATE_BASE_HASH_H
 
+#include "base/bytes.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -43,6 +45,15 @@ uint64_t hash_64(const struct hash_key *key, const void *data, size_t size);
  */
 enum { TEXT_HASH_BYTES = 32 };
 void hash_text(uint8_t hash[TEXT_HASH_BYTES], const void *data, size_t size);
+
+#define HASH_NAMES_FIRST UINT64_C(0xcbf29ce484222325)
+/* FNV-1a of one name behind others, the first one behind HASH_NAMES_FIRST: for names that no client chooses. */
+static inline uint64_t hash_name(uint64_t hash, struct bytes name)
+{
+    for (size_t i = 0; i < name.size; i++)
+        hash = (hash ^ (unsigned char)name.data[i]) * UINT64_C(0x100000001b3);
+    return (hash ^ 0xff) * UINT64_C(0x100000001b3); /* 0xff: no byte of a name */
+}
 
 static inline bool key_id_equal(struct key_id a, struct key_id b)
 {

@@ -64,13 +64,6 @@ void hot_turn(struct hot_rule *rule, uint64_t now_ns)
 
 /* ---- rules ---- */
 
-static uint64_t mix(uint64_t hash, struct bytes text)
-{
-    for (size_t i = 0; i < text.size; i++)
-        hash = (hash ^ (unsigned char)text.data[i]) * 0x100000001b3u;
-    return (hash ^ 0xff) * 0x100000001b3u; /* no byte of a name */
-}
-
 static void copy(char to[RULE_NAME_MAX_BYTES + 1], struct bytes text)
 {
     const size_t size = text.size < RULE_NAME_MAX_BYTES ? text.size : RULE_NAME_MAX_BYTES;
@@ -89,7 +82,8 @@ static bool is_named(const struct hot_rule *rule, const struct matched *matched,
 static struct hot_rule *find_rule(struct hot *hot, const struct matched *matched, struct bytes tier,
                                   uint64_t now_ns)
 {
-    const uint64_t names = mix(mix(mix(0xcbf29ce484222325u, matched->rule->service), matched->rule->id), tier) | 1;
+    const uint64_t names =
+        hash_name(hash_name(hash_name(HASH_NAMES_FIRST, matched->rule->service), matched->rule->id), tier) | 1;
     struct hot_rule *oldest = &hot->rule[0];
     for (uint32_t i = 0; i < HOT_RULES_MAX; i++) {
         struct hot_rule *rule = &hot->rule[i];

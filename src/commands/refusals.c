@@ -46,13 +46,6 @@ void refusals_destroy(struct refusals **refusals)
 
 /* ---- once in each window ---- */
 
-static uint64_t mix(uint64_t hash, struct bytes text)
-{
-    for (size_t i = 0; i < text.size; i++)
-        hash = (hash ^ (unsigned char)text.data[i]) * 0x100000001b3u;
-    return (hash ^ 0xff) * 0x100000001b3u;
-}
-
 /* The place of the key, or else of the one whose window ends first. */
 static struct remembered *place_of(struct set *set, uint64_t hash)
 {
@@ -74,7 +67,8 @@ static uint64_t window_of(const struct refusal *refusal)
 
 bool refusals_wants(struct refusals *refusals, const struct refusal *refusal, uint64_t now_ns, uint64_t *repeats)
 {
-    const uint64_t hash = (mix(mix(mix(refusal->fingerprint, refusal->service), refusal->rule), refusal->tier)) | 1;
+    const uint64_t hash =
+        (hash_name(hash_name(hash_name(refusal->fingerprint, refusal->service), refusal->rule), refusal->tier)) | 1;
     struct set *set = &refusals->set[(hash >> 32) & (SETS - 1)];
     spin_lock(&set->lock);
     struct remembered *key = place_of(set, hash);

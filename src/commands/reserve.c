@@ -2,41 +2,26 @@
  * Serves costs that are known only afterwards: RESERVE, then COMMIT or CANCEL; RENEW extends a
  * reservation.
  */
+#include "base/hex.h"
 #include "commands/call.h"
 #include "commands/guessers.h"
 #include "commands/patient.h"
+#include "wire/command_words.h"
 
-#include <sodium.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
-
-/* Fills `error` and returns false. */
-__attribute__((format(printf, 2, 3))) static bool fail(char *error, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    (void)vsnprintf(error, COMMAND_ERROR_BYTES, format, arguments);
-    va_end(arguments);
-    return false;
-}
 
 static void print_id(const struct reservation_id *id, char text[RESERVATION_TEXT_BYTES])
 {
-    static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; i < sizeof id->byte; i++) {
-        text[2 * i] = digits[id->byte[i] >> 4];
-        text[2 * i + 1] = digits[id->byte[i] & 15];
-    }
+    char digits[RESERVATION_TEXT_BYTES + 1];
+    hex_write(id->byte, sizeof id->byte, digits);
+    memcpy(text, digits, RESERVATION_TEXT_BYTES);
 }
 
 static bool parse_id(struct bytes word, struct reservation_id *id, char *error)
 {
-    size_t size;
-    return (word.size == RESERVATION_TEXT_BYTES &&
-            sodium_hex2bin(id->byte, sizeof id->byte, word.data, word.size, NULL, &size, NULL) == 0) ||
-           fail(error, "ERR reservation '%.*s': expected the %d hexadecimal digits that RESERVE gave",
-                call_shown(word), word.data, RESERVATION_TEXT_BYTES);
+    return hex_read(word, id->byte, sizeof id->byte) ||
+           word_fail(error, "ERR reservation '%.*s': expected the %d hexadecimal digits that RESERVE gave",
+                     call_shown(word), word.data, RESERVATION_TEXT_BYTES);
 }
 
 bool ask_ttl_fits(const struct commands *commands, uint64_t ttl_ms, char *error)
@@ -44,8 +29,8 @@ bool ask_ttl_fits(const struct commands *commands, uint64_t ttl_ms, char *error)
     uint32_t most = commands->reservation_ttl_max_ms;
     if (most == 0 || ttl_ms <= most)
         return true;
-    return fail(error, "ERR TTL is '%llu': expected milliseconds from 1 to %u (reservation_ttl_max)",
-                (unsigned long long)ttl_ms, most);
+    return word_fail(error, "ERR TTL is '%llu': expected milliseconds from 1 to %u (reservation_ttl_max)",
+                     (unsigned long long)ttl_ms, most);
 }
 
 static void refuse_full(struct commands *commands, const struct match *match, enum reservations_room room,
@@ -54,18 +39,18 @@ static void refuse_full(struct commands *commands, const struct match *match, en
     const struct bytes service = match->count > 0 ? match->rule[0].rule->service : bytes_of(RULE_DEFAULT_SERVICE);
     commands->stats.reservations_refused++;
     if (room == RESERVATIONS_FULL)
-        (void)fail(error, "ERR too many reservations are open on this node: expected fewer than the config's "
-                          "reservations");
+        (void)word_fail(error, "ERR too many reservations are open on this node: expected fewer than the config's "
+                               "reservations");
     else if (room == RESERVATIONS_HOLDER_FULL)
-        (void)fail(error,
-                   "ERR clients of your address have too many reservations open on this node: expected fewer "
-                   "than the config's address_reservations");
+        (void)word_fail(error,
+                        "ERR clients of your address have too many reservations open on this node: expected fewer "
+                        "than the config's address_reservations");
     else
-        (void)
-            fail(error,
-                 "ERR service '%.*s' has too many reservations open on this node: expected fewer than the config's "
-                 "rules.service_reservations",
-                 call_shown(service), service.data);
+        (void)word_fail(
+            error,
+            "ERR service '%.*s' has too many reservations open on this node: expected fewer than the config's "
+            "rules.service_reservations",
+            call_shown(service), service.data);
 }
 
 void reserve_answer_full(struct commands *commands, const struct match *match, enum reservations_room room,
@@ -125,8 +110,9 @@ enum ask_reserved ask_reserve(struct commands *commands, struct question *questi
 static bool is_known_yet(enum reserve_status status, char *error)
 {
     return status != RESERVE_LATER ||
-           fail(error, "LOADING this node has not joined since it was restarted, and opens its reservations then: "
-                       "ask it again");
+           word_fail(error,
+                     "LOADING this node has not joined since it was restarted, and opens its reservations then: "
+                     "ask it again");
 }
 
 bool ask_commit(struct commands *commands, struct bytes reservation, const struct command_query *query,
@@ -142,7 +128,8 @@ bool ask_commit(struct commands *commands, struct bytes reservation, const struc
     const enum reserve_status status = node_commit(commands->node, id, used, query->cost_count + 1, now_ns);
     if (status != RESERVE_UNKNOWN)
         return is_known_yet(status, error);
-    return fail(error, "NORESERVATION there is none of that id on this node: it has ended, or was made elsewhere");
+    return word_fail(error,
+                     "NORESERVATION there is none of that id on this node: it has ended, or was made elsewhere");
 }
 
 /* Parses "name=n". */
@@ -150,7 +137,8 @@ static bool parse_named(struct bytes word, struct command_query *query, char *er
 {
     const char *equals = word.size > 0 ? memchr(word.data, '=', word.size) : NULL;
     if (equals == NULL)
-        return fail(error, "'%.*s' after the cost: expected name=n, e.g. bytes=1500", call_shown(word), word.data);
+        return word_fail(error, "'%.*s' after the cost: expected name=n, e.g. bytes=1500", call_shown(word),
+                         word.data);
     const size_t size = (size_t)(equals - word.data);
     return command_query_add_cost(query, (struct bytes){word.data, size},
                                   (struct bytes){equals + 1, word.size - size - 1}, error);
@@ -161,8 +149,9 @@ static bool parse_used(const struct resp_command *words, struct command_query *q
     struct bytes word = words->args[2];
     command_query_clear(query);
     if (!word_number(word, COMMAND_COST_MAX, &query->cost))
-        return fail(error, "cost '%.*s' is out of range: expected a whole number of tokens from 0 to 1000000000000",
-                    call_shown(word), word.data);
+        return word_fail(error,
+                         "cost '%.*s' is out of range: expected a whole number of tokens from 0 to 1000000000000",
+                         call_shown(word), word.data);
     for (uint32_t i = 3; i < words->count; i++)
         if (!parse_named(words->args[i], query, error))
             return false;

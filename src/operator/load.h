@@ -139,7 +139,7 @@ struct load {
     struct accuracy_limit judged_limit;
     struct accuracy *accuracy; /* one for each key; NULL: accuracy is not judged */
     uint64_t pending_ns;       /* see accuracy_record */
-    uint64_t first_sent_ns, last_reply_ns;
+    uint64_t last_reply_ns;
     uint64_t send_end_ns; /* the time at which sending ended */
     char first_error[200];
 };

@@ -1,7 +1,7 @@
 /*
  * command_words: single words of commands, and the sentences about wrong ones.
  *
- * Only the parsers of commands in src/wire may include this header. Pure.
+ * For the parsers of commands: those in src/wire, and commands that read words of their own. Pure.
  */
 #ifndef HEADGATE_WIRE_COMMAND_WORDS_H
 #define HEADGATE_WIRE_COMMAND_WORDS_H

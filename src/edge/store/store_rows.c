@@ -79,13 +79,14 @@ bool store_rows_prepare(struct store_file *file)
     return code == SQLITE_OK;
 }
 
-/* Runs a statement without rows and resets it for the next use. */
+/* Runs a statement without rows, and resets it for the next use, without its values. */
 static enum store_file_status run(struct store_file *file, enum store_statement which)
 {
     struct sqlite3_stmt *statement = file->statement[which];
     int code = sqlite3_step(statement);
     enum store_file_status status = code == SQLITE_DONE ? STORE_FILE_GOOD : store_rows_failed(file, code);
     (void)sqlite3_reset(statement);
+    (void)sqlite3_clear_bindings(statement);
     return status;
 }
 
@@ -240,15 +241,12 @@ enum store_file_status store_file_put_version(struct store_file *file, const str
     bind_text(put, 12, version->text);
     bind_number(put, 13, seal_version(version));
     enum store_file_status status = run(file, STORE_VERSION_PUT);
-    (void)sqlite3_clear_bindings(put);
     if (status != STORE_FILE_GOOD)
         return status;
     bind_text(trim, 1, version->service);
     bind_text(trim, 2, version->id);
     bind_number(trim, 3, RULE_VERSIONS_KEPT - 1);
-    status = run(file, STORE_VERSION_TRIM);
-    (void)sqlite3_clear_bindings(trim);
-    return status;
+    return run(file, STORE_VERSION_TRIM);
 }
 
 static enum store_file_status delete_counter(struct store_file *file, struct key_id id)
@@ -256,9 +254,7 @@ static enum store_file_status delete_counter(struct store_file *file, struct key
     uint8_t blob[ID_BYTES];
     put_big(blob, id.high, id.low);
     (void)sqlite3_bind_blob(file->statement[STORE_COUNTER_DELETE], 1, blob, sizeof blob, SQLITE_STATIC);
-    enum store_file_status status = run(file, STORE_COUNTER_DELETE);
-    (void)sqlite3_clear_bindings(file->statement[STORE_COUNTER_DELETE]);
-    return status;
+    return run(file, STORE_COUNTER_DELETE);
 }
 
 enum store_file_status store_file_put_counter(struct store_file *file, const struct store_counter *counter,
@@ -279,9 +275,7 @@ enum store_file_status store_file_put_counter(struct store_file *file, const str
     bind_number(put, 8, counter->number);
     bind_number(put, 9, counter->until_wall_ns);
     bind_number(put, 10, seal_counter(counter));
-    enum store_file_status status = run(file, STORE_COUNTER_PUT);
-    (void)sqlite3_clear_bindings(put);
-    return status;
+    return run(file, STORE_COUNTER_PUT);
 }
 
 enum store_file_status store_file_begin(struct store_file *file, bool synced)
