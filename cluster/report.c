@@ -3,6 +3,7 @@
  * the reasons of one decision. It changes nothing. node_validate checks invariants between parts
  * that no single file can check.
  */
+#include "base/number.h"
 #include "cluster/apply/pages.h"
 #include "cluster/codec/batch.h"
 #include "cluster/join_waits.h"
@@ -116,7 +117,7 @@ static void report_peer(const struct node *node, uint32_t index, uint64_t now_ns
     report->share = share_of(node, index);
     report->heard_ago_ns = member->self ? 0 : UINT64_MAX;
     if (member->heard_ns)
-        report->heard_ago_ns = now_ns > member->heard_ns ? now_ns - member->heard_ns : 0;
+        report->heard_ago_ns = number_minus(now_ns, member->heard_ns);
     report->round_trip_ns = member->round_trip_ns;
     report->traffic = member->traffic;
     clocks_report(node, member, report);

@@ -5,6 +5,7 @@
  */
 #include "cluster/apply/receive.h"
 
+#include "base/number.h"
 #include "cluster/apply/apply.h"
 #include "cluster/apply/inbox.h"
 #include "cluster/codec/batch.h"
@@ -48,8 +49,8 @@ static bool is_vouched(struct node *node, const struct origin *origin, struct ba
 {
     uint64_t age_ns;
     if (member_vouches(node, origin->member, batch, &age_ns)) {
-        const uint64_t at_ns = node->now_ns > age_ns ? node->now_ns - age_ns : 0;
-        batch->open_ns += at_ns > batch->at_ns ? at_ns - batch->at_ns : 0; /* it was opened when it was */
+        const uint64_t at_ns = number_minus(node->now_ns, age_ns);
+        batch->open_ns += number_minus(at_ns, batch->at_ns); /* it was opened when it was */
         batch->at_ns = at_ns > batch->at_ns ? at_ns : batch->at_ns;
         return true;
     }
@@ -165,7 +166,7 @@ static struct batch *batch_of_record(struct node *node, const struct arrival *ar
     batch->merge = record->merge;
     batch->part = record->part;
     batch->parts = record->parts;
-    batch->at_ns = node->now_ns > record->age_ns ? node->now_ns - record->age_ns : 0;
+    batch->at_ns = number_minus(node->now_ns, record->age_ns);
     batch->open_ns = open_of(node, arrival, batch, record);
     batch->arrived_ns = node->now_ns;
     return batch;

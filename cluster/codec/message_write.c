@@ -3,6 +3,7 @@
  * message_read.c reads them. To save bytes, spends of one limit share its terms, ids stand side by
  * side as one string, and each number takes the fewest bytes that hold it.
  */
+#include "base/number.h"
 #include "cluster/codec/batch.h"
 #include "cluster/codec/effects.h"
 #include "cluster/codec/life.h"
@@ -173,7 +174,7 @@ static void pack_id(msgpack_packer *packer, struct key_id id)
  */
 static uint64_t live_steps(const struct spend *spend, const struct limit *limit, uint64_t now_ns)
 {
-    uint64_t live_ns = spend->expires_ns > now_ns ? spend->expires_ns - now_ns : 0;
+    uint64_t live_ns = number_minus(spend->expires_ns, now_ns);
     uint64_t steps = live_ns / CELL_STEP_NS + (kind_expires(limit->kind) && live_ns % CELL_STEP_NS != 0);
     return steps < CELL_STEPS_MAX ? steps : CELL_STEPS_MAX;
 }

@@ -4,6 +4,7 @@
  */
 #include "cluster/log/gather.h"
 
+#include "base/number.h"
 #include "cluster/codec/batch.h"
 #include "cluster/log/aside.h"
 #include "cluster/log/origins.h"
@@ -68,7 +69,7 @@ static void close_part(struct node *node, const struct spend *spends, uint32_t c
     batch->origin_uid = mine->uid;
     batch->first = batch->last = ++mine->applied;
     batch->at_ns = batch->arrived_ns = node->now_ns;
-    batch->open_ns = node->now_ns > node->telling.since_ns ? node->now_ns - node->telling.since_ns : 0;
+    batch->open_ns = number_minus(node->now_ns, node->telling.since_ns);
     batch->open_ns = batch->at_ns - returns_since_ns(node, mine, batch);
     batch->complete = complete;
     origin_log_append(node, mine, batch);

@@ -7,6 +7,7 @@
  */
 #include "cluster/log/merge.h"
 
+#include "base/number.h"
 #include "base/prefetch.h"
 #include "cluster/codec/batch.h"
 #include "cluster/log/origins.h"
@@ -330,7 +331,7 @@ static void put_in_place(struct node *node, struct origin *origin, struct list *
         made->first = first_number;
         made->last = newest->last;
         made->at_ns = newest->at_ns;
-        made->open_ns = newest->at_ns > opened_ns ? newest->at_ns - opened_ns : 0;
+        made->open_ns = number_minus(newest->at_ns, opened_ns);
         made->arrived_ns = newest->arrived_ns;
         made->sent_ns = newest->sent_ns;
         made->sends_count = newest->sends_count;

@@ -14,6 +14,7 @@
  */
 #include "cluster/members/silence.h"
 
+#include "base/number.h"
 #include "cluster/codec/effects.h"
 #include "cluster/members/votes.h"
 #include "cluster/state/member.h"
@@ -31,7 +32,7 @@ static const char forgotten_why[] = "was silent for forget_after and is forgotte
 void silence_note_time(struct node *node, uint64_t before_ns)
 {
     uint64_t due_ns = node->awake.wake_ns > before_ns ? node->awake.wake_ns : before_ns;
-    uint64_t late_ns = node->now_ns > due_ns ? node->now_ns - due_ns : 0;
+    uint64_t late_ns = number_minus(node->now_ns, due_ns);
     if (node->last_uid == 0 || late_ns <= node->options.interval_ns)
         return;
     node->awake.lost_ns += late_ns - node->options.interval_ns;

@@ -58,7 +58,7 @@ static void drop_idle(const struct node *node, struct contest *contest, uint64_t
 {
     const uint64_t sparse_ns = part_ns(node, contest->limit, 2 * contest->cost);
     const int64_t begins = contest_credit_begins(node, contest);
-    if (voucher_since_ns(contest->seen_ns, now_ns) >
+    if (number_minus(now_ns, contest->seen_ns) >
             (sparse_ns > CONTEST_CREDIT_NS / 2 ? sparse_ns : CONTEST_CREDIT_NS / 2) &&
         contest->credit_units > begins)
         contest->credit_units = begins;

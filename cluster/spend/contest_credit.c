@@ -57,7 +57,7 @@ int64_t contest_credit_begins(const struct node *node, const struct contest *con
 void contest_add_credit(const struct node *node, struct contest *contest, uint64_t now_ns)
 {
     const uint64_t tick_ns = node->limits.limit[contest->limit].tick_ns;
-    const uint64_t since_ns = voucher_since_ns(contest->credited_ns, now_ns);
+    const uint64_t since_ns = number_minus(now_ns, contest->credited_ns);
     const int64_t most = contest_credit_most(node, contest),
                   units = contest->credit_units + contest_part_units(node, contest->limit, since_ns);
     contest->credit_units = units < most ? units : most;

@@ -84,15 +84,15 @@ static uint64_t eased_tokens(const struct node *node, const struct contest *cont
 static uint64_t word_level(const struct node *node, const struct contest *contest, bool *is_short)
 {
     const struct limit *limit = &node->limits.limit[contest->limit];
-    const uint64_t answer_ns = voucher_answer_ns(node), said_ns = voucher_since_ns(contest->said_ns, node->now_ns);
-    *is_short = voucher_since_ns(contest->short_ns, node->now_ns) <= answer_ns;
+    const uint64_t answer_ns = voucher_answer_ns(node), said_ns = number_minus(node->now_ns, contest->said_ns);
+    *is_short = number_minus(node->now_ns, contest->short_ns) <= answer_ns;
     if (contest->until_ns == 0 || contest->short_ns == 0 || said_ns < answer_ns / 2 ||
         node->by_limit.budget[contest->limit].share >= SHARE_ONE)
         return 0;
     if (!*is_short && said_ns < kept_ns(limit) / KEPT_WORDS)
         return 0;
     const uint64_t level = level_needed(node, contest), eased = eased_tokens(node, contest, said_ns);
-    const bool goes_on = *is_short || voucher_since_ns(contest->seen_ns, node->now_ns) < kept_ns(limit);
+    const bool goes_on = *is_short || number_minus(node->now_ns, contest->seen_ns) < kept_ns(limit);
     if (!goes_on || !is_contended(node, contest, level))
         return 0;
     return *is_short ? level : number_least(level, eased);
@@ -104,7 +104,7 @@ static uint64_t word_level(const struct node *node, const struct contest *contes
  */
 static void note_said(const struct node *node, struct contest *contest, uint64_t level, bool is_short)
 {
-    const uint64_t since_ns = voucher_since_ns(contest->said_short_ns, node->now_ns),
+    const uint64_t since_ns = number_minus(node->now_ns, contest->said_short_ns),
                    again_ns = SAID_ANSWERS * voucher_answer_ns(node) + node->options.interval_ns;
     const uint64_t eighth = node->limits.limit[contest->limit].capacity / MORE_MOST_PART,
                    most = level > eighth ? level : eighth;

@@ -55,7 +55,7 @@ static bool is_rest(const struct node *node, const struct limit *limit, const st
                     uint64_t now_ns)
 {
     return voucher && voucher->much_ns > 0 && left >= limit->capacity_units >> LEAST_LEFT_BITS &&
-           voucher_since_ns(voucher->much_ns, now_ns) < REST_ANSWERS * voucher_answer_ns(node);
+           number_minus(now_ns, voucher->much_ns) < REST_ANSWERS * voucher_answer_ns(node);
 }
 
 /* While somebody is silent. */
@@ -63,7 +63,7 @@ static bool is_worth_asking_alone(const struct node *node, const struct limit *l
                                   uint64_t now_ns)
 {
     return kind_refills(limit->kind) &&
-           (!voucher || voucher_since_ns(voucher->asked_ns, now_ns) >= voucher_pause_ns(node, voucher, now_ns));
+           (!voucher || number_minus(now_ns, voucher->asked_ns) >= voucher_pause_ns(node, voucher, now_ns));
 }
 
 /* True: no share ever suffices. */
@@ -127,7 +127,7 @@ static void note_wanted(struct node *node, const struct charge *charge, uint64_t
     voucher->wanted_since_ns = voucher->wanted == 0 ? now_ns : voucher->wanted_since_ns;
     voucher->wanted = number_sum(voucher->wanted, charge->cost);
     voucher->unwatched = number_sum(voucher->unwatched, charge->cost);
-    if (voucher_since_ns(voucher->wanted_since_ns, now_ns) >= voucher_gather_ns(node))
+    if (number_minus(now_ns, voucher->wanted_since_ns) >= voucher_gather_ns(node))
         voucher->went_on = number_sum(voucher->went_on, charge->cost);
     voucher->wanted_at_once = charge->cost > voucher->wanted_at_once ? charge->cost : voucher->wanted_at_once;
     own_thread(node)->hurry_wanted = true;
@@ -182,7 +182,7 @@ void voucher_note_waiting(struct node *node, const struct charge *charge, uint64
     const uint64_t asked_ns = voucher ? voucher->asked_ns : 0;
     const int64_t held_units = voucher ? voucher_units(node, voucher, now_ns) : 0;
     const uint64_t held = (uint64_t)(held_units / token);
-    const bool is_asked = voucher && voucher_since_ns(asked_ns, now_ns) < voucher_answer_ns(node);
+    const bool is_asked = voucher && number_minus(now_ns, asked_ns) < voucher_answer_ns(node);
     if (!is_asked && held < tokens && is_worth_asking(node, charge, &level, voucher, true, now_ns)) {
         if (!voucher || voucher->wanted < tokens)
             note_wanted(node, charge, now_ns);

@@ -80,7 +80,7 @@ static bool may_ask(const struct node *node, const struct voucher *voucher)
     const unsigned late = unanswered_at_home(node, voucher, limit);
     const uint64_t pause_ns = voucher_pause_ns(node, voucher, node->now_ns) << (late > 0 ? late - 1 : 0);
     return voucher->wanted > 0 && node->now_ns >= voucher->yields_until_ns &&
-           voucher_since_ns(voucher->asked_ns, node->now_ns) >= pause_ns;
+           number_minus(node->now_ns, voucher->asked_ns) >= pause_ns;
 }
 
 /*
@@ -104,7 +104,7 @@ static void make_room(struct node *node, struct voucher *voucher, const struct l
 static int64_t refused_units(const struct node *node, const struct voucher *voucher)
 {
     const uint64_t within_ns = voucher_wanted_ns(node);
-    const uint64_t took_ns = voucher_since_ns(voucher->wanted_since_ns, node->now_ns);
+    const uint64_t took_ns = number_minus(node->now_ns, voucher->wanted_since_ns);
     uint64_t refused = voucher->wanted - number_least(voucher->waiting, voucher->wanted);
     if (took_ns > within_ns)
         refused = (uint64_t)((wide)refused * within_ns / took_ns);
@@ -118,7 +118,7 @@ static int64_t refused_units(const struct node *node, const struct voucher *vouc
 static int64_t coming_units(const struct node *node, const struct voucher *voucher)
 {
     const uint64_t gather_ns = voucher_gather_ns(node);
-    const uint64_t took_ns = voucher_since_ns(voucher->wanted_since_ns, node->now_ns);
+    const uint64_t took_ns = number_minus(node->now_ns, voucher->wanted_since_ns);
     if (took_ns < 2 * gather_ns)
         return 0;
     const struct limit *limit = &node->limits.limit[voucher->limit];
@@ -192,11 +192,11 @@ static void begin_ask(struct node *node, struct voucher *voucher, int64_t expect
 static void watch(struct node *node, struct voucher *voucher, int64_t expected, int64_t others)
 {
     const struct voucher_ask *last = &voucher->ask[VOUCHER_ASKS - 1];
-    if (expected > 0 && voucher_since_ns(last->asked_ns, node->now_ns) >= voucher_answer_ns(node)) {
+    if (expected > 0 && number_minus(node->now_ns, last->asked_ns) >= voucher_answer_ns(node)) {
         begin_ask(node, voucher, expected, others);
         voucher->unwatched = 0;
     }
-    if (voucher_since_ns(voucher->wanted_since_ns, node->now_ns) >= voucher_wanted_ns(node))
+    if (number_minus(node->now_ns, voucher->wanted_since_ns) >= voucher_wanted_ns(node))
         voucher_want_nothing(voucher);
 }
 
@@ -219,10 +219,10 @@ static void write_ask(const struct node *node, const struct voucher *voucher, in
         .tokens = (uint64_t)units / token,
         .parts = (uint32_t)(((wide)rest << SPARE_BITS) / token),
         .among = SHARE_ONE - node->by_limit.budget[voucher->limit].share,
-        .live_ns = kind_expires(limit->kind) ? voucher_since_ns(node->now_ns, voucher->expires_ns) : 0,
+        .live_ns = kind_expires(limit->kind) ? number_minus(voucher->expires_ns, node->now_ns) : 0,
         .previous = window->previous,
         .window_ns = window->window_ns,
-        .left_ns = number_least(voucher_since_ns(node->now_ns, window->end_ns), window->window_ns),
+        .left_ns = number_least(number_minus(window->end_ns, node->now_ns), window->window_ns),
     };
 }
 
@@ -365,7 +365,7 @@ bool voucher_asked_lately(struct node *node, struct key_id id)
     if (!voucher)
         return false;
     const struct voucher_ask *last = &voucher->ask[VOUCHER_ASKS - 1];
-    return voucher->wanted > 0 || (last->number > 0 && voucher_since_ns(last->asked_ns, node->now_ns) < lately_ns);
+    return voucher->wanted > 0 || (last->number > 0 && number_minus(node->now_ns, last->asked_ns) < lately_ns);
 }
 
 void voucher_yield(struct node *node, struct key_id id)

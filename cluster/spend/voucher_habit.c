@@ -78,7 +78,7 @@ void voucher_habit_came(struct node *node, struct voucher *voucher, int64_t unit
 {
     for (unsigned a = VOUCHER_ASKS; a-- > 0;) {
         struct voucher_ask *ask = &voucher->ask[a];
-        const uint64_t age_ns = voucher_since_ns(ask->asked_ns, now_ns);
+        const uint64_t age_ns = number_minus(now_ns, ask->asked_ns);
         if (ask->number == 0 || age_ns < voucher_answer_ns(node) / 4 * 3)
             continue;
         const int64_t missing = ask->expected - ask->came;
@@ -104,7 +104,7 @@ void voucher_habit_note_over(struct node *node, struct voucher *voucher)
     const uint64_t least_ns = 2 * voucher_answer_ns(node);
     for (unsigned a = 0; a < VOUCHER_ASKS; a++) {
         struct voucher_ask *ask = &voucher->ask[a];
-        const uint64_t age_ns = voucher_since_ns(ask->asked_ns, node->now_ns);
+        const uint64_t age_ns = number_minus(node->now_ns, ask->asked_ns);
         if (age_ns > least_ns && node->now_ns > ask->late_ns)
             voucher_habit_note(node, voucher->limit, ask);
     }

@@ -142,7 +142,7 @@ void voucher_lack_told(struct node *node, const struct spend *spend)
 static void lack_least(const struct node *node, struct voucher *voucher, int64_t units, uint64_t since_ns)
 {
     const struct limit *limit = &node->limits.limit[voucher->limit];
-    units -= voucher_refilled_units(limit, voucher_since_ns(since_ns, node->now_ns));
+    units -= voucher_refilled_units(limit, number_minus(node->now_ns, since_ns));
     if (units > voucher->lack.units)
         voucher->lack.units = units;
 }

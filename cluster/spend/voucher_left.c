@@ -41,7 +41,7 @@ int64_t voucher_ask_units(const struct node *node, const struct voucher *voucher
                           uint64_t now_ns)
 {
     const struct limit *limit = &node->limits.limit[voucher->limit];
-    uint64_t age_ns = age_of(node, ask, now_ns), older_ns = voucher_since_ns(ask->born_ns, ask->asked_ns);
+    uint64_t age_ns = age_of(node, ask, now_ns), older_ns = number_minus(ask->asked_ns, ask->born_ns);
     if (ask->number == 0 || ask->units <= 0 || (!kind_expires(limit->kind) && age_ns + older_ns >= VOUCHER_LIFE_NS))
         return 0;
     const int64_t left = ask->units - voucher_sum(ask->lost, voucher_lack_lost(node, voucher, now_ns));

@@ -42,7 +42,7 @@ void vouchers_unlock(struct node *node)
 static bool has_ended(const struct voucher *voucher, uint64_t now_ns)
 {
     const uint64_t over_ns = voucher->window.window_ns > 0 ? voucher->window.end_ns + VOUCHER_LIFE_NS : UINT64_MAX;
-    return voucher_since_ns(voucher->touched_ns, now_ns) >= VOUCHER_LIFE_NS &&
+    return number_minus(now_ns, voucher->touched_ns) >= VOUCHER_LIFE_NS &&
            number_least(voucher->expires_ns, over_ns) <= now_ns;
 }
 
@@ -71,19 +71,19 @@ static bool is_spent(const struct node *node, const struct voucher *voucher, uin
     const struct voucher_ask *last = &voucher->ask[VOUCHER_ASKS - 1];
     const uint64_t answer_ns = voucher_answer_ns(node), answers_ns = SPENT_ANSWERS * answer_ns;
     const bool is_awaited = last->number > 0 && last->granted_by == 0 &&
-                            voucher_since_ns(last->asked_ns, now_ns) < AWAITED_ANSWERS * answer_ns;
+                            number_minus(now_ns, last->asked_ns) < AWAITED_ANSWERS * answer_ns;
     if (is_awaited || now_ns < voucher->yields_until_ns ||
-        (voucher->wanted > 0 && voucher_since_ns(voucher->touched_ns, now_ns) <= voucher_wanted_ns(node)))
+        (voucher->wanted > 0 && number_minus(now_ns, voucher->touched_ns) <= voucher_wanted_ns(node)))
         return false;
-    return voucher_since_ns(voucher->busy_ns, now_ns) >= answers_ns &&
-           voucher_since_ns(voucher->touched_ns, now_ns) >= answers_ns + voucher_pause_ns(node, voucher, now_ns) &&
+    return number_minus(now_ns, voucher->busy_ns) >= answers_ns &&
+           number_minus(now_ns, voucher->touched_ns) >= answers_ns + voucher_pause_ns(node, voucher, now_ns) &&
            voucher_units(node, voucher, now_ns) < limit->units_per_token;
 }
 
 static bool is_idle(const struct voucher *voucher, uint64_t now_ns)
 {
-    return voucher_since_ns(voucher->touched_ns, now_ns) >= VOUCHER_LIFE_NS &&
-           voucher_since_ns(voucher->busy_ns, now_ns) >= VOUCHER_LIFE_NS;
+    return number_minus(now_ns, voucher->touched_ns) >= VOUCHER_LIFE_NS &&
+           number_minus(now_ns, voucher->busy_ns) >= VOUCHER_LIFE_NS;
 }
 
 /* True, with the whole tokens that are lost: a voucher of a long window must not keep its place until that is over. */
@@ -225,7 +225,7 @@ void voucher_want_nothing(struct voucher *voucher)
 
 void voucher_drop_stale(const struct node *node, struct voucher *voucher, uint64_t now_ns)
 {
-    if (voucher->wanted > 0 && voucher_since_ns(voucher->touched_ns, now_ns) > voucher_wanted_ns(node))
+    if (voucher->wanted > 0 && number_minus(now_ns, voucher->touched_ns) > voucher_wanted_ns(node))
         voucher_want_nothing(voucher);
 }
 

@@ -164,7 +164,7 @@ void voucher_give_back_idle(struct node *node, struct voucher *voucher)
     if (voucher_places_are_scarce(node))
         idle_ns = number_least(idle_ns, SCARCE_ANSWERS * voucher_answer_ns(node));
     if (voucher->busy_ns > 0 &&
-        (voucher_since_ns(voucher->busy_ns, node->now_ns) >= idle_ns || has_late(node, voucher)))
+        (number_minus(node->now_ns, voucher->busy_ns) >= idle_ns || has_late(node, voucher)))
         give_back(node, voucher);
 }
 
@@ -178,12 +178,12 @@ void voucher_give_back_all(struct node *node)
 bool voucher_is_awaited(const struct node *node)
 {
     const uint64_t asked_ns = node->rights.asked_ns;
-    return asked_ns > 0 && voucher_since_ns(asked_ns, node->now_ns) < LATELY_ANSWERS * voucher_answer_ns(node);
+    return asked_ns > 0 && number_minus(node->now_ns, asked_ns) < LATELY_ANSWERS * voucher_answer_ns(node);
 }
 
 void voucher_give_back_for(struct node *node, struct key_id id)
 {
     struct voucher *voucher = voucher_of_key(node, id);
-    if (voucher && voucher_since_ns(voucher->busy_ns, node->now_ns) >= LATELY_ANSWERS * voucher_answer_ns(node))
+    if (voucher && number_minus(node->now_ns, voucher->busy_ns) >= LATELY_ANSWERS * voucher_answer_ns(node))
         give_back(node, voucher);
 }

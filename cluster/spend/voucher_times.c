@@ -36,11 +36,6 @@ uint64_t voucher_wanted_ns(const struct node *node)
     return voucher_answer_ns(node) + node->options.interval_ns;
 }
 
-uint64_t voucher_since_ns(uint64_t then_ns, uint64_t now_ns)
-{
-    return now_ns > then_ns ? now_ns - then_ns : 0;
-}
-
 uint64_t voucher_sleepless_ns(const struct node *node)
 {
     return node->options.sleepless_ns ? node->options.sleepless_ns() : 0;
@@ -49,8 +44,8 @@ uint64_t voucher_sleepless_ns(const struct node *node)
 /* now_ns stands still while the machine sleeps, and may be older than a process that was stopped knows. */
 uint64_t voucher_age_ns(const struct node *node, uint64_t since_ns, uint64_t since_sleepless_ns, uint64_t now_ns)
 {
-    uint64_t age_ns = voucher_since_ns(since_ns, now_ns);
-    uint64_t sleepless_ns = voucher_since_ns(since_sleepless_ns, voucher_sleepless_ns(node));
+    uint64_t age_ns = number_minus(now_ns, since_ns);
+    uint64_t sleepless_ns = number_minus(voucher_sleepless_ns(node), since_sleepless_ns);
     return sleepless_ns > age_ns ? sleepless_ns : age_ns;
 }
 

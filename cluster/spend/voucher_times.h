@@ -9,6 +9,7 @@
 #ifndef HEADGATE_CLUSTER_SPEND_VOUCHER_TIMES_H
 #define HEADGATE_CLUSTER_SPEND_VOUCHER_TIMES_H
 
+#include "base/number.h"
 #include "cluster/state/node_state.h"
 
 #include <stdbool.h>
@@ -23,8 +24,6 @@ uint64_t voucher_answer_ns(const struct node *node);
 uint64_t voucher_gather_ns(const struct node *node);
 /* Nobody waits for a request that was refused so long ago: tokens for it would only be missing elsewhere. */
 uint64_t voucher_wanted_ns(const struct node *node);
-/* 0 if `then_ns` is later. */
-uint64_t voucher_since_ns(uint64_t then_ns, uint64_t now_ns);
 /* The time by options.sleepless_ns; 0: there is no such clock. */
 uint64_t voucher_sleepless_ns(const struct node *node);
 /* The time since then, by the clock by which more has passed: that of decisions, or voucher_sleepless_ns. */

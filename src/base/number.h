@@ -1,5 +1,5 @@
 /*
- * number: the smaller of two numbers, and a sum that does not wrap.
+ * number: the smaller of two numbers, and sums and differences that do not wrap.
  *
  * The one idea: UINT64_MAX stands for never, or for as much as there is, and whatever is added to that stays it.
  */
@@ -11,6 +11,12 @@
 static inline uint64_t number_least(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
+}
+
+/* a - b, at least 0. */
+static inline uint64_t number_minus(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
 }
 
 /* a + b, at most UINT64_MAX. */

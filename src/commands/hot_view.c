@@ -1,6 +1,7 @@
 /*
  * Reads the sketches of all threads. Each lock is held for the time of a copy; merging happens outside.
  */
+#include "base/number.h"
 #include "base/spin.h"
 #include "commands/hot.h"
 #include "commands/hot_state.h"
@@ -74,7 +75,7 @@ static uint64_t reach_ns(const struct hot_query *query, uint64_t now_ns)
     const uint64_t pane_ns = query->over == HOT_HOURS ? HOT_HOURS_NS : HOT_MINUTES_NS;
     const uint64_t past_ns = (now_ns / pane_ns) * pane_ns;
     const uint64_t panes_ns = now_ns - past_ns + (past_ns > 0 ? pane_ns : 0);
-    const uint64_t noted_ns = now_ns > query->since_ns ? now_ns - query->since_ns : 0;
+    const uint64_t noted_ns = number_minus(now_ns, query->since_ns);
     const uint64_t reach_ns = noted_ns < panes_ns ? noted_ns : panes_ns;
     return reach_ns > SECOND_NS ? reach_ns : SECOND_NS;
 }

@@ -4,6 +4,7 @@
  */
 #include "commands/info.h"
 #include "base/metric.h"
+#include "base/number.h"
 #include "base/units.h"
 #include "commands/call.h"
 #include "commands/figures.h"
@@ -29,7 +30,7 @@ static void print_server(const struct report *report)
     struct call *call = report->call;
     const struct commands *commands = call->commands;
     struct output *output = call->answer.output;
-    uint64_t up_ns = call->now_ns > commands->started_ns ? call->now_ns - commands->started_ns : 0;
+    uint64_t up_ns = number_minus(call->now_ns, commands->started_ns);
     info_text(output, "headgate_version", commands->version);
     /* the version of redis whose protocol this server speaks: some libraries compare it */
     info_text(output, "redis_version", "7.0.0");

@@ -1,6 +1,7 @@
 /*
  * Turns a client's words into charges, and verdicts into the figures that a client reads.
  */
+#include "base/number.h"
 #include "commands/call.h"
 #include "limit/kind.h"
 
@@ -273,7 +274,7 @@ void call_answer_wait(struct answer *answer, const struct node *node, const stru
         const struct limit *limit = node_limit(node, charge->limit);
         uint64_t full_ns = verdicts[i].reset_after_ns;
         uint64_t own_ns = limit_refill_ns(limit, (int64_t)charge->cost * limit->units_per_token);
-        uint64_t hold_ns = full_ns > own_ns ? full_ns - own_ns : 0;
+        uint64_t hold_ns = number_minus(full_ns, own_ns);
         longest = hold_ns > longest ? hold_ns : longest;
     }
     call_answer_next(answer, "hold_ms");

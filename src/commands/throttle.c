@@ -10,6 +10,7 @@
  * it may at one of those servers. So every region decides by all spends that it has heard of, and
  * the spends of several regions within one interval may come to more than the burst.
  */
+#include "base/number.h"
 #include "commands/call.h"
 #include "wire/command_throttle.h"
 
@@ -235,7 +236,7 @@ static uint64_t crab_reset_ns(const struct throttle *throttle, uint64_t full_ns)
 {
     uint64_t tail_ns;
     if (throttle->capacity == 1)
-        return full_ns > throttle->emission_ns ? full_ns - throttle->emission_ns : 0;
+        return number_minus(full_ns, throttle->emission_ns);
     if (__builtin_mul_overflow((uint64_t)throttle->capacity - 2, throttle->emission_ns, &tail_ns) ||
         __builtin_add_overflow(tail_ns, full_ns, &full_ns))
         return UINT64_MAX;

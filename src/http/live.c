@@ -1,5 +1,6 @@
 #include "http/live.h"
 
+#include "base/number.h"
 #include "commands/figures.h"
 #include "commands/guessers.h"
 #include "http/call.h"
@@ -212,7 +213,7 @@ static void put_state(struct output *output, struct commands *commands, const st
 {
     struct rule_rows bounds = {.rows = {.output = output}, .node = commands->node}, rules = bounds;
     const struct ruleset *ruleset = node_rules(commands->node);
-    const uint64_t up_ns = turn.now_ns > commands->started_ns ? turn.now_ns - commands->started_ns : 0;
+    const uint64_t up_ns = number_minus(turn.now_ns, commands->started_ns);
     put_text(output, "{");
     member_ms(output, "time_ms", turn.wall_ns);
     member_ms(output, "uptime_ms", up_ns);

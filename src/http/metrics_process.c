@@ -1,6 +1,7 @@
 #include "http/metrics_process.h"
 
 #include "base/metric.h"
+#include "base/number.h"
 #include "commands/figures.h"
 #include "edge/clients/tls.h"
 #include "edge/peers/transport.h"
@@ -45,7 +46,7 @@ void metrics_put_process(struct metrics_page *page, struct commands *commands, s
 {
     const struct descriptors descriptors = descriptors_count();
     const uint64_t resident_bytes = figures_resident_bytes(commands, turn.now_ns);
-    const uint64_t up_ns = turn.now_ns > commands->started_ns ? turn.now_ns - commands->started_ns : 0;
+    const uint64_t up_ns = number_minus(turn.now_ns, commands->started_ns);
     page_head(page, "build_info", "gauge", "1, of the version, the name and the region in its labels");
     page_begin(page);
     page_name(page, "build_info");

@@ -2,6 +2,7 @@
  * loop_clock reads the clock once in a turn of a loop, and forgets the reading before and after
  * each poll. It also converts a time into a timeout of the loop.
  */
+#include "base/number.h"
 #include "edge/process/clock.h"
 
 enum { USES_PER_READING = 64 };
@@ -72,7 +73,7 @@ uint64_t clock_timeout_ms(uv_loop_t *loop, uint64_t at_ns)
 {
     uv_update_time(loop);
     at_ns = clock_raw_at_ns(at_ns);
-    uint64_t now_ns = clock_raw_ns(), wait_ns = at_ns > now_ns ? at_ns - now_ns : 0;
+    uint64_t now_ns = clock_raw_ns(), wait_ns = number_minus(at_ns, now_ns);
     if (wait_ns < SOON_NS)
         return (wait_ns + MILLISECOND_NS - 1) / MILLISECOND_NS;
     return (at_ns + MILLISECOND_NS - 1) / MILLISECOND_NS - uv_now(loop);

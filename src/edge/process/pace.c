@@ -4,8 +4,8 @@
 
 void pace_worked(struct pace *pace, uint64_t from_ns, uint64_t to_ns)
 {
-    uint64_t rested_ns = from_ns > pace->at_ns ? from_ns - pace->at_ns : 0;
-    uint64_t work_ns = number_least(to_ns > from_ns ? to_ns - from_ns : 0, PACE_OWED_MAX_NS);
+    uint64_t rested_ns = number_minus(from_ns, pace->at_ns);
+    uint64_t work_ns = number_least(number_minus(to_ns, from_ns), PACE_OWED_MAX_NS);
     pace->owed_ns -= number_least(rested_ns, pace->owed_ns);
     pace->owed_ns = number_least(pace->owed_ns + PACE_REST * work_ns, PACE_OWED_MAX_NS);
     pace->at_ns = to_ns;
@@ -24,7 +24,7 @@ uint64_t pace_begin(struct pace *pace, uint64_t now_ns, bool served)
     }
     if (pace->waits_from_ns == 0)
         pace->waits_from_ns = now_ns;
-    uint64_t waited_ns = now_ns > pace->waits_from_ns ? now_ns - pace->waits_from_ns : 0;
+    uint64_t waited_ns = number_minus(now_ns, pace->waits_from_ns);
     if (waited_ns < PACE_LULL_NS)
         return 0;
     pace->waits_from_ns = now_ns + number_least(waited_ns / PACE_REST, PACE_GO_NS);
