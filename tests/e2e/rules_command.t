@@ -174,6 +174,7 @@ is_deeply([rules('diff', $worse)], [1, "--- api/tried on trial for 50% of the ke
 is_deeply(JSON::PP::decode_json((rules('diff', $worse, '--json'))[1])->[0]{trial_percent}, 50, '--json as well');
 like((rules('export', 'api'))[2], qr{rule api/tried is on trial for 50% of the keys: this is the version on trial},
      'and so does export');
+like((rules('get', 'api/tried'))[1], qr{^rate: 1/h$}m, 'get prints the version on trial');
 my $client = $two->client;
 ok(Headgate::wait_until(20, sub {
     $client->pipeline(map { ['CHECK', "user=u" . ($_ % 50), 'SERVICE', 'api'] } 1 .. 500);
