@@ -40,9 +40,12 @@ static bool votes(const struct node *node, const struct member *member)
     return (member->self || member_needed(member)) && accord_config_of(node, member) != 0;
 }
 
+/* While this node decides nobody else does by another config, whatever its last word was. */
 static bool decides(const struct node *node, const struct member *member)
 {
-    return member->self ? node->accord.decides : member->state == PEER_ACTIVE && !member->refuses;
+    if (member->self || node->accord.decides)
+        return member->self && node->accord.decides;
+    return member->state == PEER_ACTIVE && !member->refuses;
 }
 
 static struct vote votes_for(const struct node *node, uint64_t config)

@@ -149,12 +149,12 @@ static void check_joining(struct sim *sim, unsigned i)
                  sim->node[i].name, n->stamp.number, oldest->number);
 }
 
-/* All others have left, or never ran: nobody has another config. */
+/* All others have left, or are about to, or never ran. */
 static bool is_alone(const struct sim *sim, unsigned i)
 {
     bool alone = true;
     for (unsigned j = 0; j < sim->plan.nodes; j++)
-        alone = alone && (j == i || sim->node[j].node == NULL);
+        alone = alone && (j == i || sim->node[j].life != LIFE_UP);
     return alone;
 }
 
