@@ -125,8 +125,15 @@ static const char *which_home(const struct rule *rule, const struct limit_terms 
         return "";
     if (rule->home.size == 0 && all_reach_by_key(*terms, floor_millionths, peers))
         return ", or home: " HOME_BY_KEY;
-    return all_reach_by_daemon(*terms, floor_millionths, peers) ? ", or daemons as homes (home: [REGION/NAME, ...])"
-                                                                : "";
+    if (all_reach_by_daemon(*terms, floor_millionths, peers))
+        return ", or daemons as homes (home: [REGION/NAME, ...])";
+    struct limit_terms window = *terms;
+    window.kind = LIMIT_CELL;
+    window.rate = window.period_ns = 0;
+    return rule->home.size == 0 && kind_refills((enum limit_kind)terms->kind) &&
+                   all_reach_by_daemon(window, floor_millionths, peers)
+               ? ", or algorithm: fixed_window, which a home helps"
+               : "";
 }
 
 struct inquiry {

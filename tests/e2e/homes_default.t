@@ -127,7 +127,8 @@ like($client->command(qw(RULE SET), '{id: mixed, service: shop, by: ip, algorith
                                     . 'overshoot: 0, tiers: {pro: 100}}'),
      qr{^ERR rule shop/mixed: under limit \(1\) .* or home: by_key$}, 'a rule that partly does without is refused');
 like($client->command(qw(RULE SET), '{id: bucket, service: shop, by: ip, rate: 1/h, overshoot: 0}'),
-     qr{^ERR rule shop/bucket: under rate .* or a capacity or burst of 2$}, 'so is a bucket of 1, as no home helps it');
+     qr{^ERR rule shop/bucket: under rate .* a capacity or burst of 2, or algorithm: fixed_window, which a home helps$},
+     'so is a bucket of 1, as no home helps it');
 like($client->command(qw(RULE SET), "{id: shadowed, $window, mode: shadow}"),
      qr{^OK, but rule shop/shadowed: under limit \(1\) .* at none of 3 daemons}, 'a shadow is taken as it is');
 unlike(text($west, 'shadowed'), qr/home/, 'without a home');

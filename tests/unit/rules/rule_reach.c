@@ -246,8 +246,9 @@ static void suggests_a_home(void)
         "not where nobody grants");
     OK_STRING(said_of("{id: a, rate: 1/h, overshoot: 0}", &known),
               "refused: rule default/a: under rate (1/h) a request of cost 1 is ever admitted at none of 3 "
-              "daemons" SINCE "overshoot: 1, or a capacity or burst of 2",
-              "not of a bucket of 1, which is admitted at home alone");
+              "daemons" SINCE "overshoot: 1, or a capacity or burst of 2, or algorithm: fixed_window, which a home "
+              "helps",
+              "not of a bucket of 1, which is admitted at home alone, but of a window");
     OK_STRING(
         said_of("{id: a, algorithm: fixed_window, limit: 2, window: 1m, sync: budget}", &known),
         "refused: rule default/a: under limit (2) a request of cost 1 is ever admitted at none of 3 daemons" SINCE
