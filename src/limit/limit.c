@@ -213,6 +213,14 @@ struct limit_terms limit_terms_of(const struct limit *limit)
                                 .home = limit->home};
 }
 
+struct limit_terms limit_terms_as_window(const struct limit_terms *terms)
+{
+    struct limit_terms window = *terms;
+    window.kind = LIMIT_CELL;
+    window.rate = window.period_ns = 0;
+    return window;
+}
+
 bool limit_terms_equal(const struct limit_terms *a, const struct limit_terms *b)
 {
     return a->kind == b->kind && a->flags == b->flags && a->capacity == b->capacity && a->rate == b->rate &&

@@ -79,6 +79,8 @@ bool limit_init(struct limit *limit, const struct limit_terms *terms, struct err
 
 struct limit_terms limit_terms_of(const struct limit *limit);
 bool limit_terms_equal(const struct limit_terms *a, const struct limit_terms *b);
+/* The same amount without a refill: a window's, as far as terms tell of one. */
+struct limit_terms limit_terms_as_window(const struct limit_terms *terms);
 uint32_t limit_terms_hash(const struct limit_terms *terms);
 
 /* The number by which terms name a region; never 0. Two regions of one cluster must not have the same (node_create). */

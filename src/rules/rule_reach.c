@@ -127,9 +127,7 @@ static const char *which_home(const struct rule *rule, const struct limit_terms 
         return ", or home: " HOME_BY_KEY;
     if (all_reach_by_daemon(*terms, floor_millionths, peers))
         return ", or daemons as homes (home: [REGION/NAME, ...])";
-    struct limit_terms window = *terms;
-    window.kind = LIMIT_CELL;
-    window.rate = window.period_ns = 0;
+    const struct limit_terms window = limit_terms_as_window(terms);
     return rule->home.size == 0 && kind_refills((enum limit_kind)terms->kind) &&
                    all_reach_by_daemon(window, floor_millionths, peers)
                ? ", or algorithm: fixed_window, which a home helps"

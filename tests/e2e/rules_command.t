@@ -185,7 +185,7 @@ ok(becomes($_, 'api/tried', $text =~ s/1000000/2000000/r), "$_->{name} is back")
 # ---- rules that are too small for three regions ----
 
 my $window = qr/, or algorithm: fixed_window, which a home helps/;
-my $advice = qr/since each uses its share of the limit: expected overshoot: \d, or a capacity or burst of \d$window\n\z/;
+my $advice = qr/since each uses its share of the limit: expected overshoot: \d, or a capacity or burst of \d$window$/;
 ($status, $out, $err) = rules('apply', file('small.yaml', "- {id: small, service: few, rate: 1/h, overshoot: 0}\n"));
 isnt($status, 0, 'apply of a rule that would admit nothing anywhere');
 like($err, qr/rule few\/small: under rate \(1\/h\) a request of cost 1 is ever admitted at none of 3 daemons, $advice/,
