@@ -31,8 +31,8 @@ enum headgate_client_status {
     HEADGATE_CLIENT_UNREACHABLE, /* the name is unknown, or no daemon listens there */
     HEADGATE_CLIENT_TIMEOUT,     /* the deadline passed; the connection is closed */
     HEADGATE_CLIENT_CLOSED,      /* not connected, or the connection was lost */
-    HEADGATE_CLIENT_PROTOCOL,    /* the peer does not speak RESP2, its reply exceeds a limit, or nobody asked; closed */
-    HEADGATE_CLIENT_REFUSED      /* the daemon answered with an error; the connection stays usable */
+    HEADGATE_CLIENT_PROTOCOL, /* the peer does not speak RESP2, its reply exceeds a limit, or nobody asked; closed */
+    HEADGATE_CLIENT_REFUSED   /* the daemon answered with an error; the connection stays usable */
 };
 
 struct headgate_client_options {
@@ -89,7 +89,10 @@ const struct headgate_reply *headgate_reply_at(const struct headgate_reply *arra
 
 /* ---- blocking calls ---- */
 
-/* Connects; an open connection is dropped first. */
+/*
+ * Connects; an open connection is dropped first. Of a host with several addresses each is tried. One that does not
+ * answer takes all the time; the next call begins with the address behind it.
+ */
 enum headgate_client_status headgate_client_connect(struct headgate_client *client);
 
 /*

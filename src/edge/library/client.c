@@ -5,6 +5,7 @@
 
 #include "edge/library/client.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -34,13 +35,16 @@ static void hang_up(struct headgate_client *client)
     if (client->fd >= 0)
         (void)close(client->fd);
     client->fd = -1;
+    client->silent += client->connecting; /* in vain */
     client->connecting = client->greets = false;
     if (client->tls)
         client_tls_end(client->tls);
     client->output_start = client->output_end = 0;
     if (client->addresses)
         freeaddrinfo(client->addresses);
-    client->addresses = client->next_address = NULL;
+    client->addresses = NULL;
+    client->next_address = NULL;
+    client->addresses_left = 0;
 }
 
 /* ---- creation and destruction ---- */
@@ -139,12 +143,31 @@ void headgate_client_close(struct headgate_client *client)
 
 /* ---- connecting ---- */
 
+/* The first address is the one behind those that were silent before. The last one is followed by the first. */
+static void begin_addresses(struct headgate_client *client)
+{
+    const struct addrinfo *first = client->addresses;
+    assert(first != NULL); /* a name without addresses is unknown */
+    for (const struct addrinfo *at = first; at != NULL; at = at->ai_next)
+        client->addresses_left++;
+    for (uint32_t skip = client->silent % client->addresses_left; skip > 0 && first->ai_next != NULL; skip--)
+        first = first->ai_next;
+    client->next_address = first;
+}
+
+static const struct addrinfo *take_address(struct headgate_client *client)
+{
+    const struct addrinfo *address = client->next_address;
+    client->next_address = address->ai_next != NULL ? address->ai_next : client->addresses;
+    client->addresses_left--;
+    return address;
+}
+
 /* Tries the remaining addresses until one does not fail at once. */
 static enum headgate_client_status try_addresses(struct headgate_client *client, int failed)
 {
-    while (client->next_address) {
-        const struct addrinfo *address = client->next_address;
-        client->next_address = address->ai_next;
+    while (client->addresses_left > 0) {
+        const struct addrinfo *address = take_address(client);
         int fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, address->ai_protocol);
         if (fd < 0) {
             failed = errno;
@@ -178,7 +201,7 @@ enum headgate_client_status headgate_client_start(struct headgate_client *client
         return client_fail(client, HEADGATE_CLIENT_UNREACHABLE, "cannot find %s: %s", client->address,
                            gai_strerror(failed));
     }
-    client->next_address = client->addresses;
+    begin_addresses(client);
     return try_addresses(client, EADDRNOTAVAIL);
 }
 
@@ -216,12 +239,15 @@ static enum headgate_client_status finish_connecting(struct headgate_client *cli
     if (failed) {
         (void)close(client->fd);
         client->fd = -1;
+        client->connecting = false;
         enum headgate_client_status status = try_addresses(client, failed);
         return status == HEADGATE_CLIENT_OK ? HEADGATE_CLIENT_AGAIN : status;
     }
     client->connecting = false;
     freeaddrinfo(client->addresses);
-    client->addresses = client->next_address = NULL;
+    client->addresses = NULL;
+    client->next_address = NULL;
+    client->addresses_left = 0;
     client->greets = client->tls != NULL;
     return !client->greets || client_tls_begin(client->tls, client->fd, client->host) ? HEADGATE_CLIENT_OK
                                                                                       : no_tls(client);

@@ -24,7 +24,10 @@ struct headgate_client {
     bool greets;            /* the handshake of TLS is not over */
     bool lost;              /* the connection was closed by the peer, or ended by `lost_error` (0: none) */
     int lost_error;
-    struct addrinfo *addresses, *next_address; /* used while connecting */
+    struct addrinfo *addresses; /* used while connecting */
+    const struct addrinfo *next_address;
+    uint32_t addresses_left; /* that were not tried, the next one counted */
+    uint32_t silent;         /* addresses that took no connection, and did not refuse it: further ones come first */
     char *output, *input;
     size_t output_room, output_start, output_end;
     size_t input_room, input_start, input_end;
