@@ -254,10 +254,10 @@ static bool inbox_pass(struct node *node)
     return applied;
 }
 
-/* A joining node only gathers batches until its first snapshot is complete. */
+/* A joining node only gathers batches until its first snapshot is complete: a second one lowers what is there. */
 static bool may_apply(const struct node *node)
 {
-    return node->life.state != PEER_JOINING || node->snapshot.done;
+    return node->life.state != PEER_JOINING || node->snapshot.done || node->snapshot.is_second;
 }
 
 bool is_applied_next(struct node *node, uint32_t slot, const struct batch *batch)

@@ -279,7 +279,11 @@ enum snapshot_merge snapshot_merge(struct node *node, const struct message *repl
     struct stage stage = {0};
     uncharged_charge(node);
     if (!pages_have_room(snapshot) || !snapshot_page_digest(node, reply, member_map, &page) ||
-        !snapshot_page_can_be_merged(node, &page, &stage.adds) || !stage_page(node, reader, &stage))
+        !snapshot_page_can_be_merged(node, &page, &stage.adds))
+        return SNAPSHOT_REFUSED;
+    if (snapshot_page_is_ahead(node, &page))
+        return SNAPSHOT_AHEAD;
+    if (!stage_page(node, reader, &stage))
         return SNAPSHOT_REFUSED;
     /* Untold spends of these keys are told first, so that batches have all spends. */
     urge_part(node, page.prefix, page.bits);

@@ -14,6 +14,7 @@ struct node;
 enum snapshot_merge {
     SNAPSHOT_MERGED,
     SNAPSHOT_TOO_LARGE, /* with keys that it does not list: its halves must be asked for */
+    SNAPSHOT_AHEAD,     /* of a second donor, with what is on its way here: to be asked for again */
     SNAPSHOT_REFUSED,   /* it cannot be merged, or there is no memory */
 };
 

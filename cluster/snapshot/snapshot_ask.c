@@ -235,6 +235,13 @@ void snapshot_ask(struct node *node, struct effects *effects)
     }
 }
 
+void snapshot_ask_later(const struct node *node, struct part *part)
+{
+    /* peers tell each other at every interval: another time of it is tried */
+    const uint64_t waits_ns = ASK_AGAIN_INTERVALS * node->options.interval_ns - node->options.interval_ns * 5 / 8;
+    part->asked_ns = node->now_ns > waits_ns ? node->now_ns - waits_ns : 1;
+}
+
 struct part *snapshot_asked(struct snapshot *snapshot, uint64_t prefix, uint32_t bits)
 {
     for (uint32_t i = 0; i < snapshot->asked_count; i++)

@@ -54,6 +54,8 @@ bool snapshot_was_in_vain(const struct node *node);
 void snapshot_renew(struct node *node, struct effects *effects);
 /* The part with that prefix that was asked for, or NULL. */
 struct part *snapshot_asked(struct snapshot *snapshot, uint64_t prefix, uint32_t bits);
+/* The answer is of no use yet: the part is asked for again after an interval. */
+void snapshot_ask_later(const struct node *node, struct part *part);
 /* The part was answered: merged, or split into halves that must be asked for. */
 void snapshot_answered(struct snapshot *snapshot, struct part *part, bool is_split);
 

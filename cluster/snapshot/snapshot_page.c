@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-enum { REFUSED_INTERVALS = 64, LATE_INTERVALS = 4 };
+enum { REFUSED_INTERVALS = 64, LATE_INTERVALS = 4, AHEAD_INTERVALS = 10 };
 
 uint32_t snapshot_page_keys_max(const struct node *node)
 {
@@ -166,6 +166,21 @@ static bool is_late(const struct node *node, const struct origin *origin)
 {
     return origin->behind_since_ns > 0 &&
            node->now_ns - origin->behind_since_ns > LATE_INTERVALS * node->options.interval_ns;
+}
+
+bool snapshot_page_is_ahead(const struct node *node, const struct page *page)
+{
+    const struct snapshot *snapshot = &node->snapshot;
+    bool ahead = false;
+    if (!snapshot->is_second || node->now_ns - snapshot->begun_ns >= AHEAD_INTERVALS * node->options.interval_ns)
+        return false;
+    for (uint32_t slot = 0; slot < node->origin_end && !ahead; slot++) {
+        const struct origin *origin = &node->origin[slot];
+        ahead = origin->uid && slot != node->my_slot && page->applied[slot] != UINT64_MAX &&
+                page->applied[slot] > origin->applied && !origin_is_ghost(node, origin) &&
+                member_signs(node, origin->member) && !node->member[origin->member].silent;
+    }
+    return ahead;
 }
 
 void snapshot_page_contains_no_more(const struct node *node, struct page *page)

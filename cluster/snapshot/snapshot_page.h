@@ -36,6 +36,12 @@ uint64_t snapshot_retired(const struct node *node, uint32_t index, uint64_t said
 /* The batches of that origin that are applied here, or that its maker has said to have made. */
 uint64_t snapshot_most_made(const struct node *node, uint32_t slot);
 /*
+ * True: the part of a second donor contains batches that come here within moments, since their makers sign and are
+ * heard. What it contains is not believed, so they would be charged twice for good: it is asked for again, for some
+ * intervals.
+ */
+bool snapshot_page_is_ahead(const struct node *node, const struct page *page);
+/*
  * A donor that lies could say that its figures have what is on its way to this node, which would charge nothing of it
  * then. So what a maker that signs and is heard tells is charged when it comes, perhaps once more, unless this node has
  * lacked it for long; and so is all that a second donor of a start has. Of a maker that signs and is not heard, or has

@@ -169,6 +169,10 @@ void snapshot_take(struct node *node, const struct message *reply, const int *me
     snapshot->started_ns = node->now_ns; /* a sign of progress */
     node->stats.messages_invalid += reply->page_split && reply->page_bits >= SNAPSHOT_PREFIX_BITS_MAX;
     const enum snapshot_merge merged = merge(node, reply, member_map, reader);
+    if (merged == SNAPSHOT_AHEAD) {
+        snapshot_ask_later(node, part);
+        return;
+    }
     if (merged == SNAPSHOT_REFUSED) {
         snapshot->vain_ns = node->now_ns;
         snapshot_fails(node);

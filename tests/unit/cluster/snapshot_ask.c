@@ -160,8 +160,9 @@ static void one_is_stuck_at_a_cold_start(void)
     node_status(world.host[ANN].node, &status);
     OK(state_of_cat() == PEER_JOINING && status.state == PEER_JOINING,
        "a cold start waits for one that gives nothing");
-    OK(strstr(world.text, "cat: cat stays joining and refuses all: it waits for the counters of bob, which is active: "
-                          "its port for snapshots, bob:2, gives none: mend that or stop it\n"),
+    OK(strstr(world.text,
+              "cat: cat stays joining and refuses all: it waits for the counters of bob, which is active: "
+              "its port for snapshots, bob:2, gives none: mend that or stop it\n"),
        "and says who gives nothing, and what to do");
     char waits_for[NODE_NOTICE_BYTES];
     node_waits_for(world.host[CAT].node, waits_for);
@@ -253,6 +254,34 @@ static void second_one_is_ahead(void)
     about = "ann";
 }
 
+/* Two donors, while others spend: what is on its way is charged once. */
+static void two_while_others_spend(void)
+{
+    world.rewrite = NULL;
+    signing_world_start(4, KEYS_LEARNT);
+    world_run(1000);
+    world_crash(CAT);
+    for (unsigned from = ANN; from <= DAN; from++)
+        if (from != CAT && from != BOB)
+            world.link[from][CAT].delay_ns = 50 * MS; /* what they spend comes to bob before */
+    world_start(CAT);
+    step(CAT, (struct event){.kind = EVENT_KEY, .name = "dan", .key = signing_key[DAN]}, CAT);
+    unsigned spent = 0;
+    for (; spent < 159 && state_of_cat() != PEER_ACTIVE; spent++) {
+        world_spend(spent % 2 ? DAN : ANN, "carol", 1);
+        world_run(7);
+    }
+    OK(state_of_cat() == PEER_ACTIVE && spent > 10 && world_stats(CAT).second_donors == 1,
+       "cat takes the snapshots of two while %u tokens are spent", spent);
+    world_run(2000);
+    skip_text();
+    world_show_one(ANN, "carol");
+    world_show_one(CAT, "carol");
+    const char *ann = strstr(world.text, "ann: carol "), *cat = strstr(world.text, "cat: carol ");
+    OK(ann && cat && strtod(ann + 11, NULL) == strtod(cat + 11, NULL), "and counts each once");
+    end();
+}
+
 int main(void)
 {
     another_one_is_asked(MUTE, "a peer that gives nothing", 10000);
@@ -270,5 +299,6 @@ int main(void)
     one_says_that_all_is_left(ANN);
     one_of_two_leaves();
     second_one_is_ahead();
+    two_while_others_spend();
     return tap_done();
 }
