@@ -1,9 +1,8 @@
 /*
- * gossip takes over a message that was heard: it checks the seal and the sender, merges members,
- * digests and endings of origins, puts batches into the inbox, and then settles and forgets what
- * the new digests allow. It measures round trips and finds out by when a message was made. All that
- * a message says only grows, so a late or repeated message does no harm. view.c decides about
- * shares and silence.
+ * gossip takes over an opened message about spends. It checks that the sender is the present start of its name and
+ * that nobody muted it, answers asks, merges members, digests and endings of origins, and puts batches into the inbox.
+ * Then it settles own batches and retires origins, as far as the new digests allow. It measures round trips and finds
+ * out by when a message was made. hear.c has checked the seal; view.c decides about shares and silence.
  */
 #include "cluster/gossip.h"
 
@@ -273,35 +272,32 @@ static uint64_t known_echo(struct node *node, const struct message *message, con
     return known ? echo : 0;
 }
 
-/*
- * -1: the message is not addressed to this node, or its sender is not the present start of its
- * name.
- */
-static int accepted_sender(struct node *node, const struct message *message, struct effects *effects)
+/* False: the message is not for this node, or its sender is not the present start of its name. */
+static bool is_for_me(struct node *node, const struct message *message, struct effects *effects)
 {
     const struct member_record *record = &message->members[message->sender];
     int sender = member_find(node, record->name);
     if (!incarnation_is_plausible(node, record, effects))
-        return -1;
+        return false;
     if (bytes_equal(record->name, bytes_of(node->options.name)))
-        return record->incarnation > node->life.incarnation ? 0 : -1; /* a namesake, or an own message */
+        return record->incarnation > node->life.incarnation; /* a namesake, or an own message */
     if (sender >= 0 && (record->incarnation < node->member[sender].incarnation ||
                         (record->incarnation == node->member[sender].incarnation &&
                          ((node->member[sender].state == PEER_LEFT && record->state != PEER_LEFT) ||
                           takeover_ignores(&node->takeover, (uint32_t)sender)))))
-        return -1;
+        return false;
     bool muted = sender >= 0 && node->member[sender].mute_in;
     for (uint32_t i = 0; i < message->member_count; i++)
         if ((message->muted >> i & 1) != 0 && bytes_equal(message->members[i].name, bytes_of(node->options.name)))
             muted = true;
     if (muted)
         node->stats.messages_muted++;
-    return muted ? -1 : 0;
+    return !muted;
 }
 
 /*
- * Before the spends of the message are applied: they leave less to grant, and whoever asks has made them
- * by his own share.
+ * To be called before the spends of the message are applied. They leave less to grant, and the member that asks has
+ * made them by its own share.
  */
 static void answer_asks(struct node *node, const struct message *message, uint32_t sender)
 {
@@ -319,8 +315,8 @@ static void answer_asks(struct node *node, const struct message *message, uint32
     }
 }
 
-static void hear(struct node *node, const struct message *message, const int *member_map, uint32_t sender,
-                 struct effects *effects)
+static void take_message(struct node *node, const struct message *message, const int *member_map, uint32_t sender,
+                         struct effects *effects)
 {
     struct member *member = &node->member[sender];
     member->heard_direct_ns = node->now_ns;
@@ -372,12 +368,12 @@ void gossip_receive(struct node *node, const struct envelope *envelope, struct e
         node->stats.messages_invalid++;
     } else if (node->life.superseded) {
         incarnation_watch(node, message, effects);
-    } else if (accepted_sender(node, message, effects) >= 0 && proofs_admit(node, message, effects)) {
+    } else if (is_for_me(node, message, effects) && proofs_admit(node, message, effects)) {
         node->stats.messages_received++;
         membership_merge(node, message, member_map, effects);
         int sender = member_map[message->sender];
         if (sender >= 0 && !node->member[sender].self)
-            hear(node, message, member_map, (uint32_t)sender, effects);
+            take_message(node, message, member_map, (uint32_t)sender, effects);
     }
     if (message->kind == MESSAGE_REQUEST)
         snapshot_serve(node, message, effects);

@@ -1,5 +1,5 @@
 /*
- * gossip: takes over a message that was heard, part by part.
+ * gossip: takes over a message about spends, part by part.
  *
  * The one idea: a message names the members, the batches that its sender has applied, and the
  * digests that the sender heard of others. All of these only grow, so a late or repeated message
@@ -13,9 +13,7 @@
 
 struct node;
 
-/*
- * Takes a message about spends, sent as its kind is to be sent. A body that makes no sense is counted and dropped.
- */
+/* `envelope` is opened, and came by the way of its kind (hear.h). A body that makes no sense is counted and dropped. */
 void gossip_receive(struct node *node, const struct envelope *envelope, struct effects *effects);
 
 #endif

@@ -1,11 +1,12 @@
 /*
  * contest: a floor for each region. Where regions ask for more of a key than there is, each gets its weight's part of
- * the refill if it asks for it; what one leaves, others may have.
+ * the refill if it asks for it. Tokens that one region leaves, others may have.
  *
- * The one idea: whoever is refused though it has not had its part says so, and how many tokens must be left for its
- * requests to be admitted. Peers that have had their parts then take nothing until it is not short any more, and leave
- * those tokens for some time after. That only refuses more: no argument of docs/accounting.md is about it. A part is a
- * credit, which grows by this node's share of the refill and falls by what it admits. This file spends nothing.
+ * The one idea: a node that is refused though it has not had its part says so, and how many tokens must be left for its
+ * requests to be admitted. Peers that have had their parts then take nothing until that node is not short any more, and
+ * leave those tokens for some time after. A contest only refuses more, so the arguments of docs/accounting.md need not
+ * mention it. A part is a credit, which grows by this node's share of the refill and falls by what it admits. This file
+ * spends nothing.
  */
 #ifndef HEADGATE_CLUSTER_SPEND_CONTEST_H
 #define HEADGATE_CLUSTER_SPEND_CONTEST_H

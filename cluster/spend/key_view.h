@@ -1,5 +1,5 @@
 /*
- * key_view: the key of a charge as it is now, in the table or as it would start, and what it says to the charge.
+ * key_view: the key of a charge as it is now, in the table or as it would start, and whether it allows the charge.
  *
  * The one idea: the full kernel looks a key up once, and then asks the view: is the charge allowed, when may it be
  * tried again, what are the figures. The view knows every kind of limit and changed limits. It spends nothing, and it

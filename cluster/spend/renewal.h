@@ -4,7 +4,7 @@
  * The one idea: halfway through the period a new spend takes the place of the old one, both told in one batch. The
  * lease ends with the old one until each daemon of the home says that it has applied that batch, while the old spend
  * still counts there (docs/accounting.md, "Homes"). Nothing waits here: RENEW and the end of a reservation look at the
- * digests. Leases that this node decides itself are hold_anew()'s in return.h.
+ * digests. Leases that this node decides itself are renewed by hold_anew() in hold.h.
  */
 #ifndef HEADGATE_CLUSTER_SPEND_RENEWAL_H
 #define HEADGATE_CLUSTER_SPEND_RENEWAL_H

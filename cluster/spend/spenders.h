@@ -2,9 +2,10 @@
  * spenders: what other members may give back of each key.
  *
  * The one idea: a charge that another member told, and that has lowered a key here, is that member's to give back,
- * once; a grant is its holder's. Nobody knows whose it is what a snapshot or the store has lowered a key by, so anybody
- * may give that back, once. What is given back beyond it nobody has spent, as far as this node knows: it is counted and
- * not credited. So whoever lies about returns makes no view higher than it was before what others spent. The accounts
+ * once; a grant is its holder's. Where a snapshot or the store has lowered a key, nobody knows who made the spends, so
+ * any member may give those tokens back, once. Tokens that are returned beyond that were spent by nobody, as far as
+ * this node knows: they are counted and not credited. So a member that lies about returns raises no view above what it
+ * was before the spends of others. The accounts
  * are in state/others_spent.h. This file changes no key.
  */
 #ifndef HEADGATE_CLUSTER_SPEND_SPENDERS_H

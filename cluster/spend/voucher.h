@@ -1,12 +1,12 @@
 /*
- * voucher: rights of other peers that this node holds. A request that is refused for this node's share
- * alone makes it ask; peers spend on its behalf, in their batches (grant.h); what they have spent so
- * may be admitted here once those batches are applied.
+ * voucher: tokens that peers have granted to this node. When a request is refused for this node's share alone, the node
+ * asks its peers. They spend on its behalf, in their batches (grant.h), and once those batches are applied here, the
+ * node may admit requests with these tokens.
  *
- * The one idea: tokens of a voucher are charged everywhere when they are granted, so using them is told
- * to nobody. What the truth may have lost meanwhile because it was full is taken off: a voucher decays at
- * the rate of its limit, from the moment of the ask, and ends after VOUCHER_LIFE_NS. docs/accounting.md,
- * "Vouchers", has the argument. Requests are in voucher.c, steps in voucher_ask.c, the memory of both in
+ * The one idea: all daemons charge the tokens of a voucher when they are granted, so the node tells nobody when it uses
+ * them. Refill that the ground truth may have lost meanwhile, because it was full, is taken off: a voucher decays at
+ * the rate of its limit, from the moment of the ask, and ends after VOUCHER_LIFE_NS. docs/accounting.md, "Vouchers",
+ * has the argument. Requests are in voucher.c, steps in voucher_ask.c, the memory of both in
  * voucher_places.c, and what is left of a voucher in voucher_left.c. These files spend from no bucket and send nothing.
  */
 #ifndef HEADGATE_CLUSTER_SPEND_VOUCHER_H
@@ -76,9 +76,9 @@ static inline bool voucher_may_help(const struct node *node, struct key_id id, c
 }
 
 /*
- * The budget does not allow the charge. How many of its tokens a voucher must pay for it, which has as
- * many; 0: it cannot be paid so. `take`: notes what is missing, to be asked for. The caller has locked
- * the key; `bucket` is its level, as in voucher_may_help.
+ * For a charge that the budget does not allow: how many of its tokens the key's voucher must pay, and has. 0: the
+ * voucher cannot pay for it. `take`: the tokens that are missing are noted, to be asked for. The caller has locked the
+ * key; `bucket` is its level, as in voucher_may_help.
  */
 uint64_t voucher_pays(struct node *node, const struct charge *charge, const struct bucket *bucket, bool take,
                       uint64_t now_ns);

@@ -1,9 +1,10 @@
 /*
  * wanted: how many tokens requests wanted here that the whole limit had and this node's share had not.
  *
- * The one idea: a client that is refused asks again, and must not count as many. So for each key no more counts than
- * the shares of all others would have admitted: what a bucket of their part of the limit has, full at first. Nothing
- * that is decided reads these figures. Where many keys are refused at once, some share places, and count a little more.
+ * The one idea: a client that is refused asks again, and its requests must not count as those of many clients. So for
+ * each key no more counts than the shares of all others would have admitted: the tokens that a bucket of their part of
+ * the limit has, full at first. No decision reads these figures. Where many keys are refused at once, some of them
+ * share a place, and count a little more.
  */
 #ifndef HEADGATE_CLUSTER_SPEND_WANTED_H
 #define HEADGATE_CLUSTER_SPEND_WANTED_H

@@ -1,8 +1,8 @@
 /*
  * secret_file: a small file of a state directory with something that nobody else may read: headgate.seed, headgate.key.
  *
- * The one idea: it is a state_file, and nothing of its text stays in memory. What the text means, and whether that is
- * whole, say seed_file.c and key_file.c.
+ * The one idea: it is a state_file, and nothing of its text stays in memory. seed_file.c and key_file.c say
+ * what the text means, and whether it is whole.
  */
 #ifndef HEADGATE_EDGE_STORE_SECRET_FILE_H
 #define HEADGATE_EDGE_STORE_SECRET_FILE_H

@@ -68,7 +68,7 @@ static const char *kind_of(const struct stat *status)
     return NULL;
 }
 
-bool state_file_prepare(const char *path, char flaw[STATE_FLAW_BYTES], bool *closed)
+bool state_dir_guard_file(const char *path, char flaw[STATE_FLAW_BYTES], bool *closed)
 {
     struct stat status;
     const char *name = strrchr(path, '/');
@@ -80,9 +80,9 @@ bool state_file_prepare(const char *path, char flaw[STATE_FLAW_BYTES], bool *clo
         (void)snprintf(flaw, STATE_FLAW_BYTES, "%.60s is %s", name ? name + 1 : path, kind);
         return false;
     }
-    if ((status.st_mode & 07777 & ~(mode_t)STATE_FILE_MODE) != 0) {
+    if ((status.st_mode & 07777 & ~(mode_t)STATE_DIR_FILE_MODE) != 0) {
         int file = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-        *closed = file >= 0 && fchmod(file, status.st_mode & STATE_FILE_MODE) == 0;
+        *closed = file >= 0 && fchmod(file, status.st_mode & STATE_DIR_FILE_MODE) == 0;
         if (file >= 0)
             (void)close(file);
     }

@@ -14,8 +14,8 @@
 #include <stddef.h>
 
 enum {
-    STATE_DIR_BYTES = 384,  /* with the terminator */
-    STATE_FILE_MODE = 0640, /* for any directory: the owner may write, the group may read */
+    STATE_DIR_BYTES = 384,      /* with the terminator */
+    STATE_DIR_FILE_MODE = 0640, /* of its files, at most: the owner may write, the group may read */
     STATE_FLAW_BYTES = 96,
 };
 
@@ -42,6 +42,6 @@ enum state_dir state_dir_find(const struct state_dir_options *options, char path
  * read or write the file from other users, and says so in *closed. False: `flaw` says what the file
  * is.
  */
-bool state_file_prepare(const char *path, char flaw[STATE_FLAW_BYTES], bool *closed);
+bool state_dir_guard_file(const char *path, char flaw[STATE_FLAW_BYTES], bool *closed);
 
 #endif

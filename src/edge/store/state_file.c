@@ -42,7 +42,7 @@ static enum state_file open_to_read(const char *directory, const char *name, int
 {
     char path[PATH_BYTES];
     bool closed;
-    if (!state_file_prepare(path_of(directory, name, "", path), flaw, &closed))
+    if (!state_dir_guard_file(path_of(directory, name, "", path), flaw, &closed))
         return STATE_FILE_WRONG;
     *file = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     if (*file >= 0)

@@ -1,8 +1,8 @@
 /*
  * state_file: a small file of a state directory, such as headgate.seed.
  *
- * The one idea: the file is there whole or not at all, mode 600, and never behind a link. What its bytes mean, and
- * whether they are whole, its callers say. The store's own file is another matter: store_file.h.
+ * The one idea: the file is there whole or not at all, mode 600, and never behind a link. Its callers say what its
+ * bytes mean, and whether they are whole. It is not the store's own file: that is store_file.h.
  */
 #ifndef HEADGATE_EDGE_STORE_STATE_FILE_H
 #define HEADGATE_EDGE_STORE_STATE_FILE_H

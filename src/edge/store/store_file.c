@@ -118,7 +118,7 @@ static bool prepare_files(struct store_file *file, const char *path)
     bool good = true, closed;
     for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0] && good; i++) {
         (void)snprintf(name, sizeof name, "%s%s", path, suffixes[i]);
-        good = state_file_prepare(name, flaw, &closed);
+        good = state_dir_guard_file(name, flaw, &closed);
         file->was_open |= closed;
     }
     if (!good)
@@ -132,7 +132,7 @@ static bool prepare_files(struct store_file *file, const char *path)
  */
 static enum store_file_status make_file(struct store_file *file, const char *path)
 {
-    int made = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, STATE_FILE_MODE);
+    int made = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, STATE_DIR_FILE_MODE);
     if (made < 0) {
         const bool no_room = errno == ENOSPC || errno == EDQUOT;
         (void)snprintf(file->failure, sizeof file->failure, "it cannot be opened (%s)", strerror(errno));

@@ -49,7 +49,7 @@ struct store_file {
     bool settled;                    /* all rows in the table of counters belong to the secret in use */
     bool brings_rules;               /* the open transaction puts versions of rules */
     int mark;                        /* a descriptor above 0, or none */
-    uint64_t notes;                  /* of the mark: how many there were, about */
+    uint64_t notes;                  /* the number of the next note in the mark: at opening, count.rules */
     char lost_rules[120];            /* names of rules whose last versions are among what is lost; "" */
     char failure[NODE_NOTICE_BYTES]; /* why the last call was not STORE_FILE_GOOD */
 };

@@ -34,7 +34,7 @@ struct store_count store_mark_read(const char *path)
 
 int store_mark_open(const char *path)
 {
-    return open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, STATE_FILE_MODE);
+    return open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, STATE_DIR_FILE_MODE);
 }
 
 /* Writes the mark in one call, within a page. A failure, for instance on a full disk, leaves the

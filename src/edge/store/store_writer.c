@@ -108,7 +108,7 @@ enum store_file_status store_writer_open(struct store *store)
         status = store_file_check(&store->file);
     if (status == STORE_FILE_GOOD && store->file.was_open)
         store_say(store, NOTICE_WARNING, "%.120s could be read or written by others: its mode is %04o or less now",
-                  store->path, (unsigned)STATE_FILE_MODE);
+                  store->path, (unsigned)STATE_DIR_FILE_MODE);
     if (status == STORE_FILE_GOOD && store->file.was_empty)
         store_say(store, NOTICE_WARNING, "%.160s was empty: it begins anew", store->path);
     if (status == STORE_FILE_GOOD && settle_secret(store) == STORE_FILE_DAMAGED)
