@@ -87,8 +87,8 @@ struct peer_report {
     bool forgotten;     /* left, as somebody said, or as nobody has heard it for long */
 };
 
-/* Fills up to `room` reports, this node first. Returns the number of all peers. */
-size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *reports, size_t room);
+/* Fills in a report for each peer, this node first. Returns how many there are. */
+size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report reports[NODE_PEERS_MAX]);
 
 /*
  * By how many millionths the caller must slow events' now_ns, and the time of requests, against the clock of this

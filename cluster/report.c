@@ -131,16 +131,12 @@ static void report_peer(const struct node *node, uint32_t index, uint64_t now_ns
             report->log_batches += node->origin[slot].log_count;
 }
 
-size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *reports, size_t room)
+size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report reports[NODE_PEERS_MAX])
 {
     size_t count = 0;
-    for (uint32_t i = 0; i < node->member_end; i++) {
-        if (!node->member[i].used)
-            continue;
-        if (count < room)
-            report_peer(node, i, now_ns, &reports[count]);
-        count++;
-    }
+    for (uint32_t i = 0; i < node->member_end; i++)
+        if (node->member[i].used)
+            report_peer(node, i, now_ns, &reports[count++]);
     return count;
 }
 

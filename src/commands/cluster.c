@@ -68,7 +68,7 @@ void call_nodes(struct call *call)
 {
     struct answer *answer = &call->answer;
     struct peer_report peers[NODE_PEERS_MAX];
-    size_t count = node_peers(call->commands->node, call->now_ns, peers, NODE_PEERS_MAX);
+    size_t count = node_peers(call->commands->node, call->now_ns, peers);
     char waits_for[NODE_NOTICE_BYTES];
     node_waits_for(call->commands->node, waits_for);
     answer_array(answer, count);
@@ -104,7 +104,7 @@ void call_cluster(struct call *call)
         return;
     assert(id == SUBCOMMAND_CLUSTER_NODES);
     struct peer_report peers[NODE_PEERS_MAX];
-    size_t count = node_peers(call->commands->node, call->now_ns, peers, NODE_PEERS_MAX);
+    size_t count = node_peers(call->commands->node, call->now_ns, peers);
     size_t begun = answer_bulk_begin(&call->answer);
     for (size_t i = 0; i < count; i++) {
         const struct peer_report *peer = &peers[i];
@@ -126,7 +126,7 @@ void call_cluster(struct call *call)
 static bool find_peer(struct call *call, struct bytes word, char name[NODE_NAME_BYTES])
 {
     struct peer_report peers[NODE_PEERS_MAX];
-    size_t count = node_peers(call->commands->node, call->now_ns, peers, NODE_PEERS_MAX);
+    size_t count = node_peers(call->commands->node, call->now_ns, peers);
     for (size_t i = 0; i < count; i++) {
         if (!bytes_equal(word, bytes_of(peers[i].name)))
             continue;
@@ -147,7 +147,7 @@ static bool find_peer(struct call *call, struct bytes word, char name[NODE_NAME_
 static bool is_forgotten(const struct call *call, const char *name)
 {
     struct peer_report peers[NODE_PEERS_MAX];
-    const size_t count = node_peers(call->commands->node, call->now_ns, peers, NODE_PEERS_MAX);
+    const size_t count = node_peers(call->commands->node, call->now_ns, peers);
     for (size_t i = 0; i < count; i++)
         if (strcmp(peers[i].name, name) == 0)
             return peers[i].forgotten;
@@ -186,13 +186,14 @@ static void accept_key(struct call *call)
 static bool key_is_untold(struct call *call)
 {
     struct peer_report peers[NODE_PEERS_MAX];
-    const size_t count = node_peers(call->commands->node, call->now_ns, peers, NODE_PEERS_MAX);
+    const size_t count = node_peers(call->commands->node, call->now_ns, peers);
     for (size_t i = 0; i < count && node_key_follows(call->commands->node); i++)
         if (peers[i].lacks_our_key) {
-            answer_error(&call->answer,
-                         "ERR '%s' may not know the present key yet, and could not follow another one: expected that "
-                         "it is heard, or forgotten",
-                         peers[i].name);
+            answer_error(
+                &call->answer,
+                "ERR '%s' may not know the present key yet, and could not follow another one: expected that "
+                "it is heard, or forgotten",
+                peers[i].name);
             return true;
         }
     return false;
@@ -208,7 +209,8 @@ static void rotate_key(struct call *call)
     struct event event = {.kind = EVENT_ROTATE, .now_ns = call->now_ns};
     call->commands->submit(call->commands->context, &event, NULL);
     if (memcmp(former, node_key(node), NODE_KEY_BYTES) == 0)
-        answer_error(&call->answer, "ERR the key stays as it is: headgate.key could not be written, as the log says");
+        answer_error(&call->answer,
+                     "ERR the key stays as it is: headgate.key could not be written, as the log says");
     else
         answer_fingerprint(&call->answer, node_key(node), true);
 }
@@ -269,7 +271,7 @@ static void heal(struct call *call)
         mute(call, name, false, false);
     } else {
         struct peer_report peers[NODE_PEERS_MAX];
-        size_t count = node_peers(call->commands->node, call->now_ns, peers, NODE_PEERS_MAX);
+        size_t count = node_peers(call->commands->node, call->now_ns, peers);
         for (size_t i = 0; i < count; i++)
             if (!peers[i].self)
                 mute(call, peers[i].name, false, false);

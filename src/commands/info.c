@@ -182,7 +182,7 @@ static void print_cluster(const struct report *report)
     struct peer_report peers[NODE_PEERS_MAX];
     char waits_for[NODE_NOTICE_BYTES];
     node_status(call->commands->node, &status);
-    size_t count = node_peers(call->commands->node, call->now_ns, peers, NODE_PEERS_MAX);
+    size_t count = node_peers(call->commands->node, call->now_ns, peers);
     info_text(output, "state", peer_state_name(status.state));
     node_waits_for(call->commands->node, waits_for);
     info_text(output, "waits_for", waits_for);

@@ -135,14 +135,6 @@ bool replay_is_key(struct bytes key)
     return key.data[0] != ' ' && key.data[key.size - 1] != ' ';
 }
 
-/* Appends a text with its size, so that two texts cannot be taken for two others. */
-static void add(struct output *output, struct bytes text)
-{
-    const uint32_t size = (uint32_t)text.size;
-    output_append(output, &size, sizeof size);
-    output_append(output, text.data, text.size);
-}
-
 uint64_t replay_request(const struct hash_key *key, const char *operation, const struct command_query *query)
 {
     const uint64_t numbers[NUMBERS] = {(uint64_t)query->priority, query->cost, query->ttl_ms, query->id_count};
@@ -151,13 +143,13 @@ uint64_t replay_request(const struct hash_key *key, const char *operation, const
     uint64_t ids = 0, costs = 0;
     for (uint32_t i = 0; i < query->id_count; i++) {
         output.size = 0;
-        add(&output, query->id[i].dimension);
-        add(&output, query->id[i].value);
+        output_append_sized(&output, query->id[i].dimension);
+        output_append_sized(&output, query->id[i].value);
         ids += hash_64(key, output.data, output.size); /* in any order */
     }
     for (uint32_t i = 0; i < query->cost_count; i++) {
         output.size = 0;
-        add(&output, query->named_cost[i].name);
+        output_append_sized(&output, query->named_cost[i].name);
         output_append(&output, &query->named_cost[i].tokens, sizeof query->named_cost[i].tokens);
         costs += hash_64(key, output.data, output.size); /* likewise */
     }
@@ -165,10 +157,10 @@ uint64_t replay_request(const struct hash_key *key, const char *operation, const
     output_append(&output, &ids, sizeof ids);
     output_append(&output, numbers, sizeof numbers);
     output_append(&output, &costs, sizeof costs);
-    add(&output, bytes_of(operation));
-    add(&output, query->service);
-    add(&output, query->endpoint);
-    add(&output, query->tier);
-    add(&output, query->rule);
+    output_append_sized(&output, bytes_of(operation));
+    output_append_sized(&output, query->service);
+    output_append_sized(&output, query->endpoint);
+    output_append_sized(&output, query->tier);
+    output_append_sized(&output, query->rule);
     return hash_64(key, output.data, output.size);
 }

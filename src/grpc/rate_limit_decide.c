@@ -210,13 +210,6 @@ static void decide_by_rules(struct asking *asking, struct asked *asked)
 
 /* ---- limits that a descriptor brings ---- */
 
-static void put_sized(struct output *output, struct bytes bytes)
-{
-    const uint32_t size = (uint32_t)bytes.size;
-    output_append(output, &size, sizeof size);
-    output_append(output, bytes.data, bytes.size);
-}
-
 /*
  * The domain and the entries, each after its size: what is about something else has another name. They are as they are,
  * but for the endpoint, whose spelling is that of the query.
@@ -231,14 +224,14 @@ static bool name_of(struct asking *asking, const struct asked *asked, struct byt
     if (room == NULL)
         return false;
     struct output output = output_over(room, size);
-    put_sized(&output, bytes_in(asking->request->domain));
+    output_append_sized(&output, bytes_in(asking->request->domain));
     for (size_t i = 0; i < descriptor->n_entries; i++) {
         const struct bytes key = bytes_in(descriptor->entries[i]->key);
         if (grpc_descriptor_is_manner(key))
             continue;
-        put_sized(&output, key);
-        put_sized(&output, grpc_descriptor_is_endpoint(key) ? asked->query.endpoint
-                                                            : bytes_in(descriptor->entries[i]->value));
+        output_append_sized(&output, key);
+        output_append_sized(&output, grpc_descriptor_is_endpoint(key) ? asked->query.endpoint
+                                                                      : bytes_in(descriptor->entries[i]->value));
     }
     *name = (struct bytes){output.data, output.size};
     return true;

@@ -187,8 +187,7 @@ static void put_cluster(struct output *output, const struct node *node, uint64_t
     struct node_status status;
     struct peer_report peers[NODE_PEERS_MAX];
     node_status(node, &status);
-    const size_t all = node_peers(node, now_ns, peers, NODE_PEERS_MAX);
-    const size_t count = all < NODE_PEERS_MAX ? all : NODE_PEERS_MAX;
+    const size_t count = node_peers(node, now_ns, peers);
     member_text(output, "state", bytes_of(peer_state_name(status.state)));
     member_flag(output, "decides", status.decides);
     member_text(output, "config", bytes_of(config_state_name(status.config_state)));

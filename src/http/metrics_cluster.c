@@ -171,8 +171,7 @@ void metrics_put_cluster(struct metrics_page *page, const struct node *node, uin
     struct node_status status;
     struct peer_report peers[NODE_PEERS_MAX];
     node_status(node, &status);
-    const size_t all = node_peers(node, now_ns, peers, NODE_PEERS_MAX);
-    const size_t count = all < NODE_PEERS_MAX ? all : NODE_PEERS_MAX;
+    const size_t count = node_peers(node, now_ns, peers);
     page_gauge(page, "decides", "1: this daemon decides; 0: it joins, has left, or its config is not in use",
                status.decides, 1);
     page_gauge(page, "config_differs", "1: the configs of this daemon and of some peer differ",

@@ -79,7 +79,7 @@ void http_nodes(struct http_call *call)
     char waits_for[NODE_NOTICE_BYTES];
     node_waits_for(commands->node, waits_for);
     node_status(commands->node, &status);
-    const size_t count = node_peers(commands->node, call->turn.now_ns, peers, NODE_PEERS_MAX);
+    const size_t count = node_peers(commands->node, call->turn.now_ns, peers);
     call->work += command_table[COMMAND_NODES].work;
     put_word(body, "{\"node\":", bytes_of(commands->name));
     put_word(body, ",\"region\":", bytes_of(commands->region));

@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 enum {
@@ -45,6 +46,14 @@ static inline void output_append(struct output *output, const void *data, size_t
     if (size > 0)
         memcpy(output->data + output->size, data, size);
     output->size += size;
+}
+
+/* Appends a text after its size, so that two texts in a row cannot be taken for two others. */
+static inline void output_append_sized(struct output *output, struct bytes text)
+{
+    const uint32_t size = (uint32_t)text.size;
+    output_append(output, &size, sizeof size);
+    output_append(output, text.data, text.size);
 }
 
 #endif

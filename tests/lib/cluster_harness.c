@@ -205,7 +205,7 @@ void world_show_peers(void)
         int size = 0;
         if (!world.host[i].node)
             continue;
-        size_t count = node_peers(world.host[i].node, world.now_ns, report, NODE_PEERS_MAX);
+        size_t count = node_peers(world.host[i].node, world.now_ns, report);
         for (size_t p = 0; p < count; p++)
             size += snprintf(line + size, sizeof line - (size_t)size, "%s%s %s %.1f%%", p == 0 ? "" : ", ",
                              report[p].self ? "itself" : report[p].name, peer_state_name(report[p].state),

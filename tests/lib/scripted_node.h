@@ -260,10 +260,10 @@ const char *config_state_name(enum config_state state)
     return state == CONFIG_SAME ? "same" : "other";
 }
 
-size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *reports, size_t room)
+size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report reports[NODE_PEERS_MAX])
 {
     (void)now_ns;
-    assert(room >= node->peer_count);
+    assert(node->peer_count <= NODE_PEERS_MAX);
     memcpy(reports, node->peers, node->peer_count * sizeof reports[0]);
     return node->peer_count;
 }

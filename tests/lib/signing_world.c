@@ -28,7 +28,7 @@ void signing_world_start(unsigned count, enum node_keys how)
 struct peer_report signing_report(unsigned host, const char *name)
 {
     struct peer_report reports[NODE_PEERS_MAX];
-    const size_t count = node_peers(world.host[host].node, world.now_ns, reports, NODE_PEERS_MAX);
+    const size_t count = node_peers(world.host[host].node, world.now_ns, reports);
     for (size_t i = 0; i < count; i++)
         if (strcmp(reports[i].name, name) == 0)
             return reports[i];

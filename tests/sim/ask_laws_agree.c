@@ -134,7 +134,7 @@ static bool ebb_is_known(struct sim *sim, unsigned i)
     if (sim->node[i].life != LIFE_UP || sim->node[i].was_joining || sim->node[i].unawaited ||
         !world_all_is_charged(sim))
         return false;
-    size_t count = node_peers(sim->node[i].node, world_local_ns(sim, i), reports, NODE_PEERS_MAX);
+    size_t count = node_peers(sim->node[i].node, world_local_ns(sim, i), reports);
     node_stats(sim->node[i].node, &stats);
     for (size_t r = 0; r < count; r++)
         if (reports[r].self ? reports[r].state != PEER_ACTIVE

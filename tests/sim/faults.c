@@ -292,7 +292,7 @@ void faults_strike(struct sim *sim)
 static bool still_counts(const struct sim *sim, unsigned i, unsigned gone)
 {
     static struct peer_report reports[NODE_PEERS_MAX];
-    size_t count = node_peers(sim->node[i].node, world_local_ns(sim, i), reports, NODE_PEERS_MAX);
+    size_t count = node_peers(sim->node[i].node, world_local_ns(sim, i), reports);
     for (size_t r = 0; r < count; r++)
         if (strcmp(reports[r].name, sim->node[gone].name) == 0)
             return reports[r].state != PEER_LEFT;

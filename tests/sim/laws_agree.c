@@ -50,7 +50,7 @@ static bool node_is_settled(struct sim *sim, unsigned i, char *text, size_t room
 static bool peers_are_active(struct sim *sim, unsigned i, char *text, size_t room)
 {
     static struct peer_report reports[NODE_PEERS_MAX];
-    size_t count = node_peers(sim->node[i].node, world_local_ns(sim, i), reports, NODE_PEERS_MAX);
+    size_t count = node_peers(sim->node[i].node, world_local_ns(sim, i), reports);
     for (unsigned j = 0; j < sim->plan.nodes; j++) {
         enum peer_state state = PEER_LEFT;
         for (size_t r = 0; r < count; r++)

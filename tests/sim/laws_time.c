@@ -40,7 +40,7 @@ static uint64_t own_keys(const struct sim *sim, unsigned i)
     static struct peer_report reports[NODE_PEERS_MAX];
     struct node_stats stats;
     node_stats(sim->node[i].node, &stats);
-    (void)node_peers(sim->node[i].node, world_local_ns(sim, i), reports, NODE_PEERS_MAX);
+    (void)node_peers(sim->node[i].node, world_local_ns(sim, i), reports);
     uint64_t told = reports[0].log_batches * sim->plan.step_keys; /* of itself; no batch has more than that */
     return stats.open_keys + (told < stats.log_keys ? told : stats.log_keys);
 }

@@ -407,7 +407,7 @@ void liars_after_step(struct sim *sim, unsigned i)
     static struct peer_report reports[NODE_PEERS_MAX];
     if (!sim->plan.lies || !world_is_up(sim, i))
         return;
-    const size_t count = node_peers(sim->node[i].node, world_local_ns(sim, i), reports, NODE_PEERS_MAX);
+    const size_t count = node_peers(sim->node[i].node, world_local_ns(sim, i), reports);
     for (size_t r = 0; r < count && r < NODE_PEERS_MAX; r++)
         check_view(sim, i, &reports[r]);
 }

@@ -113,7 +113,7 @@ static void note_disk(struct sim *sim, unsigned i)
 static bool is_silent_to(const struct sim *sim, unsigned i, unsigned j)
 {
     static struct peer_report reports[NODE_PEERS_MAX];
-    const size_t count = node_peers(sim->node[i].node, world_local_ns(sim, i), reports, NODE_PEERS_MAX);
+    const size_t count = node_peers(sim->node[i].node, world_local_ns(sim, i), reports);
     for (size_t r = 0; r < count; r++)
         if (strcmp(reports[r].name, sim->node[j].name) == 0)
             return reports[r].heard_ago_ns > sim->plan.silent_after_ns;

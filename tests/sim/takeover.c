@@ -106,7 +106,7 @@ static bool acts(const struct sim *sim, unsigned i)
 static enum right_state right_at(const struct sim *sim, unsigned i, unsigned peer)
 {
     static struct peer_report reports[NODE_PEERS_MAX];
-    size_t count = node_peers(sim->node[i].node, world_local_ns(sim, i), reports, NODE_PEERS_MAX);
+    size_t count = node_peers(sim->node[i].node, world_local_ns(sim, i), reports);
     for (size_t r = 0; r < count; r++)
         if (strcmp(reports[r].name, sim->node[peer].name) == 0)
             return reports[r].right;

@@ -14,7 +14,7 @@
 static bool report_of(struct sim *sim, unsigned j, unsigned i, struct peer_report *report)
 {
     static struct peer_report reports[NODE_PEERS_MAX];
-    size_t count = node_peers(sim->node[j].node, world_local_ns(sim, j), reports, NODE_PEERS_MAX);
+    size_t count = node_peers(sim->node[j].node, world_local_ns(sim, j), reports);
     for (size_t r = 0; r < count; r++) {
         *report = reports[r];
         if (strcmp(report->name, sim->node[i].name) == 0)

@@ -37,7 +37,7 @@ void weights_auto_options(const struct plan *plan, struct node_options *options)
 static bool somebody_is_silent(struct sim *sim, unsigned i)
 {
     static struct peer_report reports[NODE_PEERS_MAX];
-    const size_t count = node_peers(sim->node[i].node, world_local_ns(sim, i), reports, NODE_PEERS_MAX);
+    const size_t count = node_peers(sim->node[i].node, world_local_ns(sim, i), reports);
     for (size_t r = 0; r < count && r < NODE_PEERS_MAX; r++)
         if (!reports[r].self && reports[r].state == PEER_SILENT)
             return true;

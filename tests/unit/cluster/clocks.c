@@ -46,7 +46,7 @@ static void world_with_clocks(unsigned count)
 static struct peer_report peer_of(unsigned host, unsigned peer)
 {
     struct peer_report reports[NODE_PEERS_MAX];
-    size_t count = node_peers(world.host[host].node, world.now_ns, reports, NODE_PEERS_MAX);
+    size_t count = node_peers(world.host[host].node, world.now_ns, reports);
     for (size_t i = 0; i < count; i++)
         if (strcmp(reports[i].name, host_names[peer]) == 0)
             return reports[i];

@@ -15,7 +15,7 @@ static void world_apart(uint64_t ms, uint32_t step_keys)
 static void show_round_trip(void)
 {
     struct peer_report report[NODE_PEERS_MAX];
-    size_t count = node_peers(world.host[ANN].node, world.now_ns, report, NODE_PEERS_MAX);
+    size_t count = node_peers(world.host[ANN].node, world.now_ns, report);
     for (size_t i = 0; i < count; i++)
         if (!report[i].self)
             tell("ann: %s lacks %" PRIu64 " batches, there and back takes %" PRIu64 " intervals and a bit",

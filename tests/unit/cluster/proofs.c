@@ -121,8 +121,7 @@ static void pins(void)
               &effects);
     node_step(node, &(struct event){.kind = EVENT_START, .now_ns = world.now_ns}, &effects);
     struct peer_report reports[NODE_PEERS_MAX];
-    OK(node_peers(node, world.now_ns, reports, NODE_PEERS_MAX) == 2 && reports[1].key_state == KEY_PINNED &&
-           reports[1].key[0] == 2,
+    OK(node_peers(node, world.now_ns, reports) == 2 && reports[1].key_state == KEY_PINNED && reports[1].key[0] == 2,
        "and has them again after a restart");
     node_destroy(&node);
     effects_close(&effects);

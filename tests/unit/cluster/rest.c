@@ -15,7 +15,7 @@ static uint64_t messages(unsigned host)
 static bool is_silent(unsigned host, unsigned peer)
 {
     struct peer_report report[NODE_PEERS_MAX];
-    size_t count = node_peers(world.host[host].node, world.now_ns, report, NODE_PEERS_MAX);
+    size_t count = node_peers(world.host[host].node, world.now_ns, report);
     for (size_t i = 0; i < count; i++)
         if (strcmp(report[i].name, host_names[peer]) == 0)
             return report[i].state == PEER_SILENT;

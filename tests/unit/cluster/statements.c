@@ -175,7 +175,7 @@ static void told_anew(void)
 static struct peer_report report_at(unsigned host, const char *name)
 {
     static struct peer_report report[NODE_PEERS_MAX];
-    const size_t count = node_peers(world.host[host].node, world.now_ns, report, NODE_PEERS_MAX);
+    const size_t count = node_peers(world.host[host].node, world.now_ns, report);
     for (size_t i = 0; i < count; i++)
         if (strcmp(report[i].name, name) == 0)
             return report[i];

@@ -4,8 +4,8 @@
 /* What host `i` counts of `peer`. */
 static struct peer_traffic traffic(unsigned i, unsigned peer)
 {
-    struct peer_report reports[WORLD_HOSTS_MAX];
-    const size_t count = node_peers(world.host[i].node, world.now_ns, reports, WORLD_HOSTS_MAX);
+    struct peer_report reports[NODE_PEERS_MAX];
+    const size_t count = node_peers(world.host[i].node, world.now_ns, reports);
     for (size_t k = 0; k < count; k++)
         if (strcmp(reports[k].name, host_names[peer]) == 0)
             return reports[k].traffic;

@@ -38,12 +38,13 @@ static void lags_are_told(void)
 {
     struct peer_report report[NODE_PEERS_MAX];
     uint64_t lag[3] = {0};
-    const size_t count = node_peers(world.host[ANN].node, world.now_ns, report, NODE_PEERS_MAX);
+    const size_t count = node_peers(world.host[ANN].node, world.now_ns, report);
     for (size_t i = 0; i < count; i++)
         for (unsigned host = ANN; host <= CAT; host++)
             if (strcmp(report[i].name, host_names[host]) == 0)
                 lag[host] = report[i].lag_batches;
-    OK(lag[BOB] <= 5 && lag[CAT] > 20, "bob lacks %" PRIu64 " batches of ann, and cat %" PRIu64, lag[BOB], lag[CAT]);
+    OK(lag[BOB] <= 5 && lag[CAT] > 20, "bob lacks %" PRIu64 " batches of ann, and cat %" PRIu64, lag[BOB],
+       lag[CAT]);
 }
 
 static void two_of_three_have_their_joint_share(void)
