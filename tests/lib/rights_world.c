@@ -40,6 +40,20 @@ struct verdict rights_take_at_once(unsigned host, const char *key, const struct 
     return verdict;
 }
 
+uint64_t rights_await(unsigned host, struct charge *charge, struct await *await)
+{
+    struct verdict verdict;
+    struct run run = {.charge = charge,
+                      .charge_count = 1,
+                      .request_count = 1,
+                      .take = true,
+                      .verdicts = &verdict,
+                      .await = await};
+    charge->patience_ms = 1000;
+    node_decide(world.host[host].node, &run, 1, &charge->id, world.now_ns);
+    return run.allowed;
+}
+
 struct explanation rights_explain(unsigned host, const char *key, const struct limit_terms *terms)
 {
     struct explanation explanation;

@@ -21,6 +21,8 @@ void rights_world_start(void);
 unsigned rights_take(unsigned host, const char *key, const struct limit_terms *terms, unsigned count);
 /* Asks for `cost` tokens at once. */
 struct verdict rights_take_at_once(unsigned host, const char *key, const struct limit_terms *terms, uint64_t cost);
+/* Asks for the charge with a second's patience, behind those of `await`; returns how many were admitted, 0 or 1. */
+uint64_t rights_await(unsigned host, struct charge *charge, struct await *await);
 /* How the host explains the key. */
 struct explanation rights_explain(unsigned host, const char *key, const struct limit_terms *terms);
 /* All running hosts take all that they can, until `rounds` round trips are over; returns how many tokens that was. */

@@ -204,6 +204,15 @@ const char *served_send(struct bytes input)
     return served.told;
 }
 
+enum serve_status served_call(struct session *session, const char *text, struct output *output, size_t *consumed)
+{
+    const struct turn turn = {.now_ns = served.now_ns, .wall_ns = served.wall_ns};
+    *output = output_over(served.reply, sizeof served.reply);
+    enum serve_status status = commands_serve(&served.commands, session, bytes_of(text), output, turn, consumed);
+    served.reply[output->size] = '\0';
+    return status;
+}
+
 const char *served_ask(const char *line)
 {
     char text[RESP_INLINE_MAX_BYTES + 2];

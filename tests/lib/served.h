@@ -71,6 +71,9 @@ void served_close(void);
 /* The replies to these bytes, with blanks between them. */
 const char *served_send(struct bytes input);
 
+/* One call of commands_serve for a session: the answer is served.reply, and `output` has its size. */
+enum serve_status served_call(struct session *session, const char *text, struct output *output, size_t *consumed);
+
 /* Sends an inline line. */
 const char *served_ask(const char *line);
 

@@ -74,13 +74,14 @@ static void none_is_larger_than_what_was_asked_for(void)
     }
 }
 
+static const struct limit_terms slow = {.kind = LIMIT_BUCKET,
+                                        .capacity = 100,
+                                        .rate = 100,
+                                        .period_ns = 3600000 * MS};
+
 /* The key goes over to another limit before a batch tells the grant. */
 static void told_under_another_limit(void)
 {
-    static const struct limit_terms slow = {.kind = LIMIT_BUCKET,
-                                            .capacity = 100,
-                                            .rate = 100,
-                                            .period_ns = 3600000 * MS};
     static const struct limit_terms later = {.kind = LIMIT_BUCKET,
                                              .capacity = 200,
                                              .rate = 100,
@@ -105,10 +106,6 @@ static void told_under_another_limit(void)
 /* Messages repeat an ask until it is answered. */
 static void an_ask_is_answered_once(void)
 {
-    static const struct limit_terms slow = {.kind = LIMIT_BUCKET,
-                                            .capacity = 100,
-                                            .rate = 100,
-                                            .period_ns = 3600000 * MS};
     rights_world_init(3);
     rights_world_start();
     (void)rights_take(BOB, "key", &slow, 1);

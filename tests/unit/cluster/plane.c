@@ -208,16 +208,22 @@ static unsigned in_force(unsigned i, unsigned limit)
     return count;
 }
 
-static void test_whole_changes(void)
+/* A list of many rules does not fit one message. */
+static void begin_with_pages(unsigned count)
 {
-    static char text[MANY * 256];
-    bool half = false;
-    world_init(2);
-    for (unsigned i = 0; i < 2; i++)
+    world_init(count);
+    for (unsigned i = 0; i < count; i++)
         world.host[i].options.message_max_bytes = 65536;
     world_name_all();
     world_start_all();
     world_run(1000);
+}
+
+static void test_whole_changes(void)
+{
+    static char text[MANY * 256];
+    bool half = false;
+    begin_with_pages(2);
     skip_text();
     for (unsigned limit = 5; limit < 7; limit++) {
         many_rules(text, sizeof text, limit);
@@ -246,12 +252,7 @@ static void test_whole_changes(void)
 static void test_moving_donor(void)
 {
     static char text[MANY * 256];
-    world_init(2);
-    for (unsigned i = 0; i < 2; i++)
-        world.host[i].options.message_max_bytes = 65536;
-    world_name_all();
-    world_start_all();
-    world_run(1000);
+    begin_with_pages(2);
     skip_text();
     many_rules(text, sizeof text, 5);
     (void)set(ANN, text);
@@ -270,12 +271,7 @@ static void test_moving_donor(void)
 static void test_dead_donor(void)
 {
     static char text[MANY * 256];
-    world_init(3);
-    for (unsigned i = 0; i < 3; i++)
-        world.host[i].options.message_max_bytes = 65536;
-    world_name_all();
-    world_start_all();
-    world_run(1000);
+    begin_with_pages(3);
     many_rules(text, sizeof text, 5);
     (void)set(ANN, text);
     world_run(30);

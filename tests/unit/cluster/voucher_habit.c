@@ -75,16 +75,8 @@ static void the_first_requests_wait(void)
     start(WAY_MS);
     (void)rights_take(ANN, "waits", &slow, 31);
     struct charge charge = charge_at(ANN, "waits", &slow, 1);
-    struct verdict verdict;
     struct await await = {.waiting_tokens = 0};
-    struct run run = {.charge = &charge,
-                      .charge_count = 1,
-                      .request_count = 1,
-                      .take = true,
-                      .verdicts = &verdict,
-                      .await = &await};
-    charge.patience_ms = 1000;
-    node_decide(world.host[ANN].node, &run, 1, &charge.id, world.now_ns);
+    (void)rights_await(ANN, &charge, &await);
     world_push(ANN);
     OK(await.held, "a first request waits");
     world_run(2 * WAY_MS + 2 * GATHERED_MS);

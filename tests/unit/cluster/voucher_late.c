@@ -64,17 +64,8 @@ static void late_and_decayed(const struct limit_terms *fast)
 static bool is_held(const char *key, const struct limit_terms *terms, uint64_t cost, uint64_t ahead_tokens)
 {
     struct charge charge = charge_at(ANN, key, terms, cost);
-    struct verdict verdict;
     struct await await = {.ahead = charge.id, .ahead_tokens = ahead_tokens};
-    struct run run = {.charge = &charge,
-                      .charge_count = 1,
-                      .request_count = 1,
-                      .take = true,
-                      .verdicts = &verdict,
-                      .await = &await};
-    charge.patience_ms = 1000;
-    node_decide(world.host[ANN].node, &run, 1, &charge.id, world.now_ns);
-    OK(run.allowed == 0, "%s: no request overtakes others who wait", key);
+    OK(rights_await(ANN, &charge, &await) == 0, "%s: no request overtakes others who wait", key);
     return await.held;
 }
 

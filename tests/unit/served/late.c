@@ -9,11 +9,7 @@ static struct output output;
 
 static enum serve_status serve(struct session *session, const char *text, size_t *consumed)
 {
-    const struct turn turn = {.now_ns = served.now_ns, .wall_ns = served.wall_ns};
-    output = output_over(served.reply, sizeof served.reply);
-    enum serve_status status = commands_serve(&served.commands, session, bytes_of(text), &output, turn, consumed);
-    served.reply[output.size] = '\0';
-    return status;
+    return served_call(session, text, &output, consumed);
 }
 
 static bool puts_off(struct session *session, const char *text)

@@ -13,12 +13,7 @@ static size_t consumed;
 
 static enum serve_status serve(const char *text)
 {
-    const struct turn turn = {.now_ns = served.now_ns, .wall_ns = served.wall_ns};
-    output = output_over(served.reply, sizeof served.reply);
-    const enum serve_status status =
-        commands_serve(&served.commands, &served.session, bytes_of(text), &output, turn, &consumed);
-    served.reply[output.size] = '\0';
-    return status;
+    return served_call(&served.session, text, &output, &consumed);
 }
 
 static void begin(void)
