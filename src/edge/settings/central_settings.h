@@ -1,6 +1,6 @@
 /*
  * central_settings: the central store of the config. Plain data, which the settings fill and the server hands to each
- * thread's link. Those of two reads are compared with what stood in the files that they name.
+ * thread's link. Two reads of a config are compared with the contents of the files that they name.
  */
 #ifndef HEADGATE_EDGE_SETTINGS_CENTRAL_SETTINGS_H
 #define HEADGATE_EDGE_SETTINGS_CENTRAL_SETTINGS_H

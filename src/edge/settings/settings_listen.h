@@ -1,8 +1,8 @@
 /*
  * settings_listen: the addresses on which a daemon is to listen, and whether this machine knows the names in them.
  *
- * The one idea: a name is looked up before any port is opened, so one that nobody knows is told as a mistake in the
- * config, whatever kind of port it is for. A check of the config on another machine does not look names up.
+ * The one idea: a name is looked up before any port is opened, so a name that nobody knows is told as a mistake in
+ * the config, whatever kind of port it is for. A check of the config on another machine does not look names up.
  */
 #ifndef HEADGATE_EDGE_SETTINGS_SETTINGS_LISTEN_H
 #define HEADGATE_EDGE_SETTINGS_SETTINGS_LISTEN_H

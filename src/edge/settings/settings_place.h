@@ -1,9 +1,9 @@
 /*
  * settings_place: where the keys of a config stand in its file.
  *
- * The one idea: the line of each key is kept beside the settings, so that what goes wrong after the config was read (a
- * file that is missing, a port that is taken) is told as a mistake in the config is told. Entries of lists have no
- * place here; who reads a list keeps what lines are needed of it.
+ * The one idea: the line of each key is kept beside the settings. So a failure after the config was read (a file that
+ * is missing, a port that is taken) is told with its line, as a mistake in the config is. Entries of lists have no
+ * place here; the reader of a list keeps the lines that are needed.
  */
 #ifndef HEADGATE_EDGE_SETTINGS_SETTINGS_PLACE_H
 #define HEADGATE_EDGE_SETTINGS_SETTINGS_PLACE_H

@@ -2,9 +2,9 @@
  * settings_secrets: the secrets of the config, and where a secret may stand that is not in the config itself.
  *
  * The one idea: the key NAME has a secret, NAME_file the path of a file whose first line it is, and NAME_env the name
- * of a variable of the environment; one of the three. What stands elsewhere is fetched after the whole config was read,
- * and again at each reload; it is never printed. Those of users and of the central store are read beside what else is
- * said of these.
+ * of a variable of the environment; one of the three. A secret outside the config is fetched after the whole config
+ * was read, and again at each reload; no secret is printed. settings_users.c and settings_central.c read the secrets of
+ * users and of the central store.
  */
 #ifndef HEADGATE_EDGE_SETTINGS_SETTINGS_SECRETS_H
 #define HEADGATE_EDGE_SETTINGS_SETTINGS_SECRETS_H

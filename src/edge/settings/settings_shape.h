@@ -1,8 +1,8 @@
 /*
  * settings_shape: the shape of a config: which keys it has, and whether each is a value, a map or a list.
  *
- * The one idea: the whole tree is compared with the table of keys before any value is read, so whoever reads values
- * finds what the table says. The values themselves are not looked at.
+ * The one idea: the whole tree is compared with the table of keys before any value is read, so the readers of values
+ * find the keys and forms of the table. The values themselves are not looked at.
  */
 #ifndef HEADGATE_EDGE_SETTINGS_SETTINGS_SHAPE_H
 #define HEADGATE_EDGE_SETTINGS_SETTINGS_SHAPE_H

@@ -1,8 +1,8 @@
 /*
  * settings_takeover: the setting takeover_after, which ends rights by themselves (cluster/members/takeover.h).
  *
- * The one idea: it is refused where it can do nothing, and where it would do harm. All daemons must have it alike, and
- * name the same peers, so both are a part of the digest.
+ * The one idea: the setting is refused where it can do nothing, and where it would do harm. All daemons must have the
+ * same value, and name the same peers, so value and peers are a part of the digest.
  */
 #ifndef HEADGATE_EDGE_SETTINGS_SETTINGS_TAKEOVER_H
 #define HEADGATE_EDGE_SETTINGS_SETTINGS_TAKEOVER_H

@@ -2,8 +2,8 @@
  * settings_weights: the setting weights_by_demand, with which weights follow demand by themselves
  * (cluster/members/weights_auto.h), and the floors of regions.
  *
- * The one idea: it is refused where it can do nothing, as a floor is without it. Daemons may have it or not, each for
- * itself: it is no part of the digest.
+ * The one idea: the setting is refused where it can do nothing, and so is a floor without the setting. Each daemon may
+ * have it or not: the setting is no part of the digest.
  */
 #ifndef HEADGATE_EDGE_SETTINGS_SETTINGS_WEIGHTS_H
 #define HEADGATE_EDGE_SETTINGS_SETTINGS_WEIGHTS_H
