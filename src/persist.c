@@ -3,8 +3,6 @@
  */
 #include "persist.h"
 
-#include "edge/process/clock.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

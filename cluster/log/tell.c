@@ -6,7 +6,6 @@
 #include "cluster/log/tell.h"
 
 #include "cluster/log/gather.h"
-#include "cluster/log/origins.h"
 #include "cluster/spend/deferred.h"
 #include "cluster/spend/outbox.h"
 #include "cluster/spend/thread.h"

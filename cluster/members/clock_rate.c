@@ -5,7 +5,6 @@
 #include "cluster/members/clock_rate.h"
 
 #include <assert.h>
-#include <string.h>
 
 enum {
     HALF = CLOCK_WINDOWS / 2,

@@ -24,8 +24,6 @@
 #include "cluster/state/share.h"
 
 #include <assert.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 const char *peer_state_name(enum peer_state state)

@@ -8,12 +8,10 @@
 #include "cluster/codec/effects.h"
 #include "cluster/members/version.h"
 #include "cluster/members/weights.h"
-#include "cluster/members/weights_auto.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
 

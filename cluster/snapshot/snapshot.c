@@ -10,7 +10,6 @@
 
 #include "cluster/apply/charge.h"
 #include "cluster/apply/pages.h"
-#include "cluster/apply/receive.h"
 #include "cluster/apply/uncharged.h"
 #include "cluster/codec/batch.h"
 #include "cluster/codec/message.h"

@@ -9,7 +9,6 @@
 
 #include "cluster/apply/inbox.h"
 #include "cluster/apply/pages.h"
-#include "cluster/codec/effects.h"
 #include "cluster/codec/message.h"
 #include "cluster/members/header.h"
 #include "cluster/members/stores.h"

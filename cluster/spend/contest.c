@@ -9,7 +9,6 @@
 #include "cluster/spend/contest_credit.h"
 #include "cluster/spend/voucher.h"
 #include "cluster/spend/voucher_places.h"
-#include "cluster/spend/voucher_times.h"
 
 enum {
     SHORT_PART = 2,     /* of the credit that is kept: with so much left this node is short of its part */

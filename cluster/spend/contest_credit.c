@@ -7,7 +7,6 @@
 #include "base/number.h"
 #include "cluster/node.h"
 #include "cluster/spend/contest.h"
-#include "cluster/spend/voucher_times.h"
 #include "limit/bucket_units.h"
 #include "limit/kind.h"
 

@@ -4,13 +4,10 @@
  */
 #include "cluster/spend/grant_places.h"
 
-#include "base/number.h"
 #include "cluster/codec/batch.h"
 #include "cluster/spend/grant.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/origin.h"
-
-#include <string.h>
 
 enum {
     KEY_GRANTS_MAX = 64, /* of one key; from then on two of them become one */

@@ -5,7 +5,6 @@
 #include "cluster/spend/renewal.h"
 
 #include "base/number.h"
-#include "cluster/spend/decide.h"
 #include "cluster/spend/hold.h"
 #include "cluster/spend/outbox.h"
 #include "cluster/spend/record.h"

@@ -9,7 +9,6 @@
 #ifndef HEADGATE_CLUSTER_SPEND_VOUCHER_TIMES_H
 #define HEADGATE_CLUSTER_SPEND_VOUCHER_TIMES_H
 
-#include "base/number.h"
 #include "cluster/state/node_state.h"
 
 #include <stdbool.h>

@@ -4,7 +4,6 @@
  */
 #include "cluster/spend/weight_lists.h"
 
-#include "cluster/spend/deferred.h"
 #include "cluster/spend/limits.h"
 #include "cluster/state/node_state.h"
 

@@ -6,7 +6,6 @@
 #include "commands/call.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum { ROUND_MAX = 10000 }; /* enough for 2^32 - 1 in a year */
 

@@ -13,7 +13,6 @@
 #include "edge/peers/transport.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 struct report {
     struct call *call;

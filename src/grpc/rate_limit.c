@@ -4,8 +4,6 @@
  */
 #include "grpc/asking.h"
 
-#include <string.h>
-
 enum { DESCRIPTOR_WORK = 8 }; /* beside its decision */
 
 /* ---- reading ---- */

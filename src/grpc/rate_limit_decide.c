@@ -8,8 +8,6 @@
 #include "commands/centrally.h"
 #include "grpc/asking.h"
 
-#include <string.h>
-
 void asking_refuse_room(struct asking *asking)
 {
     grpc_refuse(asking->call, GRPC_RESOURCE_EXHAUSTED, "the request needs more than %d KiB of memory to be read",

@@ -5,8 +5,6 @@
 #include "http/query.h"
 #include "http/words.h"
 
-#include <assert.h>
-
 /* ---- finding ---- */
 
 /* False: what was learned is void, and no request may be recognised. */

@@ -5,7 +5,6 @@
 #include "operator/json.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 enum { HOT_WORDS_MAX = COMMAND_WORDS_MAX + 1 };
 

@@ -5,7 +5,6 @@
 #include "operator/command.h"
 #include "operator/json.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
 

@@ -10,7 +10,6 @@
 #include "edge/process/clock.h"
 #include "operator/command.h"
 
-#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>

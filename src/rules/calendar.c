@@ -7,7 +7,6 @@
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unicode/ucal.h>
 
 #define MS_NS 1000000ull

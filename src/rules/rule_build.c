@@ -8,7 +8,6 @@
 #include "rules/rule_builder.h"
 #include "rules/rule_text.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <sysexits.h>
 

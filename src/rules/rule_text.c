@@ -5,7 +5,6 @@
 #include "rules/rule_text.h"
 
 #include "rules/rule_build.h"
-#include "rules/rule_reader.h"
 
 #include <limits.h>
 #include <stdlib.h>

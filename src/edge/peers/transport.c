@@ -20,7 +20,6 @@
 #include <nng/protocol/reqrep0/rep.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sysexits.h>
 
 enum {

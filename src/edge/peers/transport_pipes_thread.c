@@ -9,7 +9,6 @@
 #include "edge/process/clock.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>

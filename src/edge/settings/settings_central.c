@@ -8,7 +8,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sysexits.h>
 
 enum { DEFAULT_TIMEOUT_MS = 50 };
 static const char DEFAULT_PREFIX[] = "headgate:";

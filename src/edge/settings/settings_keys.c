@@ -6,9 +6,7 @@
 #include "edge/settings/settings_tls.h"
 #include "rules/ruleset.h"
 
-#include <stdio.h>
 #include <string.h>
-#include <sysexits.h>
 
 #define MILLISECOND ((uint64_t)1000000)
 #define SECOND (1000 * MILLISECOND)

@@ -7,7 +7,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sysexits.h>
 
 static const char A_FILE[] = "the path of a file in PEM";
 

@@ -7,7 +7,6 @@
 #include "edge/store/store_file.h"
 
 #include <sqlite3.h>
-#include <stdio.h>
 
 static const char schema[] =
     "CREATE TABLE IF NOT EXISTS secret(id INTEGER PRIMARY KEY NOT NULL, fingerprint INTEGER NOT NULL);"
