@@ -6,6 +6,7 @@
  */
 #include "cluster/apply/charge.h"
 
+#include "base/number.h"
 #include "cluster/apply/settle.h"
 #include "cluster/codec/batch.h"
 #include "cluster/log/aside.h"
@@ -66,12 +67,11 @@ void take_excess_off(struct bucket *bucket, const struct limit *limit, const str
 void give_spare_back(struct entry *entry, const struct limit *limit, const struct budget *budget,
                      const struct spend *spend, struct bucket before, uint64_t at_ns)
 {
-    __extension__ typedef unsigned __int128 wide;
     struct bucket *bucket = &entry->bucket;
     if (spend->spare == 0 || spend->returned > 0 || spend->credit > 0 || kind_lists(limit->kind))
         return;
     bucket_refill(&before, limit, budget, at_ns);
-    int64_t spare = (int64_t)((wide)(uint64_t)limit->units_per_token * spend->spare >> SPARE_BITS);
+    int64_t spare = (int64_t)((uint128)(uint64_t)limit->units_per_token * spend->spare >> SPARE_BITS);
     int64_t exact = before.settled - units_of_tokens(limit, spend->tokens) + spare;
     if (exact > bucket->settled)
         bucket->settled = exact;

@@ -14,6 +14,7 @@
  */
 #include "cluster/log/deferred_round.h"
 
+#include "base/number.h"
 #include "cluster/log/tell.h"
 #include "cluster/spend/deferred.h"
 #include "cluster/spend/deferred_mark.h"
@@ -245,13 +246,12 @@ static void begin_round(struct node *node)
 /* The place that the round should have reached by now. */
 static uint64_t place_by_now(const struct node *node)
 {
-    __extension__ typedef unsigned __int128 wide;
     const struct waits *waits = &node->waits;
     uint64_t places = table_places(node->table);
     uint64_t elapsed_ns = node->now_ns - waits->began_ns[waits->round % ROUNDS];
     if (elapsed_ns >= waits->round_ns)
         return places;
-    return (uint64_t)((wide)places * elapsed_ns / waits->round_ns) / TABLE_MARKS * TABLE_MARKS;
+    return (uint64_t)((uint128)places * elapsed_ns / waits->round_ns) / TABLE_MARKS * TABLE_MARKS;
 }
 
 void deferred_step(struct node *node)

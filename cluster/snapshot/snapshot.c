@@ -8,6 +8,7 @@
  */
 #include "cluster/snapshot/snapshot.h"
 
+#include "base/number.h"
 #include "cluster/apply/charge.h"
 #include "cluster/apply/pages.h"
 #include "cluster/apply/uncharged.h"
@@ -30,14 +31,12 @@
 #include <assert.h>
 #include <string.h>
 
-__extension__ typedef unsigned __int128 wide;
-
-static const wide units_max = (wide)1 << 61; /* more than any debt of a bucket */
+static const uint128 units_max = (uint128)1 << 61; /* more than any debt of a bucket */
 
 static int64_t units_of_tokens(const struct limit *limit, int64_t tokens)
 {
     uint64_t size = tokens < 0 ? 0 - (uint64_t)tokens : (uint64_t)tokens;
-    wide units = (wide)size * (uint64_t)limit->units_per_token;
+    uint128 units = (uint128)size * (uint64_t)limit->units_per_token;
     int64_t most = (int64_t)(units < units_max ? units : units_max);
     return tokens < 0 ? -most : most;
 }
@@ -183,7 +182,7 @@ static int64_t level_under(const struct limit *from, const struct limit *to, int
 static int64_t own_units(const struct limit *limit, const struct staged *staged)
 {
     uint64_t spare = staged->spare < UINT32_MAX ? staged->spare : UINT32_MAX;
-    wide units = ((wide)(uint64_t)limit->units_per_token * spare >> SPARE_BITS) + (spare > 0);
+    uint128 units = ((uint128)(uint64_t)limit->units_per_token * spare >> SPARE_BITS) + (spare > 0);
     return add_units(units_of_tokens(limit, staged->own), -(int64_t)(units < units_max ? units : units_max));
 }
 

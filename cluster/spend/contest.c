@@ -19,8 +19,6 @@ enum {
 
 #define WATCHED_LEAST_NS UINT64_C(2000000000)
 
-__extension__ typedef unsigned __int128 wide;
-
 /* True for charges that have a part: others are paid otherwise, or have none. */
 static bool has_part(const struct node *node, const struct charge *charge)
 {
@@ -33,8 +31,8 @@ static bool has_part(const struct node *node, const struct charge *charge)
 static uint64_t part_ns(const struct node *node, uint16_t limit, uint64_t tokens)
 {
     const uint64_t share = node->by_limit.budget[limit].share;
-    const wide ns = limit_refill_ns(&node->limits.limit[limit], contest_cost_units(node, limit, tokens));
-    const wide whole_ns = share > 0 ? ns * SHARE_ONE / share : CONTEST_KEPT_MOST_NS;
+    const uint128 ns = limit_refill_ns(&node->limits.limit[limit], contest_cost_units(node, limit, tokens));
+    const uint128 whole_ns = share > 0 ? ns * SHARE_ONE / share : CONTEST_KEPT_MOST_NS;
     return whole_ns < CONTEST_KEPT_MOST_NS ? (uint64_t)whole_ns : CONTEST_KEPT_MOST_NS;
 }
 

@@ -24,8 +24,6 @@ enum {
 
 #define KEPT_LEAST_NS UINT64_C(10000000000)
 
-__extension__ typedef unsigned __int128 wide;
-
 /*
  * At so many tokens this node admits a request, beside what it has spent within a round trip: twice its part, since
  * requests come together by chance. The least of these levels is found by halving.
@@ -76,7 +74,8 @@ static uint64_t eased_tokens(const struct node *node, const struct contest *cont
     const int64_t token = node->limits.limit[contest->limit].units_per_token;
     const uint64_t said = contest->said_tokens,
                    tokens = (uint64_t)(contest_part_units(node, contest->limit, said_ns) / token);
-    const uint64_t less = (uint64_t)((wide)said * number_least(tokens, EASED_TOKENS / EASED_PART) / EASED_TOKENS);
+    const uint64_t less =
+        (uint64_t)((uint128)said * number_least(tokens, EASED_TOKENS / EASED_PART) / EASED_TOKENS);
     return said - less < EASED_LEAST ? 0 : said - less;
 }
 

@@ -32,8 +32,6 @@ enum {
     LEAP_INTERVALS = 2,
 };
 
-__extension__ typedef unsigned __int128 wide;
-
 /* ---- which keys have had grants ---- */
 
 /*
@@ -114,10 +112,10 @@ static int64_t rounding_units(const struct limit *limit)
 static int64_t wanted_units(const struct ask_record *ask, const struct limit *limit, uint64_t share)
 {
     uint64_t token = (uint64_t)limit->units_per_token;
-    wide units =
-        (wide)number_least(ask->tokens, limit->capacity) * token + ((wide)token * ask->parts >> SPARE_BITS);
-    wide part = share == SHARE_ONE ? units : units * share / ask->among + 1;
-    return part < (wide)limit->capacity_units ? (int64_t)part : limit->capacity_units;
+    uint128 units =
+        (uint128)number_least(ask->tokens, limit->capacity) * token + ((uint128)token * ask->parts >> SPARE_BITS);
+    uint128 part = share == SHARE_ONE ? units : units * share / ask->among + 1;
+    return part < (uint128)limit->capacity_units ? (int64_t)part : limit->capacity_units;
 }
 
 /*
@@ -158,8 +156,8 @@ static bool may_answer(struct node *node, uint32_t index, const struct ask_recor
     member->answered_ask = ask->number;
     return may_decide(node) && member->state == PEER_ACTIVE && !node->sharing.alone &&
            voucher_is_understood(node, limit) && (limit->flags & LIMIT_SPLIT) == 0 &&
-           ask->live_ns >= (kind_expires(limit->kind) ? CELL_STEP_NS : 0) &&
-           step_has_time(node, 1) && yields(node, member, ask->id) && outbox_has_room(node, 1) && !node->log.full;
+           ask->live_ns >= (kind_expires(limit->kind) ? CELL_STEP_NS : 0) && step_has_time(node, 1) &&
+           yields(node, member, ask->id) && outbox_has_room(node, 1) && !node->log.full;
 }
 
 /* Whole tokens and the parts that are missing to them, so that the grant is at least so much. */
@@ -168,7 +166,7 @@ static void split_units(int64_t units, const struct limit *limit, struct grant *
     uint64_t token = (uint64_t)limit->units_per_token;
     grant->tokens = ((uint64_t)units - 1) / token + 1;
     uint64_t missing = grant->tokens * token - (uint64_t)units;
-    grant->spare = (uint32_t)(((wide)missing << SPARE_BITS) / token);
+    grant->spare = (uint32_t)(((uint128)missing << SPARE_BITS) / token);
 }
 
 /* Returns the units that were granted, at least `units`, which are above 0; 0: there is no room. */

@@ -12,6 +12,7 @@
 #ifndef HEADGATE_CLUSTER_SPEND_VOUCHER_H
 #define HEADGATE_CLUSTER_SPEND_VOUCHER_H
 
+#include "base/number.h"
 #include "cluster/state/node_state.h"
 #include "limit/kind.h"
 
@@ -31,8 +32,7 @@ enum { LEAST_LEFT_BITS = 5 }; /* of a capacity: of less nobody asks for a part *
 /* What a grant of so many tokens, less so many parts of one, is in units. `tokens` is at least 1. */
 static inline int64_t grant_units(const struct limit *limit, uint64_t tokens, uint32_t spare)
 {
-    __extension__ typedef unsigned __int128 wide;
-    wide off = (wide)(uint64_t)limit->units_per_token * spare >> SPARE_BITS;
+    uint128 off = (uint128)(uint64_t)limit->units_per_token * spare >> SPARE_BITS;
     return (int64_t)tokens * limit->units_per_token - (int64_t)off;
 }
 

@@ -32,8 +32,6 @@ enum {
 
 #define HEALS_NS UINT64_C(1000000000)
 
-__extension__ typedef unsigned __int128 wide;
-
 void voucher_look_around(struct node *node)
 {
     uint64_t all = 0, heard = 0;
@@ -52,7 +50,7 @@ void voucher_look_around(struct node *node)
         all += share;
         heard += member->silent || member->state != PEER_ACTIVE ? 0 : share;
     }
-    node->rights.heard = all > 0 ? (uint64_t)((wide)heard * SHARE_ONE / all) : 0;
+    node->rights.heard = all > 0 ? (uint64_t)((uint128)heard * SHARE_ONE / all) : 0;
 }
 
 /*
@@ -107,7 +105,7 @@ static int64_t refused_units(const struct node *node, const struct voucher *vouc
     const uint64_t took_ns = number_minus(node->now_ns, voucher->wanted_since_ns);
     uint64_t refused = voucher->wanted - number_least(voucher->waiting, voucher->wanted);
     if (took_ns > within_ns)
-        refused = (uint64_t)((wide)refused * within_ns / took_ns);
+        refused = (uint64_t)((uint128)refused * within_ns / took_ns);
     return units_of_full_at_most(&node->limits.limit[voucher->limit], refused);
 }
 
@@ -124,7 +122,7 @@ static int64_t coming_units(const struct node *node, const struct voucher *vouch
     const struct limit *limit = &node->limits.limit[voucher->limit];
     const uint64_t until_ns =
         voucher_wanted_ns(node) + voucher_pause_ns(node, voucher, node->now_ns) - voucher_answer_ns(node);
-    const wide tokens = (wide)voucher->went_on * until_ns / (took_ns - gather_ns);
+    const uint128 tokens = (uint128)voucher->went_on * until_ns / (took_ns - gather_ns);
     return units_of_full_at_most(limit, tokens < LIMIT_CAPACITY_MAX ? (uint64_t)tokens : LIMIT_CAPACITY_MAX);
 }
 
@@ -203,8 +201,8 @@ static void watch(struct node *node, struct voucher *voucher, int64_t expected, 
 /* Each divides an ask by the shares of all. So it is for more where some are not heard. */
 static int64_t asked_of_all(const struct node *node, const struct limit *limit, int64_t units)
 {
-    const wide of_all = (wide)(uint64_t)units * SHARE_ONE / voucher_heard(node, limit);
-    return of_all < (wide)limit->capacity_units ? (int64_t)of_all : limit->capacity_units;
+    const uint128 of_all = (uint128)(uint64_t)units * SHARE_ONE / voucher_heard(node, limit);
+    return of_all < (uint128)limit->capacity_units ? (int64_t)of_all : limit->capacity_units;
 }
 
 static void write_ask(const struct node *node, const struct voucher *voucher, int64_t units, struct ask_record *ask)
@@ -217,7 +215,7 @@ static void write_ask(const struct node *node, const struct voucher *voucher, in
         .terms = limit_terms_of(limit),
         .number = node->rights.asks_count,
         .tokens = (uint64_t)units / token,
-        .parts = (uint32_t)(((wide)rest << SPARE_BITS) / token),
+        .parts = (uint32_t)(((uint128)rest << SPARE_BITS) / token),
         .among = SHARE_ONE - node->by_limit.budget[voucher->limit].share,
         .live_ns = kind_expires(limit->kind) ? number_minus(voucher->expires_ns, node->now_ns) : 0,
         .previous = window->previous,

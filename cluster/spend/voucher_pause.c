@@ -15,8 +15,6 @@ enum {
     RESERVE_PART = 16,   /* of a full bucket, which nobody may spend */
 };
 
-__extension__ typedef unsigned __int128 wide;
-
 /*
  * Each ask costs what refills until it is answered. A region that always needs others asks at each refusal: all of them
  * together would leave nothing of a limit that refills by tokens in a round trip.
@@ -35,17 +33,18 @@ static uint64_t home_pause_ns(const struct node *node, const struct limit *limit
 static bool nothing_decays(const struct node *node, const struct voucher *voucher, uint64_t now_ns)
 {
     const struct limit *limit = &node->limits.limit[voucher->limit];
-    const wide refills = (wide)(uint64_t)voucher_refilled_units(limit, voucher_answer_ns(node));
-    const wide of_others = refills * (SHARE_ONE - node->by_limit.budget[voucher->limit].share) / SHARE_ONE;
-    return of_others <= (wide)(uint64_t)voucher_lack_units(node, voucher, now_ns);
+    const uint128 refills = (uint128)(uint64_t)voucher_refilled_units(limit, voucher_answer_ns(node));
+    const uint128 of_others = refills * (SHARE_ONE - node->by_limit.budget[voucher->limit].share) / SHARE_ONE;
+    return of_others <= (uint128)(uint64_t)voucher_lack_units(node, voucher, now_ns);
 }
 
 /* Until those who are heard have a token of it back, at the rate of their shares. */
 static uint64_t token_back_ns(const struct node *node, const struct limit *limit, uint64_t share)
 {
-    const wide asked = voucher_asked_share(node, limit, share);
-    const wide units = asked > 0 ? (wide)(uint64_t)limit->units_per_token * SHARE_ONE / asked : 0;
-    return units > 0 && units < (wide)limit->capacity_units ? limit_refill_ns(limit, (int64_t)units) : UINT64_MAX;
+    const uint128 asked = voucher_asked_share(node, limit, share);
+    const uint128 units = asked > 0 ? (uint128)(uint64_t)limit->units_per_token * SHARE_ONE / asked : 0;
+    return units > 0 && units < (uint128)limit->capacity_units ? limit_refill_ns(limit, (int64_t)units)
+                                                               : UINT64_MAX;
 }
 
 /* While somebody is silent, nothing settles. */

@@ -15,8 +15,6 @@ enum {
     DRIFT_PART = 64, /* clocks run apart by no more than this part */
 };
 
-__extension__ typedef unsigned __int128 wide;
-
 uint64_t voucher_answer_ns(const struct node *node)
 {
     uint64_t longest_ns = 0;
@@ -75,13 +73,13 @@ uint64_t voucher_heard(const struct node *node, const struct limit *limit)
     if (limit->home == 0)
         return node->rights.heard;
     const uint64_t others = SHARE_ONE - own_share_of(node, limit);
-    return others > 0 ? (uint64_t)((wide)share_heard_of(node, limit) * SHARE_ONE / others) : 0;
+    return others > 0 ? (uint64_t)((uint128)share_heard_of(node, limit) * SHARE_ONE / others) : 0;
 }
 
 uint64_t voucher_asked_share(const struct node *node, const struct limit *limit, uint64_t share)
 {
     if (limit->home != 0)
         return share_heard_of(node, limit);
-    const uint64_t heard = (uint64_t)((wide)(SHARE_ONE - share) * node->rights.heard / SHARE_ONE);
+    const uint64_t heard = (uint64_t)((uint128)(SHARE_ONE - share) * node->rights.heard / SHARE_ONE);
     return heard < SHARE_ONE ? heard : SHARE_ONE - 1; /* of several, who keep a reserve */
 }

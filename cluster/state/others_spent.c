@@ -5,6 +5,7 @@
  */
 #include "cluster/state/others_spent.h"
 
+#include "base/number.h"
 #include "base/prefetch.h"
 #include "cluster/node_options.h"
 #include "cluster/state/account_set.h"
@@ -72,8 +73,7 @@ void others_spent_prefetch(const struct others_spent *spent, struct key_id id)
 
 static uint64_t folded(uint64_t a, uint64_t b)
 {
-    __extension__ typedef unsigned __int128 wide;
-    const wide product = (wide)a * b;
+    const uint128 product = (uint128)a * b;
     return (uint64_t)(product >> 64) ^ (uint64_t)product;
 }
 

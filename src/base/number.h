@@ -1,5 +1,5 @@
 /*
- * number: the smaller of two numbers, and sums and differences that do not wrap.
+ * number: the smaller of two numbers, sums and differences that do not wrap, and room for products of two numbers.
  *
  * The one idea: UINT64_MAX stands for never, or for as much as there is, and whatever is added to that stays it.
  */
@@ -7,6 +7,8 @@
 #define HEADGATE_BASE_NUMBER_H
 
 #include <stdint.h>
+
+__extension__ typedef unsigned __int128 uint128;
 
 static inline uint64_t number_least(uint64_t a, uint64_t b)
 {

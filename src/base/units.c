@@ -1,10 +1,10 @@
 #include "base/units.h"
 
+#include "base/number.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
-
-__extension__ typedef unsigned __int128 wide;
 
 struct unit {
     const char *name;
@@ -78,7 +78,7 @@ static bool take_number(struct bytes *text, struct number *number)
 
 static bool scale(struct number number, uint64_t factor, uint64_t *result)
 {
-    wide product = (wide)number.mantissa * factor;
+    uint128 product = (uint128)number.mantissa * factor;
     for (unsigned i = 0; i < number.decimals; i++) {
         if (product % 10 != 0)
             return false;
@@ -186,7 +186,7 @@ bool units_take(struct bytes text, bool (*parse)(struct bytes text, uint64_t *nu
 static const struct unit *largest_exact(const struct unit *units, size_t count, uint64_t value)
 {
     for (size_t i = count; i-- > 1;)
-        if (value >= units[i].factor && (wide)(value % units[i].factor) * 1000 % units[i].factor == 0)
+        if (value >= units[i].factor && (uint128)(value % units[i].factor) * 1000 % units[i].factor == 0)
             return &units[i];
     return NULL;
 }
@@ -195,7 +195,7 @@ static const struct unit *largest_exact(const struct unit *units, size_t count, 
 static const char *write_exact(char *out, size_t room, const struct unit *unit, uint64_t value, const char *gap)
 {
     char decimals[8] = "";
-    uint64_t thousandths = (uint64_t)((wide)(value % unit->factor) * 1000 / unit->factor);
+    uint64_t thousandths = (uint64_t)((uint128)(value % unit->factor) * 1000 / unit->factor);
     if (thousandths > 0) {
         (void)snprintf(decimals, sizeof decimals, ".%03u", (unsigned)(thousandths % 1000));
         for (size_t last = strlen(decimals) - 1; decimals[last] == '0'; last--)
@@ -215,13 +215,13 @@ static const char *write_short(char *out, size_t room, const struct unit *units,
         /* From 3 decimals to none, rounded: the first that leaves at most three digits. */
         uint64_t power = 1000;
         unsigned decimals = 3;
-        wide rounded = 0;
+        uint128 rounded = 0;
         for (;; decimals--, power /= 10) {
-            rounded = ((wide)value * power * 2 + units[i].factor) / ((wide)units[i].factor * 2);
+            rounded = ((uint128)value * power * 2 + units[i].factor) / ((uint128)units[i].factor * 2);
             if (decimals == 0 || (rounded < 1000 && decimals < 3))
                 break;
         }
-        if (i + 1 < count && rounded * units[i].factor >= (wide)units[i + 1].factor * power) {
+        if (i + 1 < count && rounded * units[i].factor >= (uint128)units[i + 1].factor * power) {
             i++; /* 59.99 s has become 60: say 1 m */
             continue;
         }

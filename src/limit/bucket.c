@@ -1,3 +1,4 @@
+#include "base/number.h"
 #include "limit/bucket_inline.h"
 #include "limit/kind.h"
 
@@ -26,12 +27,11 @@ int64_t units_times(int64_t units, uint64_t fraction)
  */
 static void split(struct budget *budget, const struct limit *limit, uint64_t share)
 {
-    __extension__ typedef unsigned __int128 wide;
     const uint64_t capacity_units = (uint64_t)limit->capacity_units;
-    const uint64_t tokens = (uint64_t)(((wide)limit->capacity * share + SHARE_ONE / SPLIT_ROUNDING) >> 32);
+    const uint64_t tokens = (uint64_t)(((uint128)limit->capacity * share + SHARE_ONE / SPLIT_ROUNDING) >> 32);
     const uint64_t units = tokens * (uint64_t)limit->units_per_token;
     const bool small = capacity_units < SPLIT_SMALL_UNITS;
-    budget->spendable = (uint64_t)((((wide)units << 31) + (small ? capacity_units - 1 : 0)) / capacity_units);
+    budget->spendable = (uint64_t)((((uint128)units << 31) + (small ? capacity_units - 1 : 0)) / capacity_units);
     budget->reserve_units = 3 * limit->capacity_units;
     budget->slack_units = (int64_t)units - units_times(2 * limit->capacity_units, budget->spendable);
 }

@@ -1,3 +1,4 @@
+#include "base/number.h"
 #include "limit/bucket_units.h"
 #include "limit/kind.h"
 
@@ -7,20 +8,19 @@
  * A bucket as one number and back, and as a bucket of another limit. All rounding is against the key.
  */
 
-__extension__ typedef unsigned __int128 wide;
-
 /* units * numerator / denominator, rounded up, at most UNITS_MOST; 0 for units <= 0. */
 static int64_t units_scaled(int64_t units, int64_t numerator, int64_t denominator)
 {
     if (units <= 0)
         return 0;
-    wide scaled = ((wide)(uint64_t)units * (uint64_t)numerator + (uint64_t)denominator - 1) / (uint64_t)denominator;
+    uint128 scaled =
+        ((uint128)(uint64_t)units * (uint64_t)numerator + (uint64_t)denominator - 1) / (uint64_t)denominator;
     return (int64_t)(scaled < UNITS_MOST ? scaled : UNITS_MOST);
 }
 
 static int64_t units_of_ns(const struct limit *limit, uint64_t ns)
 {
-    wide units = ((wide)ns * (uint64_t)limit->units_per_tick + limit->tick_ns - 1) / limit->tick_ns;
+    uint128 units = ((uint128)ns * (uint64_t)limit->units_per_tick + limit->tick_ns - 1) / limit->tick_ns;
     return (int64_t)(units < UNITS_MOST ? units : UNITS_MOST);
 }
 

@@ -7,8 +7,6 @@
  * the last one.
  */
 
-__extension__ typedef unsigned __int128 wide;
-
 enum {
     LOOKED_AT_MAX = 32,        /* events of a LOG whose held parts are looked at */
     END_IS_HEEDED_NS = 1000000 /* about so long after a reservation's end its tokens are given back */
@@ -26,10 +24,10 @@ static int64_t settled_for(int64_t needed, const struct budget *budget)
         return needed;
     if (budget->spendable == 0)
         return INT64_MAX;
-    wide part = (((wide)(uint64_t)beyond_slack << 32) + budget->spendable - 1) / budget->spendable;
+    uint128 part = (((uint128)(uint64_t)beyond_slack << 32) + budget->spendable - 1) / budget->spendable;
     if (part > UNITS_MOST * 4)
         return INT64_MAX;
-    wide low = (part + 1) / 2, high = (part + (uint64_t)budget->reserve_units + 4) / 5;
+    uint128 low = (part + 1) / 2, high = (part + (uint64_t)budget->reserve_units + 4) / 5;
     int64_t settled = (int64_t)(low < high ? low : high);
     return settled > needed ? settled : needed;
 }
@@ -44,9 +42,9 @@ static uint64_t wait_for_refill(const struct bucket *bucket, const struct limit 
     int64_t paid_off = needed - budget_allowance(budget, limit->capacity_units - floor);
     if (paid_off > bucket->unsettled || budget->share == 0)
         return UINT64_MAX;
-    wide spill = (((wide)(uint64_t)paid_off << 32) + budget->share - 1) / budget->share;
-    wide refill = spill + ((uint64_t)limit->capacity_units - (uint64_t)bucket->settled);
-    return refill > (wide)INT64_MAX ? UINT64_MAX : limit_refill_ns(limit, (int64_t)refill);
+    uint128 spill = (((uint128)(uint64_t)paid_off << 32) + budget->share - 1) / budget->share;
+    uint128 refill = spill + ((uint64_t)limit->capacity_units - (uint64_t)bucket->settled);
+    return refill > (uint128)INT64_MAX ? UINT64_MAX : limit_refill_ns(limit, (int64_t)refill);
 }
 
 /* All unsettled spends settle after settle_ns; before that time the refill may spill, after it not. */
@@ -176,8 +174,7 @@ static uint64_t log_end_ns(const struct bucket *bucket, const struct limit *limi
     for (uint32_t index = bucket->events.newest; index != 0;) {
         const struct log_event *event = events_at(limit->events, index);
         bool ends_early = event->held == event->tokens && ++looks < LOOKED_AT_MAX;
-        uint64_t event_end_ns =
-            ends_early ? held_until(event, limit, now_ns) : event->at_ns + limit->period_ns;
+        uint64_t event_end_ns = ends_early ? held_until(event, limit, now_ns) : event->at_ns + limit->period_ns;
         end_ns = event_end_ns > end_ns ? event_end_ns : end_ns;
         index = ends_early ? event->older : 0; /* all older events end before one without held tokens */
     }

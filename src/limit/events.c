@@ -1,3 +1,4 @@
+#include "base/number.h"
 #include "limit/events_pool.h"
 
 #include "base/spin.h"
@@ -5,8 +6,6 @@
 #include <assert.h>
 #include <stddef.h>
 #include <stdlib.h>
-
-__extension__ typedef unsigned __int128 wide;
 
 enum { KEPT_PART = 16 }; /* 1/16 of the pool is kept for spends of other peers */
 
@@ -269,7 +268,7 @@ uint64_t events_scale(struct events *events, struct event_list *list, uint64_t n
         struct log_event *event = &events->event[index];
         older = event->older;
         before += event->tokens;
-        wide scaled = ((wide)before * numerator + denominator - 1) / denominator - after;
+        uint128 scaled = ((uint128)before * numerator + denominator - 1) / denominator - after;
         uint32_t tokens = scaled < EVENTS_TOKENS_MAX ? (uint32_t)scaled : EVENTS_TOKENS_MAX;
         if (tokens < event->tokens)
             scale_own(events, event, tokens);

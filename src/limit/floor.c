@@ -2,8 +2,6 @@
 
 #include "base/number.h"
 
-__extension__ typedef unsigned __int128 wide;
-
 #define FLOOR_UNSETTLED_MAX (((uint64_t)1 << 48) - 1)
 
 /* ns of refill at the whole rate, as units of `limit`, rounded up; at most 2^61. */
@@ -108,12 +106,12 @@ uint64_t window_over_ns(const struct bucket *bucket, const struct limit *limit)
 uint32_t window_used(const struct bucket *bucket, const struct limit *limit, const struct budget *budget)
 {
     uint64_t spendable = budget->alone ? SHARE_ONE : 2 * budget->spendable;
-    wide used = (uint64_t)(limit->capacity_units - bucket->settled);
+    uint128 used = (uint64_t)(limit->capacity_units - bucket->settled);
     if (bucket->unsettled > 0 && spendable == 0)
         return UINT32_MAX;
     if (bucket->unsettled > 0)
-        used += (((wide)(uint64_t)bucket->unsettled << 32) + spendable - 1) / spendable;
-    wide part = (used * FLOOR_USED_ONE + (uint64_t)limit->capacity_units - 1) / (uint64_t)limit->capacity_units;
+        used += (((uint128)(uint64_t)bucket->unsettled << 32) + spendable - 1) / spendable;
+    uint128 part = (used * FLOOR_USED_ONE + (uint64_t)limit->capacity_units - 1) / (uint64_t)limit->capacity_units;
     return part < UINT32_MAX ? (uint32_t)part : UINT32_MAX;
 }
 
@@ -122,8 +120,8 @@ int64_t window_floor_level(const struct window_floor *floor, const struct limit 
 {
     if (floor->until_ns <= now_ns || (floor->limit != index && floor->limit != FLOOR_MIXED))
         return limit->capacity_units;
-    wide used = ((wide)(uint64_t)limit->capacity_units * floor->used + FLOOR_USED_ONE - 1) / FLOOR_USED_ONE;
-    wide most = (wide)(uint64_t)limit->capacity_units + (uint64_t)limit->overshoot_units;
+    uint128 used = ((uint128)(uint64_t)limit->capacity_units * floor->used + FLOOR_USED_ONE - 1) / FLOOR_USED_ONE;
+    uint128 most = (uint128)(uint64_t)limit->capacity_units + (uint64_t)limit->overshoot_units;
     return limit->capacity_units - (int64_t)(used < most && floor->used < UINT32_MAX ? used : most);
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/number.h"
 
 #include <assert.h>
 #include <stdbool.h>
@@ -118,8 +119,7 @@ bool limit_terms_set_word(struct limit_terms *terms, uint64_t word);
 /* dividend / divisor, with reciprocal = UINT64_MAX / divisor: far cheaper than a division. */
 static inline uint64_t limit_quotient(uint64_t dividend, uint64_t divisor, uint64_t reciprocal)
 {
-    __extension__ typedef unsigned __int128 wide;
-    uint64_t quotient = (uint64_t)(((wide)dividend * reciprocal) >> 64); /* right, or one too low */
+    uint64_t quotient = (uint64_t)(((uint128)dividend * reciprocal) >> 64); /* right, or one too low */
     return quotient + (dividend - quotient * divisor >= divisor);
 }
 

@@ -1,14 +1,14 @@
 #include "limit/sliding.h"
 
-#include <assert.h>
+#include "base/number.h"
 
-__extension__ typedef unsigned __int128 wide;
+#include <assert.h>
 
 /* units * left / window, rounded up. */
 static int64_t part_of(int64_t units, uint64_t left_ns, uint64_t window_ns)
 {
     assert(units >= 0);
-    return (int64_t)(((wide)(uint64_t)units * left_ns + window_ns - 1) / window_ns);
+    return (int64_t)(((uint128)(uint64_t)units * left_ns + window_ns - 1) / window_ns);
 }
 
 /* With `left_ns` of the window to go. */

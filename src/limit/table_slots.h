@@ -15,6 +15,7 @@
 #ifndef HEADGATE_LIMIT_TABLE_SLOTS_H
 #define HEADGATE_LIMIT_TABLE_SLOTS_H
 
+#include "base/number.h"
 #include "base/spin.h"
 #include "limit/floor.h"
 #include "limit/table.h"
@@ -91,8 +92,7 @@ struct table {
 
 static inline uint64_t home_of(const struct table *table, struct key_id id)
 {
-    __extension__ typedef unsigned __int128 wide;
-    return (uint64_t)(((wide)id.high * table->homes) >> 64);
+    return (uint64_t)(((uint128)id.high * table->homes) >> 64);
 }
 
 static inline struct stripe *stripe_of(const struct table *table, uint64_t group)

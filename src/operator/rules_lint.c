@@ -5,6 +5,7 @@
  * the worst moment is far beyond the limit, and names that gateways do not say: an endpoint that no path of theirs is
  * spelled like, a dimension that is none for them. The shares are even and daemons grant, since no daemon is asked.
  */
+#include "base/number.h"
 #include "limit/kind.h"
 #include "limit/limit.h"
 #include "operator/json.h"
@@ -50,8 +51,6 @@ static void say(struct lint *lint, const struct rule *rule, const char *amount, 
     json_close(lint->json, '}');
 }
 
-__extension__ typedef unsigned __int128 wide;
-
 /* Tokens that a daemon may have spent that others have not heard of: docs/rules.md, "Many daemons". */
 static uint64_t part_of(const struct lint *lint, const struct limit_terms *terms)
 {
@@ -59,7 +58,7 @@ static uint64_t part_of(const struct lint *lint, const struct limit_terms *terms
     const uint64_t sixteenths = terms->flags & LIMIT_SPLIT ? 16 : 15;
     const uint64_t whole = terms->capacity * sixteenths + terms->overshoot * 16;
     if (lint->least_billionths > 0)
-        return (uint64_t)((wide)whole * lint->least_billionths / (16 * LIMIT_WEIGHTS_WHOLE));
+        return (uint64_t)((uint128)whole * lint->least_billionths / (16 * LIMIT_WEIGHTS_WHOLE));
     return whole / (16 * (uint64_t)lint->peers.count);
 }
 

@@ -4,6 +4,7 @@
  */
 #include "rules/rule.h"
 
+#include "base/number.h"
 #include "limit/limit.h"
 #include "rules/rule_value.h"
 
@@ -68,7 +69,6 @@ bool rule_of_sheet(const struct rule *sheet, const struct rule *base, struct rul
 
 /* ---- terms ---- */
 
-__extension__ typedef unsigned __int128 wide;
 _Static_assert((int)RULE_LOG_MAX == (int)LIMIT_LOG_MAX, "what a rule may ask of a log, a log can hold");
 
 static uint64_t divisor(uint64_t a, uint64_t b)
@@ -138,7 +138,7 @@ void rule_terms(const struct rule *rule, const struct rule_amount *amount, uint3
         terms->capacity = scaled > 0 ? scaled : 1;
     }
     uint64_t most = rule_is_listed(rule->algorithm) ? LIMIT_LOG_MAX : LIMIT_CAPACITY_MAX;
-    wide overshoot = rule->overshoot;
+    uint128 overshoot = rule->overshoot;
     if (rule->overshoot_relative)
         overshoot = overshoot * terms->capacity / 1000000;
     terms->overshoot = overshoot < most ? (uint64_t)overshoot : most;

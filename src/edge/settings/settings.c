@@ -1,5 +1,6 @@
 #include "edge/settings/settings.h"
 
+#include "base/number.h"
 #include "base/units.h"
 #include "edge/process/text_file.h"
 #include "edge/settings/settings_central.h"
@@ -88,7 +89,7 @@ static bool read_overshoot(const struct settings_reader *reader, uint64_t capaci
         return true;
     if (units_parse_percent(bytes_of(text), &millionths) && millionths <= RULE_OVERSHOOT_MAX) {
         /* Capacities are below 2^40 and millionths below 2^24: 128 bits are more than enough. */
-        *overshoot = (uint64_t)((__extension__(unsigned __int128) capacity) * millionths / 1000000);
+        *overshoot = (uint64_t)((uint128)capacity * millionths / 1000000);
         return true;
     }
     if (units_parse_count(bytes_of(text), overshoot) && *overshoot <= LIMIT_CAPACITY_MAX)
