@@ -58,6 +58,27 @@ static void peers_by_config(const struct node *node, struct those *these)
     peers_of(node, these, count);
 }
 
+/* True: the config of this node names it, and it may be here again if it is away. */
+static bool is_named(const struct member *member)
+{
+    return member->used && !member->share_freed && (member->self || member->configured);
+}
+
+/* All daemons that the config names, with its weights. */
+static void peers_named(const struct node *node, struct those *these)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < node->member_end; i++) {
+        const struct member *member = &node->member[i];
+        if (!is_named(member))
+            continue;
+        these->regions[count] = member->region;
+        these->names[count] = member->name;
+        these->shares[count++] = member_share_by_config(node, member);
+    }
+    peers_of(node, these, count);
+}
+
 /* ---- sheets ---- */
 
 static bool are_sheets_suited(const struct rulebook *book, const struct rule *rule, const struct reach_peers *peers)
@@ -103,8 +124,7 @@ static struct bytes list_daemons(const struct node *node, char list[LIST_BYTES])
     uint32_t count = 0;
     for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
-        if (!member->used || member->share_freed || !(member->self || member->configured) ||
-            member_share_by_config(node, member) == 0)
+        if (!is_named(member) || member_share_by_config(node, member) == 0)
             continue;
         size += (size_t)snprintf(list + size, LIST_BYTES - size, "%s%s/%s", count > 0 ? "," : "", member->region,
                                  member->name);
@@ -149,6 +169,9 @@ static bool is_hopeless(const struct node *node, const struct rule *rule)
 {
     struct those usual;
     peers_by_config(node, &usual);
+    if (rule_is_below_shares(rule, &usual.peers))
+        return true;
+    peers_named(node, &usual);
     return rule_is_below_shares(rule, &usual.peers);
 }
 

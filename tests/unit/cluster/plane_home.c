@@ -21,6 +21,18 @@ static void watch(unsigned i, const struct effects *effects)
             memcpy(gone, effects->notice[n].text, sizeof gone);
 }
 
+static void put_in_one_region(void)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        struct node_options *options = &world.host[i].options;
+        options->region_count = 1;
+        options->regions[0].weight = SHARE_ONE;
+        memcpy(options->region, options->regions[0].region, sizeof options->region);
+        for (unsigned p = 0; p < options->peer_count; p++)
+            memcpy(options->peers[p].region, options->regions[0].region, sizeof options->peers[p].region);
+    }
+}
+
 /* Ann's region has half of each limit, bob's and cat's a quarter; or all are in one. */
 static void a_world(bool one_region)
 {
@@ -33,14 +45,9 @@ static void a_world(bool one_region)
         struct node_options *options = &world.host[i].options;
         options->grants = true;
         options->unlisted_max = 0;
-        if (!one_region)
-            continue;
-        options->region_count = 1;
-        options->regions[0].weight = SHARE_ONE;
-        memcpy(options->region, options->regions[0].region, sizeof options->region);
-        for (unsigned p = 0; p < options->peer_count; p++)
-            memcpy(options->peers[p].region, options->regions[0].region, sizeof options->peers[p].region);
     }
+    if (one_region)
+        put_in_one_region();
     world_start_all();
     world_run(1000);
 }
@@ -161,6 +168,29 @@ static void late(void)
        "set again, it gets its home");
     result = set(CAT, "{id: w, " WINDOW "}");
     OK(result.unchanged_rules == 1, "once");
+    world_close();
+}
+
+/* The same in one region, whose daemons cannot share the limit. */
+static void late_in_a_region(void)
+{
+    world_init(3);
+    world_name_peer(BOB, ANN);
+    world_name_peer(CAT, ANN);
+    name_regions();
+    put_in_one_region();
+    for (unsigned i = 0; i < 3; i++)
+        world.host[i].options.grants = true;
+    world_start(ANN);
+    world_run(3000);
+    OK(set(ANN, "{id: w, " WINDOW "}").changed_rules == 1 && home_at(ANN, "w")[0] == '\0', "alone, a node needs none");
+    world_start(BOB);
+    world_start(CAT);
+    world_run(10000);
+    OK_STRING(home_at(CAT, "w"), "", "others have it as it was set");
+    const struct rules_result result = set(CAT, "{id: w, " WINDOW "}");
+    OK(result.changed_rules == 1 && result.warnings == 1, "set again, it gets its homes");
+    OK_STRING(home_at(CAT, "w"), "us-east/ann,us-east/cat", "which are those that cat's config names");
     world_close();
 }
 
@@ -318,6 +348,7 @@ int main(void)
     given();
     kept();
     late();
+    late_in_a_region();
     not_given();
     listed();
     listed_by_config();
