@@ -67,7 +67,7 @@ static bool is_refused(const char *text)
 }
 
 /* A window of 1 gets that home, everywhere and once, and the answer and the log say so. */
-static void gets(const char *home, const char *says)
+static void is_given(const char *home, const char *says)
 {
     struct rules_result result = set(ANN, "{id: w, " WINDOW "}");
     OK(!result.refused && result.changed_rules == 1 && result.warnings == 1, "a window of 1 is taken, with a word");
@@ -84,7 +84,7 @@ static void gets(const char *home, const char *says)
 static void given(void)
 {
     a_world(false);
-    gets("by_key", "rule s/w: home is by_key, since none of 3 daemons would ever admit a request");
+    is_given("by_key", "rule s/w: home is by_key, since none of 3 daemons would ever admit a request");
     struct rules_result result = set(BOB, "{id: w, " WINDOW ", home: by_key}");
     OK(result.unchanged_rules == 1, "nor does the home that it has");
     OK(is_refused("{id: w, " WINDOW ", home: none}"), "with home: none it is refused");
@@ -231,8 +231,8 @@ static void listed(void)
         node->member[i].lists_grants = false;
     OK(is_refused("{id: w, " WINDOW "}"), "refused while a daemon does not know lists of homes");
     world_run(5 * INTERVAL_MS);
-    gets("us-east/ann,us-east/bob,us-east/cat",
-         "rule s/w: home is a list of daemons, since none of 3 daemons would ever admit a request");
+    is_given("us-east/ann,us-east/bob,us-east/cat",
+             "rule s/w: home is a list of daemons, since none of 3 daemons would ever admit a request");
     OK(is_refused("{id: w, " WINDOW ", home: none}"), "with home: none it is refused");
     struct rules_result result = set(BOB, "{id: l, " LEASE ", home: [us-east/cat, us-east/bob]}");
     OK(result.changed_rules == 1 && result.warnings == 0, "a list of some of them is taken as it is");
