@@ -55,15 +55,8 @@ static const struct limits_result *reload(unsigned host, unsigned tokens)
 }
 
 /* A node that starts again with what its store has, and with that list in its file. */
-static void restart(unsigned host, unsigned tokens, bool keeps)
+static void start_anew(unsigned host, unsigned tokens, bool keeps)
 {
-    world.quiet = true;
-    world_stop(host);
-    /* A daemon that nobody hears waits a while for its peers before it leaves. */
-    for (unsigned waits = 0; world.host[host].node; waits++) {
-        assert(waits < 100);
-        world_run(300);
-    }
     give_file(host, tokens);
     if (!keeps)
         store[host].size = 0;
@@ -83,6 +76,18 @@ static void restart(unsigned host, unsigned tokens, bool keeps)
     step(host, (struct event){.kind = EVENT_START}, 0);
     world_run(1500);
     world.quiet = false;
+}
+
+static void restart(unsigned host, unsigned tokens, bool keeps)
+{
+    world.quiet = true;
+    world_stop(host);
+    /* A daemon that nobody hears waits a while for its peers before it leaves. */
+    for (unsigned waits = 0; world.host[host].node; waits++) {
+        assert(waits < 100);
+        world_run(300);
+    }
+    start_anew(host, tokens, keeps);
 }
 
 static void show(void)
@@ -255,7 +260,10 @@ static void forgotten(void)
     EXPECT("a version that does not know a daemon's list is not taken",
            "ann: limits 0, 101 tokens, config out\n"
            "bob: limits 2 of bob, 104 tokens, config differs\n");
-    restart(BOB, 5, false);
+    /* It does not leave before: else ann's config would be the only one, and stay in use. */
+    world.quiet = true;
+    world_crash(BOB);
+    start_anew(BOB, 5, false);
     OK(!reload(BOB, 1)->refused, "its maker starts anew without it, and makes one of ann's list");
     world_run(2000);
     skip_text();
