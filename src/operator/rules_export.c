@@ -5,6 +5,7 @@
 #include "operator/json.h"
 #include "operator/rules.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
@@ -119,6 +120,7 @@ int rules_fetch(struct rules_invocation *invocation, const struct rules_name *na
         fprintf(stderr, "headgate %s: %s\n", invocation->name, error.text);
         return EX_PROTOCOL;
     }
+    assert(list->rule != NULL && "the list has room");
     list->rule[list->count++] = rule;
     return EX_OK;
 }
