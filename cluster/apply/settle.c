@@ -184,16 +184,15 @@ static uint64_t take_credit(struct spend *spend, uint64_t tokens)
 
 /*
  * Takes up to `tokens` of what returns have paid off of this spend, and later batches tell, to be credited with it. A
- * credit that came later would find room in this view alone: meanwhile the view would be too low, and have room for
- * refill and returns that the truth has lost, since it was full. Of a cell that matters only at home, where no reserve
- * has room for it.
+ * credit that came later would find room in this view alone. Meanwhile the view would be too low: it would have room
+ * for refill and returns that the truth has lost, since it was full, and would forget spends of others below -E.
  */
 static uint64_t take_later_credit(struct node *node, struct entry *entry, const struct batch *batch,
                                   uint64_t tokens)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
     const bool at_home = limit->home != 0 && node->by_limit.budget[entry->limit].share == SHARE_ONE;
-    if (kind_lists(limit->kind) || (kind_expires(limit->kind) && !at_home))
+    if (kind_lists(limit->kind))
         return 0;
     const struct crediting how = {.change = take_credit,
                                   .but = batch,
