@@ -68,24 +68,36 @@ void stores_join_again(struct node *node)
 static bool has_unknown_store(const struct member *member, enum peer_state state)
 {
     return member_needed(member) && member->has_store && !member_store_is_known(member) && member->state == state &&
-           !member->silent && !member->mute_in && !member_is_passed_over(member);
+           !member->silent && !member->mute_in;
 }
 
-/* A joining node gets from its donor the store counters that the donor knows. */
-int stores_source(const struct node *node)
+/* Of those whose counters do not come from elsewhere (`comes`, a bit for each member); -1: there is none. */
+static int joining_source(const struct node *node, uint64_t comes, bool with_passed_over)
 {
-    int donor = node->life.state == PEER_JOINING ? member_to_ask(node) : -1;
-    uint64_t comes = donor >= 0 ? node->member[donor].knows_stores : 0;
     for (uint32_t i = 0; i < node->member_end; i++)
-        if (has_unknown_store(&node->member[i], PEER_JOINING) && (comes & member_bit(i)) == 0)
+        if (has_unknown_store(&node->member[i], PEER_JOINING) && (comes & member_bit(i)) == 0 &&
+            (with_passed_over || !member_is_passed_over(&node->member[i])))
             return (int)i;
     return -1;
+}
+
+/*
+ * A joining node gets from its donor the store counters that the donor knows. Where it has no donor it goes by nobody:
+ * who was asked in vain, as it stood still, is asked again, since nobody else knows what its store had.
+ */
+int stores_source(const struct node *node)
+{
+    const bool joins = node->life.state == PEER_JOINING;
+    const int donor = joins ? member_to_ask(node) : -1;
+    const uint64_t comes = donor >= 0 ? node->member[donor].knows_stores : 0;
+    const int first = joining_source(node, comes, false);
+    return first >= 0 || donor >= 0 || !joins ? first : joining_source(node, comes, true);
 }
 
 int stores_active_source(const struct node *node)
 {
     for (uint32_t i = 0; i < node->member_end; i++)
-        if (has_unknown_store(&node->member[i], PEER_ACTIVE))
+        if (has_unknown_store(&node->member[i], PEER_ACTIVE) && !member_is_passed_over(&node->member[i]))
             return (int)i;
     return -1;
 }
