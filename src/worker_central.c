@@ -242,8 +242,10 @@ void worker_central_stop(struct worker_central *central)
 {
     (void)uv_timer_stop(&central->watch);
     for (uint32_t i = 0; i < CENTRAL_PLACES; i++)
-        if (central->place[i].link != NULL)
+        if (central->place[i].link != NULL) {
             close_place(&central->place[i]);
+            central_link_give_up(central->place[i].link);
+        }
 }
 
 void worker_central_close(struct worker_central *central)

@@ -17,6 +17,7 @@
 enum {
     PROBES_UNANSWERED_MAX_MS = 3000, /* a connection is dropped that has not answered for so long */
     CONNECT_MAX_MS = 2000,
+    LINK_HANDLES = 3, /* two timers, and that of the resolver */
 };
 #define MILLISECOND_NS ((uint64_t)1000000)
 
@@ -55,8 +56,11 @@ static void on_health(uv_timer_t *timer)
 {
     struct central_link *link = timer->data;
     const uint64_t now_ns = clock_monotonic_ns();
+    const bool is_late = now_ns - link->begun_ns >= CONNECT_MAX_MS * MILLISECOND_NS;
     report(link);
-    if (link->redis != NULL && !link->greeted && now_ns - link->begun_ns >= CONNECT_MAX_MS * MILLISECOND_NS) {
+    if (resolver_is_busy(&link->resolver) && is_late) {
+        central_link_note_error(link, "the name server does not answer");
+    } else if (link->redis != NULL && !link->greeted && is_late) {
         central_link_note_error(link, "it does not answer");
         central_link_drop(link);
     } else if (link->greeted && link->refuses && !central_is_up(link->central)) {
@@ -164,11 +168,15 @@ struct central_link *central_link_create(uv_loop_t *loop, const struct central_l
     }
     link->options = *options;
     link->loop = loop;
-    link->resolve.data = link;
+    if (!resolver_init(&link->resolver, loop, central_link_resolved, link)) {
+        central_destroy(&link->central);
+        free(link);
+        return NULL;
+    }
     (void)uv_timer_init(loop, &link->health);
     (void)uv_timer_init(loop, &link->deadline);
     link->health.data = link->deadline.data = link;
-    link->open_handles = 2;
+    link->open_handles = LINK_HANDLES;
     (void)uv_timer_start(&link->health, on_health, CENTRAL_HEALTH_MS, CENTRAL_HEALTH_MS);
     central_link_begin(link);
     return link;
@@ -191,6 +199,20 @@ static void on_handle_closed(uv_handle_t *handle)
     link->open_handles--;
 }
 
+static void on_resolver_closed(uv_handle_t *handle)
+{
+    struct resolver *resolver = handle->data;
+    struct central_link *link = resolver->context;
+    link->open_handles--;
+}
+
+void central_link_give_up(struct central_link *link)
+{
+    if (!link->resolver_closes)
+        resolver_close(&link->resolver, on_resolver_closed);
+    link->resolver_closes = true;
+}
+
 void central_link_close(struct central_link *link)
 {
     if (link->closing)
@@ -198,15 +220,15 @@ void central_link_close(struct central_link *link)
     link->closing = true;
     central_stop(link->central);
     central_link_drop(link);
-    if (link->resolving)
-        (void)uv_cancel((uv_req_t *)&link->resolve);
+    if (!resolver_is_busy(&link->resolver))
+        central_link_give_up(link);
     uv_close((uv_handle_t *)&link->health, on_handle_closed);
     uv_close((uv_handle_t *)&link->deadline, on_handle_closed);
 }
 
 bool central_link_is_closed(const struct central_link *link)
 {
-    return link->open_handles == 0 && !link->resolving;
+    return link->open_handles == 0;
 }
 
 void central_link_destroy(struct central_link **link)

@@ -40,8 +40,13 @@ struct central_link *central_link_create(uv_loop_t *loop, const struct central_l
 struct central *central_link_central(const struct central_link *link);
 /* The log hears of the link from now on. */
 void central_link_tell(struct central_link *link, struct log *log);
-/* All that waits fails, and the handles of the link begin to close. */
+/*
+ * All that waits fails, and the handles of the link begin to close. If its host is being looked up, they have closed
+ * when that is over: so links that follow each other cannot leave many threads behind.
+ */
 void central_link_close(struct central_link *link);
+/* After central_link_close: does not wait for the host either. */
+void central_link_give_up(struct central_link *link);
 /* True: its handles have closed. */
 bool central_link_is_closed(const struct central_link *link);
 /* After its handles have closed. *link may be NULL. */

@@ -186,22 +186,24 @@ static void connect_to(struct central_link *link, const struct addrinfo *address
     (void)redisAsyncSetDisconnectCallback(redis, on_lost);
 }
 
-static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *addresses)
+void central_link_resolved(void *context, const char *why, const struct addrinfo *addresses)
 {
-    struct central_link *link = request->data;
+    struct central_link *link = context;
     uint32_t count = 0;
-    link->resolving = false;
+    if (link->closing) {
+        central_link_give_up(link);
+        return;
+    }
     for (const struct addrinfo *at = addresses; at != NULL; at = at->ai_next)
         count++;
-    if (status != 0 || count == 0) {
-        central_link_note_error(link, status != 0 ? uv_strerror(status) : "the host has no address");
-    } else if (!link->closing) {
-        const struct addrinfo *at = addresses;
-        for (uint32_t skip = link->attempts++ % count; skip > 0; skip--)
-            at = at->ai_next;
-        connect_to(link, at);
+    if (why != NULL || count == 0) {
+        central_link_note_error(link, why != NULL ? why : "the host has no address");
+        return;
     }
-    uv_freeaddrinfo(addresses);
+    const struct addrinfo *at = addresses;
+    for (uint32_t skip = link->attempts++ % count; skip > 0; skip--)
+        at = at->ai_next;
+    connect_to(link, at);
 }
 
 /* Where the next connection goes: to the store, or to a sentinel, which says where the store is. */
@@ -220,8 +222,7 @@ static bool choose(struct central_link *link, char *address, size_t room)
 void central_link_begin(struct central_link *link)
 {
     char host[NI_MAXHOST], port[PORT_TEXT_BYTES];
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
-    if (link->resolving || link->redis != NULL)
+    if (resolver_is_busy(&link->resolver) || link->redis != NULL)
         return;
     if (!choose(link, link->at, sizeof link->at))
         return;
@@ -231,5 +232,6 @@ void central_link_begin(struct central_link *link)
     }
     (void)snprintf(link->host, sizeof link->host, "%s", host);
     link->begun_ns = clock_monotonic_ns();
-    link->resolving = uv_getaddrinfo(link->loop, &link->resolve, on_resolved, host, port, &hints) == 0;
+    if (!resolver_begin(&link->resolver, host, port))
+        central_link_note_error(link, "no thread can look its host up");
 }

@@ -10,6 +10,7 @@
 #include "edge/central/central_link.h"
 #include "edge/central/central_script.h"
 #include "edge/central/central_told.h"
+#include "edge/process/resolver.h"
 
 #include <hiredis/async.h>
 #include <netdb.h>
@@ -21,7 +22,7 @@ struct central_link {
     struct central *central;
     uv_loop_t *loop;
     uv_timer_t health, deadline;
-    uv_getaddrinfo_t resolve;
+    struct resolver resolver;
     uint32_t attempts;        /* which address of a host is next */
     uint32_t sentinels_asked; /* which sentinel is next */
     bool asks_sentinel;
@@ -31,7 +32,7 @@ struct central_link {
     redisAsyncContext *redis;
     uint64_t begun_ns; /* of the connection, or of resolving */
     uint32_t open_handles;
-    bool resolving, greeted, closing;
+    bool greeted, closing, resolver_closes;
     bool refuses; /* some call was answered with an error since the store was up */
     bool told_up;
     struct central_told told; /* since the store was up */
@@ -45,6 +46,8 @@ struct central_link {
 void central_link_note_error(struct central_link *link, const char *why);
 /* Begins to connect, unless that is under way, or there is a connection. */
 void central_link_begin(struct central_link *link);
+/* What the resolver of a link calls. */
+void central_link_resolved(void *context, const char *why, const struct addrinfo *addresses);
 /* The connection is over; hiredis frees it, or is told to. */
 void central_link_lose(struct central_link *link, const redisAsyncContext *redis);
 /* Ends the connection, if there is one. */
