@@ -16,10 +16,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct rule_name {
-    struct bytes service, id;
-};
-
 /* The state in which a change must find the rules when its turn comes. */
 enum rules_condition {
     RULES_IF_ANY,

@@ -3,6 +3,8 @@
  */
 #include "persist.h"
 
+#include "base/array.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -213,38 +215,10 @@ bool persist_restore(struct persist *persist, const struct persist_stepper *step
 
 /* ---- from the node to the store ---- */
 
-/* Makes room for `count` elements in an array with `*room`. False: memory is short. */
-static bool make_room(void **array, size_t *room, size_t count, size_t size)
-{
-    if (count <= *room)
-        return true;
-    void *larger = realloc(*array, count * size);
-    if (!larger)
-        return false;
-    *array = larger;
-    *room = count;
-    return true;
-}
-
-static bool record_room(struct persist *persist, size_t count)
-{
-    void *array = persist->record;
-    bool good = make_room(&array, &persist->record_room, count, sizeof *persist->record);
-    persist->record = array;
-    return good;
-}
-
-static bool counter_room(struct persist *persist, size_t count)
-{
-    void *array = persist->counter;
-    bool good = make_room(&array, &persist->counter_room, count, sizeof *persist->counter);
-    persist->counter = array;
-    return good;
-}
-
 void persist_counters(struct persist *persist, const struct effects *effects, uint64_t now_ns)
 {
-    if (!persist->store || effects->counter_count == 0 || !counter_room(persist, effects->counter_count))
+    if (!persist->store || effects->counter_count == 0 ||
+        !ARRAY_RESERVE(persist->counter, persist->counter_room, effects->counter_count))
         return;
     uint64_t wall_ns = steady_wall_ns(&persist->steady_wall);
     for (size_t i = 0; i < effects->counter_count; i++)
@@ -260,7 +234,8 @@ void persist_versions(struct persist *persist, const struct effects *effects)
         put_text(persist, keys_service, effects->keys_number, effects->keys_text);
     if (persist->store && effects->limits_text.size > 0)
         put_text(persist, limits_service, effects->limits_number, effects->limits_text);
-    if (!persist->store || effects->version_count == 0 || !record_room(persist, effects->version_count))
+    if (!persist->store || effects->version_count == 0 ||
+        !ARRAY_RESERVE(persist->record, persist->record_room, effects->version_count))
         return;
     for (size_t i = 0; i < effects->version_count; i++)
         persist->record[i] = effects->version[i]->record;
@@ -274,7 +249,7 @@ void persist_all(struct persist *persist, const struct node *node, const struct 
     stepper->step(stepper->context, &(struct event){.kind = EVENT_RETELL});
     const struct rulebook *book = node_rulebook(node);
     size_t count = rulebook_versions(book);
-    if (count == 0 || !record_room(persist, count))
+    if (count == 0 || !ARRAY_RESERVE(persist->record, persist->record_room, count))
         return;
     for (size_t i = 0; i < count; i++)
         persist->record[i] = rulebook_version_at(book, i)->record;

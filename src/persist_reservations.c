@@ -3,6 +3,7 @@
  */
 #include "persist_reservations.h"
 
+#include "base/array.h"
 #include "base/number.h"
 #include "limit/bucket.h"
 
@@ -12,8 +13,6 @@
 
 #define MAGIC 0x0a32646c65686e48u /* changes with the form of records */
 #define NEVER INT64_MIN           /* the span of a time that is 0 */
-
-enum { ROOM_AT_FIRST = 1 << 14 };
 
 struct head {
     uint64_t magic, reservation_bytes, charge_bytes, count, wall_ns;
@@ -75,14 +74,8 @@ struct writer {
 /* False: memory is short. */
 static bool put(struct writer *writer, const void *bytes, size_t size)
 {
-    if (writer->room - writer->size < size) {
-        const size_t room = writer->room + (writer->room > size ? writer->room : size + ROOM_AT_FIRST);
-        char *larger = realloc(writer->data, room);
-        if (larger == NULL)
-            return false;
-        writer->data = larger;
-        writer->room = room;
-    }
+    if (!ARRAY_RESERVE(writer->data, writer->room, writer->size + size))
+        return false;
     memcpy(writer->data + writer->size, bytes, size);
     writer->size += size;
     return true;

@@ -5,6 +5,8 @@
  */
 #include "cluster/codec/effects.h"
 
+#include "base/array.h"
+
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -49,28 +51,11 @@ void effects_clear(struct effects *effects)
     effects->limits_text = (struct bytes){0};
 }
 
-/*
- * Room for `more` elements. One step emits a bounded amount, so growth is bounded. The process
- * cannot go on without memory.
- */
-static void *grow(void *array, size_t count, size_t *room, size_t element_bytes, size_t more)
-{
-    if (count + more <= *room)
-        return array;
-    size_t wanted = *room ? *room * 2 : 16;
-    while (wanted < count + more)
-        wanted *= 2;
-    void *grown = realloc(array, wanted * element_bytes);
-    assert(grown && "out of memory");
-    *room = wanted;
-    return grown;
-}
-
 void effects_append(struct effects *effects, const void *data, size_t size)
 {
     if (size == 0)
         return; /* data may be NULL */
-    effects->arena = grow(effects->arena, effects->arena_size, &effects->arena_room, 1, size);
+    ARRAY_REQUIRE(effects->arena, effects->arena_room, effects->arena_size + size);
     memcpy(effects->arena + effects->arena_size, data, size);
     effects->arena_size += size;
 }
@@ -78,8 +63,7 @@ void effects_append(struct effects *effects, const void *data, size_t size)
 void effects_emit_to(struct effects *effects, enum effect_kind kind, const char *name, const char *address,
                      size_t offset)
 {
-    effects->effect =
-        grow(effects->effect, effects->effect_count, &effects->effect_room, sizeof *effects->effect, 1);
+    ARRAY_REQUIRE(effects->effect, effects->effect_room, effects->effect_count + 1);
     struct effect *effect = &effects->effect[effects->effect_count++];
     memset(effect, 0, sizeof *effect);
     effect->kind = kind;
@@ -96,15 +80,13 @@ void effects_emit(struct effects *effects, enum effect_kind kind, size_t offset)
 
 void effects_counter(struct effects *effects, const struct counter *counter)
 {
-    effects->counter =
-        grow(effects->counter, effects->counter_count, &effects->counter_room, sizeof *effects->counter, 1);
+    ARRAY_REQUIRE(effects->counter, effects->counter_room, effects->counter_count + 1);
     effects->counter[effects->counter_count++] = *counter;
 }
 
 void effects_add_version(struct effects *effects, struct rule_version *version)
 {
-    effects->version =
-        grow(effects->version, effects->version_count, &effects->version_room, sizeof(struct rule_version *), 1);
+    ARRAY_REQUIRE(effects->version, effects->version_room, effects->version_count + 1);
     effects->version[effects->version_count++] = rule_version_retain(version);
 }
 
@@ -112,8 +94,7 @@ void effects_notice(struct effects *effects, enum notice_level level, const char
 {
     if (effects->notice_count == NOTICES_MAX)
         return;
-    effects->notice =
-        grow(effects->notice, effects->notice_count, &effects->notice_room, sizeof *effects->notice, 1);
+    ARRAY_REQUIRE(effects->notice, effects->notice_room, effects->notice_count + 1);
     struct notice *notice = &effects->notice[effects->notice_count++];
     notice->level = level;
     if (effects->notice_count == NOTICES_MAX) {

@@ -184,8 +184,7 @@ static bool prune_service(struct node *node, struct plane_work *work, struct byt
     for (size_t i = 0; i < count; i++) {
         const struct rulebook_rule *known = rulebook_at(book, first + i);
         const struct rule_name name = {known->service, known->id};
-        if (is_in_force(known) && !rules_reading_has(&work->reading, name.service, name.id) &&
-            !end_rule(node, work, &name))
+        if (is_in_force(known) && !rules_reading_has(&work->reading, name) && !end_rule(node, work, &name))
             return false;
     }
     return true;
@@ -193,9 +192,9 @@ static bool prune_service(struct node *node, struct plane_work *work, struct byt
 
 static bool prune(struct node *node, struct plane_work *work)
 {
-    struct bytes before = {0}, service, id;
+    struct bytes before = {0};
     for (size_t i = 0; i < rules_reading_count(&work->reading); i++) {
-        rules_reading_name(&work->reading, i, &service, &id);
+        const struct bytes service = rules_reading_name(&work->reading, i).service;
         if ((i == 0 || !bytes_equal(service, before)) && !prune_service(node, work, service))
             return false;
         before = service;

@@ -6,6 +6,7 @@
  */
 #include "cluster/plane/plane_scan.h"
 
+#include "base/array.h"
 #include "cluster/codec/effects.h"
 #include "cluster/plane/plane_message.h"
 #include "cluster/plane/plane_work.h"
@@ -180,11 +181,7 @@ bool plane_page_expected(const struct plane *plane, uint32_t member, const struc
 void plane_page_version(struct node *node, const struct rule_record *record)
 {
     struct plane_reading *reading = &node->plane->scan.reading;
-    if (reading->count == reading->room) {
-        reading->room = reading->room ? 2 * reading->room : 64;
-        reading->record = realloc(reading->record, reading->room * sizeof *reading->record);
-        assert(reading->record && "out of memory");
-    }
+    ARRAY_REQUIRE(reading->record, reading->room, reading->count + 1);
     struct rule_record *copy = &reading->record[reading->count++];
     *copy = *record;
     struct bytes *texts[] = {&copy->service, &copy->id, &copy->author, &copy->note, &copy->text};
@@ -209,11 +206,7 @@ static void take_version(struct node *node, const struct rule_record *record)
         rule_version_release(&version);
         return;
     }
-    if (scan->fresh_count == scan->fresh_room) {
-        scan->fresh_room = scan->fresh_room ? 2 * scan->fresh_room : 64;
-        scan->fresh = realloc(scan->fresh, scan->fresh_room * sizeof(struct rule_version *));
-        assert(scan->fresh && "out of memory");
-    }
+    ARRAY_REQUIRE(scan->fresh, scan->fresh_room, scan->fresh_count + 1);
     scan->fresh[scan->fresh_count++] = version;
 }
 

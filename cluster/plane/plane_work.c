@@ -6,6 +6,7 @@
  */
 #include "cluster/plane/plane_work.h"
 
+#include "base/array.h"
 #include "cluster/codec/effects.h"
 #include "cluster/plane/plane_canary.h"
 #include "cluster/plane/plane_change.h"
@@ -48,39 +49,26 @@ struct plane_work *plane_work_create(struct plane *plane)
 
 void plane_work_take(struct plane_work *work, struct rule_version *version)
 {
-    if (work->version_count == work->version_room) {
-        work->version_room = work->version_room ? 2 * work->version_room : 16;
-        work->version = realloc(work->version, work->version_room * sizeof(struct rule_version *));
-        assert(work->version && "out of memory");
-    }
+    ARRAY_REQUIRE(work->version, work->version_room, work->version_count + 1);
     work->version[work->version_count++] = version;
-}
-
-static int compare(struct bytes a, struct bytes b)
-{
-    return strcmp(a.data, b.data);
 }
 
 void plane_work_touches(struct plane_work *work, const struct rule_version *version)
 {
     struct bytes name = version->record.service;
     size_t low = 0, high = work->service_count;
-    if (high > 0 && compare(work->service[high - 1], name) < 0)
+    if (high > 0 && bytes_compare(work->service[high - 1], name) < 0)
         low = high;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (compare(work->service[middle], name) < 0)
+        if (bytes_compare(work->service[middle], name) < 0)
             low = middle + 1;
         else
             high = middle;
     }
-    if (low < work->service_count && compare(work->service[low], name) == 0)
+    if (low < work->service_count && bytes_compare(work->service[low], name) == 0)
         return;
-    if (work->service_count == work->service_room) {
-        work->service_room = work->service_room ? 2 * work->service_room : 16;
-        work->service = realloc(work->service, work->service_room * sizeof *work->service);
-        assert(work->service && "out of memory");
-    }
+    ARRAY_REQUIRE(work->service, work->service_room, work->service_count + 1);
     memmove(&work->service[low + 1], &work->service[low], (work->service_count - low) * sizeof *work->service);
     work->service[low] = name;
     work->service_count++;

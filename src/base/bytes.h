@@ -28,4 +28,12 @@ static inline bool bytes_equal(struct bytes a, struct bytes b)
     return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
 }
 
+/* The order of memcmp; of two that begin alike, the shorter one is first. Below 0: `a` is first. */
+static inline int bytes_compare(struct bytes a, struct bytes b)
+{
+    const size_t common = a.size < b.size ? a.size : b.size;
+    const int order = common > 0 ? memcmp(a.data, b.data, common) : 0;
+    return order != 0 ? order : (a.size > b.size) - (a.size < b.size);
+}
+
 #endif

@@ -46,13 +46,24 @@ uint64_t hash_64(const struct hash_key *key, const void *data, size_t size);
 enum { TEXT_HASH_BYTES = 32 };
 void hash_text(uint8_t hash[TEXT_HASH_BYTES], const void *data, size_t size);
 
-#define HASH_NAMES_FIRST UINT64_C(0xcbf29ce484222325)
-/* FNV-1a of one name behind others, the first one behind HASH_NAMES_FIRST: for names that no client chooses. */
-static inline uint64_t hash_name(uint64_t hash, struct bytes name)
+/* FNV-1a of bytes behind others, the first ones behind HASH_FNV_FIRST: for texts that no client chooses. */
+#define HASH_FNV_FIRST UINT64_C(0xcbf29ce484222325)
+static inline uint64_t hash_fnv_byte(uint64_t hash, uint8_t byte)
 {
-    for (size_t i = 0; i < name.size; i++)
-        hash = (hash ^ (unsigned char)name.data[i]) * UINT64_C(0x100000001b3);
-    return (hash ^ 0xff) * UINT64_C(0x100000001b3); /* 0xff: no byte of a name */
+    return (hash ^ byte) * UINT64_C(0x100000001b3);
+}
+
+static inline uint64_t hash_fnv(uint64_t hash, struct bytes bytes)
+{
+    for (size_t i = 0; i < bytes.size; i++)
+        hash = hash_fnv_byte(hash, (uint8_t)bytes.data[i]);
+    return hash;
+}
+
+/* The same of a name, and of 0xff behind it, which is no byte of a name. */
+static inline uint64_t hash_fnv_name(uint64_t hash, struct bytes name)
+{
+    return hash_fnv_byte(hash_fnv(hash, name), 0xff);
 }
 
 static inline bool key_id_equal(struct key_id a, struct key_id b)

@@ -4,6 +4,7 @@
  */
 #include "base/yaml_tree.h"
 
+#include "base/array.h"
 #include "base/units.h"
 #include "base/yaml_json.h"
 #include "base/yaml_text.h"
@@ -142,14 +143,8 @@ static bool add(struct yaml_reader *reader, enum yaml_kind kind, unsigned line, 
     if (tree->count == reader->source.nodes_max)
         return fail(reader, line, "there are too many keys and values: expected at most %s",
                     units_format_count(most, sizeof most, reader->source.nodes_max));
-    if (tree->count == tree->room) {
-        uint32_t room = tree->room ? tree->room * 2 : 64;
-        struct yaml_node *nodes = reallocarray(tree->nodes, room, sizeof *nodes);
-        if (!nodes)
-            return error_set(reader->error, EX_OSERR, "out of memory while reading %s", reader->source.file);
-        tree->nodes = nodes;
-        tree->room = room;
-    }
+    if (!ARRAY_RESERVE(tree->nodes, tree->room, tree->count + 1))
+        return error_set(reader->error, EX_OSERR, "out of memory while reading %s", reader->source.file);
     struct yaml_node *node = &tree->nodes[tree->count++];
     /* An open map or list holds whatever comes. */
     *node = (struct yaml_node){.kind = kind,

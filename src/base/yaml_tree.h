@@ -37,7 +37,7 @@ struct yaml_node {
 
 struct yaml_tree {
     uint32_t count; /* 0: the text is empty */
-    uint32_t room;
+    size_t room;
     struct yaml_node *nodes; /* in the order of the text, the root first */
     char *texts;             /* holds the bytes of all views */
     size_t texts_size, texts_room;

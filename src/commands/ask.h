@@ -51,8 +51,8 @@ void call_decide(struct commands *commands, const struct match *match, const str
  * the largest cost that this daemon could admit. *taken: the cost that was admitted, or 0. Changes the charges of
  * the question. `paid`: how much of the cost each charge has had before; NULL: nothing.
  */
-void ask_drain(struct commands *commands, struct question *question, const uint64_t *paid, const struct asker *asker,
-               uint64_t now_ns, struct decision *decision, uint64_t *taken);
+void ask_drain(struct commands *commands, struct question *question, const uint64_t *paid,
+               const struct asker *asker, uint64_t now_ns, struct decision *decision, uint64_t *taken);
 /* The index of the charge that decided, or -1 if none did. One that is over its soft limit decides where all allow. */
 int decision_of(const struct match *match, bool allowed, const struct verdict *verdicts);
 /* True: the request is allowed, and a soft rule would have denied it. */
@@ -129,8 +129,8 @@ struct reserving_client {
 
 enum ask_reserved {
     ASK_RESERVE_DECIDED, /* `decision` is filled, and, if the request is allowed, `text` with the reservation's name */
-    ASK_RESERVE_WAITS,   /* nothing is decided: as call_decide_patiently */
-    ASK_RESERVE_FULL,    /* there is no room for a reservation: `error` is filled */
+    ASK_RESERVE_WAITS, /* nothing is decided: as call_decide_patiently */
+    ASK_RESERVE_FULL,  /* there is no room for a reservation: `error` is filled */
 };
 
 /* RESERVE for query.ttl_ms, which must fit. Of no rule the central store decides. */
@@ -208,8 +208,6 @@ enum rules_status ask_rules_again(struct commands *commands, struct rules_wait *
 /* Which of the changed rules admit nothing at some daemon: "" if there are none, or if that is too long ago. */
 void ask_rules_warning(const struct commands *commands, const struct rules_wait *wait,
                        char warning[RULES_WARNING_BYTES]);
-/* The index of the first rule of the book that follows the given one, by service and id. */
-size_t ask_rules_after(const struct rulebook *book, struct bytes service, struct bytes id);
 /* The newest version of a rule that is in force, or NULL. */
 const struct rule_version *ask_rule(const struct commands *commands, struct bytes service, struct bytes id);
 

@@ -83,7 +83,9 @@ static struct hot_rule *find_rule(struct hot *hot, const struct matched *matched
                                   uint64_t now_ns)
 {
     const uint64_t names =
-        hash_name(hash_name(hash_name(HASH_NAMES_FIRST, matched->rule->service), matched->rule->id), tier) | 1;
+        hash_fnv_name(hash_fnv_name(hash_fnv_name(HASH_FNV_FIRST, matched->rule->service), matched->rule->id),
+                      tier) |
+        1;
     struct hot_rule *oldest = &hot->rule[0];
     for (uint32_t i = 0; i < HOT_RULES_MAX; i++) {
         struct hot_rule *rule = &hot->rule[i];

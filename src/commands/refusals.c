@@ -68,7 +68,9 @@ static uint64_t window_of(const struct refusal *refusal)
 bool refusals_wants(struct refusals *refusals, const struct refusal *refusal, uint64_t now_ns, uint64_t *repeats)
 {
     const uint64_t hash =
-        (hash_name(hash_name(hash_name(refusal->fingerprint, refusal->service), refusal->rule), refusal->tier)) | 1;
+        (hash_fnv_name(hash_fnv_name(hash_fnv_name(refusal->fingerprint, refusal->service), refusal->rule),
+                       refusal->tier)) |
+        1;
     struct set *set = &refusals->set[(hash >> 32) & (SETS - 1)];
     spin_lock(&set->lock);
     struct remembered *key = place_of(set, hash);

@@ -79,30 +79,6 @@ static void answer_list_row(struct call *call, const struct rulebook_rule *rule)
     answer_pair_count(answer, "over_limit", counts.over_limit);
 }
 
-static int compare_bytes(struct bytes a, struct bytes b)
-{
-    size_t least = a.size < b.size ? a.size : b.size;
-    int order = least > 0 ? memcmp(a.data, b.data, least) : 0;
-    return order != 0 ? order : (a.size > b.size) - (a.size < b.size);
-}
-
-size_t ask_rules_after(const struct rulebook *book, struct bytes service, struct bytes id)
-{
-    size_t low = 0, high = rulebook_rules(book);
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct rulebook_rule *rule = rulebook_at(book, middle);
-        int order = compare_bytes(rule->service, service);
-        if (order == 0)
-            order = compare_bytes(rule->id, id);
-        if (order <= 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 void call_rule_list(struct call *call)
 {
     char error[COMMAND_ERROR_BYTES];
@@ -119,7 +95,7 @@ void call_rule_list(struct call *call)
         end = index + count;
     }
     if (list.after) {
-        size_t after = ask_rules_after(book, list.after_service, list.after_id);
+        size_t after = rulebook_after(book, (struct rule_name){list.after_service, list.after_id});
         index = after > index ? after : index;
     }
     size_t begun = answer_array_begin(&call->answer);

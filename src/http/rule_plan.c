@@ -63,13 +63,6 @@ static void add_row(struct plan *plan, struct bytes service, struct bytes id, st
     plan->rows++;
 }
 
-static int compare_rules(const void *a, const void *b)
-{
-    const struct rule *left = *(struct rule *const *)a, *right = *(struct rule *const *)b;
-    const int order = strcmp(left->service.data, right->service.data);
-    return order != 0 ? order : strcmp(left->id.data, right->id.data);
-}
-
 /* The rules of a service that are not in the list, which is in order: they would end. */
 static void add_ends(struct plan *plan, const struct rule_list *list, struct bytes service)
 {
@@ -79,7 +72,7 @@ static void add_ends(struct plan *plan, const struct rule_list *list, struct byt
         const struct rulebook_rule *known = rulebook_at(book, first + i);
         const struct rule wanted = {.service = known->service, .id = known->id}, *named = &wanted;
         if (!known->version[0]->record.deleted &&
-            !bsearch(&named, list->rule, list->count, sizeof(struct rule *), compare_rules))
+            !bsearch(&named, list->rule, list->count, sizeof(struct rule *), rule_by_name))
             add_row(plan, known->service, known->id, (struct bytes){0}, 0);
     }
     plan->call->work += (uint32_t)count;
@@ -87,7 +80,7 @@ static void add_ends(struct plan *plan, const struct rule_list *list, struct byt
 
 static void add_pruned(struct plan *plan, struct rule_list *list)
 {
-    qsort(list->rule, list->count, sizeof(struct rule *), compare_rules);
+    qsort(list->rule, list->count, sizeof(struct rule *), rule_by_name);
     for (size_t i = 0; i < list->count; i++)
         if (i == 0 || !bytes_equal(list->rule[i]->service, list->rule[i - 1]->service))
             add_ends(plan, list, list->rule[i]->service);

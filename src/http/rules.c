@@ -185,7 +185,7 @@ static void answer_page(struct http_call *call, struct bytes service)
         index = rulebook_service(book, service, &count);
     const size_t end = index + count;
     if (query.after.service.size > 0) {
-        const size_t after = ask_rules_after(book, query.after.service, query.after.id);
+        const size_t after = rulebook_after(book, query.after);
         index = after > index ? after : index;
     }
     book_etag(book, etag);

@@ -1,5 +1,7 @@
 #include "limit/limit.h"
 
+#include "base/hash.h"
+
 #include <stddef.h>
 #include <string.h>
 #include <sysexits.h>
@@ -58,17 +60,10 @@ uint32_t limit_home_of(struct bytes region)
     return home != 0 ? home : 1;
 }
 
-static uint64_t hash_byte(uint64_t hash, uint8_t byte)
+/* Of a name, and of a 0 behind it. Peers compare these numbers. */
+static uint64_t hash_terminated(uint64_t hash, struct bytes name)
 {
-    return (hash ^ byte) * 1099511628211u;
-}
-
-/* With a 0 behind it. */
-static uint64_t hash_name(uint64_t hash, struct bytes name)
-{
-    for (size_t at = 0; at < name.size; at++)
-        hash = hash_byte(hash, (uint8_t)name.data[at]);
-    return hash_byte(hash, 0);
+    return hash_fnv_byte(hash_fnv(hash, name), 0);
 }
 
 /* For the highest bits, which FNV-1a leaves poor. */
@@ -78,11 +73,10 @@ static uint64_t mixed(uint64_t hash)
     return hash ^ hash >> 33;
 }
 
-#define FNV_BEGIN UINT64_C(14695981039346656037)
-
 uint64_t limit_home_of_daemon(struct bytes region, struct bytes daemon)
 {
-    return LIMIT_HOME_DAEMON | mixed(hash_name(hash_name(FNV_BEGIN, region), daemon)) % LIMIT_HOME_DAEMON;
+    return LIMIT_HOME_DAEMON |
+           mixed(hash_terminated(hash_terminated(HASH_FNV_FIRST, region), daemon)) % LIMIT_HOME_DAEMON;
 }
 
 uint64_t limit_home_named(struct bytes text)
@@ -98,11 +92,11 @@ uint64_t limit_home_named(struct bytes text)
 /* FNV-1a in 64 bits of the names, each with its weight in eight bytes behind it. */
 uint64_t limit_weights_number(const struct limit_weight *weights, uint32_t count)
 {
-    uint64_t hash = FNV_BEGIN;
+    uint64_t hash = HASH_FNV_FIRST;
     for (uint32_t i = 0; i < count; i++) {
-        hash = hash_name(hash, weights[i].region);
+        hash = hash_terminated(hash, weights[i].region);
         for (unsigned shift = 0; shift < 64; shift += 8)
-            hash = hash_byte(hash, (uint8_t)(weights[i].billionths >> shift));
+            hash = hash_fnv_byte(hash, (uint8_t)(weights[i].billionths >> shift));
     }
     return LIMIT_HOME_LIST | mixed(hash) % LIMIT_HOME_LIST;
 }

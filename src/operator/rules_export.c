@@ -1,6 +1,7 @@
 /*
  * headgate rules export: the rules in force as one file, which apply takes back.
  */
+#include "base/array.h"
 #include "operator/command.h"
 #include "operator/json.h"
 #include "operator/rules.h"
@@ -14,14 +15,8 @@
 
 static bool add_name(struct rules_names *names, const struct rules_name *added)
 {
-    if (names->count == names->room) {
-        size_t room = names->room ? 2 * names->room : 64;
-        struct rules_name *grown = reallocarray(names->name, room, sizeof *grown);
-        if (!grown)
-            return false;
-        names->name = grown;
-        names->room = room;
-    }
+    if (!ARRAY_RESERVE(names->name, names->room, names->count + 1))
+        return false;
     names->name[names->count++] = *added;
     return true;
 }

@@ -1,6 +1,7 @@
 /*
  * headgate rules list and history: tables, or JSON.
  */
+#include "base/array.h"
 #include "operator/command.h"
 #include "operator/json.h"
 #include "operator/rules.h"
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-enum { COLUMNS_MAX = 9, CELL_BYTES = 136, ROWS_PER_GROWTH = 256 };
+enum { COLUMNS_MAX = 9, CELL_BYTES = 136 };
 
 struct sheet_row {
     char cell[COLUMNS_MAX][CELL_BYTES];
@@ -29,14 +30,8 @@ struct sheet {
 /* Adds a row of empty cells; NULL: memory is short. */
 static struct sheet_row *sheet_add(struct sheet *sheet)
 {
-    if (sheet->count == sheet->room) {
-        size_t room = sheet->room + ROWS_PER_GROWTH;
-        struct sheet_row *rows = reallocarray(sheet->row, room, sizeof *sheet->row);
-        if (!rows)
-            return NULL;
-        sheet->row = rows;
-        sheet->room = room;
-    }
+    if (!ARRAY_RESERVE(sheet->row, sheet->room, sheet->count + 1))
+        return NULL;
     struct sheet_row *row = &sheet->row[sheet->count++];
     memset(row, 0, sizeof *row);
     return row;

@@ -5,6 +5,8 @@
  */
 #include "operator/rules_overrides.h"
 
+#include "base/array.h"
+#include "base/hash.h"
 #include "edge/process/text_file.h"
 #include "rules/rule_value.h"
 
@@ -101,9 +103,7 @@ static bool read_row(const struct table *table, char *from, char *end, struct ro
 /* The same for the same text, at all times: sheets keep their lines. */
 static uint64_t hash_of(struct bytes text)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < text.size; i++)
-        hash = (hash ^ (unsigned char)text.data[i]) * 0x100000001b3u;
+    const uint64_t hash = hash_fnv(HASH_FNV_FIRST, text);
     return hash ^ hash >> 32;
 }
 
@@ -130,13 +130,8 @@ static bool read_table(struct table *table, struct error *error)
         if (table->count == RULE_OVERRIDES_ALL_MAX)
             return error_set(error, EX_DATAERR, "%s:%u: one override too many: expected at most %d", table->file,
                              line, RULE_OVERRIDES_ALL_MAX);
-        if (table->count == room) {
-            room = room ? 2 * room : 256;
-            struct row *grown = reallocarray(table->row, room, sizeof *grown);
-            if (!grown)
-                return error_set(error, EX_OSERR, "out of memory while reading %s", table->file);
-            table->row = grown;
-        }
+        if (!ARRAY_RESERVE(table->row, room, table->count + 1))
+            return error_set(error, EX_OSERR, "out of memory while reading %s", table->file);
         row.hash = hash_of(row.value[0]);
         table->row[table->count++] = row;
     }
@@ -153,11 +148,8 @@ struct named {
 static int compare_named(const void *left, const void *right)
 {
     const struct named *a = left, *b = right;
-    const int by_bytes =
-        memcmp(a->value.data, b->value.data, a->value.size < b->value.size ? a->value.size : b->value.size);
-    if (by_bytes != 0 || a->value.size != b->value.size)
-        return by_bytes != 0 ? by_bytes : a->value.size < b->value.size ? -1 : 1;
-    return a->line < b->line ? -1 : 1;
+    const int order = bytes_compare(a->value, b->value);
+    return order != 0 ? order : a->line < b->line ? -1 : 1;
 }
 
 static struct bytes without_dimension(const struct rule *rule, struct bytes value)
@@ -199,14 +191,9 @@ struct text {
 
 static void put(struct text *text, const char *data, size_t size)
 {
-    if (text->room - text->size < size) {
-        size_t room = 2 * (text->size + size) + 1024;
-        char *grown = realloc(text->data, room);
-        text->failed = text->failed || !grown;
-        if (!grown)
-            return;
-        text->data = grown;
-        text->room = room;
+    if (!ARRAY_RESERVE(text->data, text->room, text->size + size)) {
+        text->failed = true;
+        return;
     }
     memcpy(text->data + text->size, data, size);
     text->size += size;

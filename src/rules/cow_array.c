@@ -5,6 +5,8 @@
  */
 #include "rules/cow_array.h"
 
+#include "base/array.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,13 +54,7 @@ static struct cow_array_chunk *own_chunk(struct cow_array *array, size_t positio
 /* Puts an empty chunk at that position. */
 static void add_chunk(struct cow_array *array, size_t position, size_t first)
 {
-    if (array->position_count == array->position_room) {
-        size_t room = array->position_room ? 2 * array->position_room : 8;
-        struct cow_array_position *grown = realloc(array->position, room * sizeof *grown);
-        assert(grown && "out of memory");
-        array->position = grown;
-        array->position_room = room;
-    }
+    ARRAY_REQUIRE(array->position, array->position_room, array->position_count + 1);
     struct cow_array_chunk *chunk = malloc(sizeof *chunk);
     assert(chunk && "out of memory");
     chunk->references = 1;

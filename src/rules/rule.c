@@ -29,18 +29,24 @@ const char *rule_priority_name(enum rule_priority priority)
 
 /* ---- order, and sheets ---- */
 
-int rule_compare(struct bytes a, struct bytes b)
+int rule_name_compare(struct rule_name a, struct rule_name b)
 {
-    size_t size = a.size < b.size ? a.size : b.size;
-    int order = size > 0 ? memcmp(a.data, b.data, size) : 0;
-    return order != 0 ? order : a.size < b.size ? -1 : a.size > b.size;
+    const int order = bytes_compare(a.service, b.service);
+    return order != 0 ? order : bytes_compare(a.id, b.id);
+}
+
+int rule_by_name(const void *a, const void *b)
+{
+    const struct rule *left = *(struct rule *const *)a, *right = *(struct rule *const *)b;
+    return rule_name_compare((struct rule_name){left->service, left->id},
+                             (struct rule_name){right->service, right->id});
 }
 
 int rule_override_compare(const struct rule_override *a, const struct rule_override *b)
 {
     if (a->dimension != b->dimension)
         return a->dimension < b->dimension ? -1 : 1;
-    return a->form != b->form ? (a->form < b->form ? -1 : 1) : rule_compare(a->value, b->value);
+    return a->form != b->form ? (a->form < b->form ? -1 : 1) : bytes_compare(a->value, b->value);
 }
 
 bool rule_same_dimensions(const struct rule *a, const struct rule *b)

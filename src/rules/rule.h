@@ -157,8 +157,8 @@ struct rule {
      * bytes: each key has one of them; "": all have a share, by their weights.
      */
     struct bytes home;
-    bool home_none;    /* the text says `home: none`: whoever sets the rule gives it no home; never in a version */
-    bool home_given;   /* who set the rule gave it its home; only known there */
+    bool home_none;  /* the text says `home: none`: whoever sets the rule gives it no home; never in a version */
+    bool home_given; /* who set the rule gave it its home; only known there */
     uint64_t weights_number; /* limit_weights_number() of `weights`; 0: it has none */
     uint64_t patience_ns;    /* how long a request waits that only a share refuses; 0: it is refused at once */
     uint32_t priority_floor[RULE_PRIORITIES]; /* millionths of the limit, falling; 0 for critical */
@@ -190,8 +190,14 @@ struct rule {
  */
 bool rule_of_sheet(const struct rule *sheet, const struct rule *base, struct rule *joined);
 
-/* Compares bytes as memcmp does; a shorter text comes first. */
-int rule_compare(struct bytes a, struct bytes b);
+/* What a rule is known by. */
+struct rule_name {
+    struct bytes service, id;
+};
+/* The order of rules in books and lists: by service, then by id. */
+int rule_name_compare(struct rule_name a, struct rule_name b);
+/* The same of two `struct rule *`, for qsort and bsearch. */
+int rule_by_name(const void *a, const void *b);
 /* The order of overrides in a rule: by dimension, form and value. */
 int rule_override_compare(const struct rule_override *a, const struct rule_override *b);
 bool rule_same_dimensions(const struct rule *a, const struct rule *b);

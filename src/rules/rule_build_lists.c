@@ -21,7 +21,7 @@ static bool is_named(struct rule_builder *builder, const struct yaml_node *node,
 
 static int compare_tiers(const void *a, const void *b)
 {
-    return rule_compare(((const struct rule_tier *)a)->name, ((const struct rule_tier *)b)->name);
+    return bytes_compare(((const struct rule_tier *)a)->name, ((const struct rule_tier *)b)->name);
 }
 
 bool rule_read_tiers(struct rule_builder *builder)
@@ -173,10 +173,10 @@ bool rule_read_overrides(struct rule_builder *builder)
 static int compare_listed(const void *a, const void *b)
 {
     const struct rule_listed *left = a, *right = b;
-    int order = rule_compare(left->dimension, right->dimension);
+    int order = bytes_compare(left->dimension, right->dimension);
     if (order == 0 && left->form != right->form)
         order = left->form < right->form ? -1 : 1;
-    return order != 0 ? order : rule_compare(left->value, right->value);
+    return order != 0 ? order : bytes_compare(left->value, right->value);
 }
 
 /* Sorts a list. False: an entry stands there twice. */
@@ -281,7 +281,7 @@ bool rule_read_when(struct rule_builder *builder)
 
 static int compare_weights(const void *a, const void *b)
 {
-    return rule_compare(((const struct limit_weight *)a)->region, ((const struct limit_weight *)b)->region);
+    return bytes_compare(((const struct limit_weight *)a)->region, ((const struct limit_weight *)b)->region);
 }
 
 /* Whether the rule may have weights. */

@@ -31,7 +31,7 @@ bool rule_missing(const struct rule_builder *builder, enum rule_field field, con
 
 static int compare_texts(const void *a, const void *b)
 {
-    return rule_compare(*(const struct bytes *)a, *(const struct bytes *)b);
+    return bytes_compare(*(const struct bytes *)a, *(const struct bytes *)b);
 }
 
 const struct bytes *rule_sort_texts(struct bytes *texts, size_t count)

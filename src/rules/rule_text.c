@@ -4,6 +4,7 @@
  */
 #include "rules/rule_text.h"
 
+#include "base/array.h"
 #include "rules/rule_build.h"
 
 #include <limits.h>
@@ -14,7 +15,7 @@
 
 /* The name of a rule, and the line that it stands in. */
 struct seen {
-    struct bytes service, id;
+    struct rule_name name;
     unsigned line;
 };
 
@@ -25,15 +26,18 @@ static void keep_seen(void *item)
 
 static const struct cow_array_kind SEEN = {keep_seen, free, NULL};
 
-static int compare(const struct seen *a, const struct seen *b)
-{
-    int order = strcmp(a->service.data, b->service.data);
-    return order != 0 ? order : strcmp(a->id.data, b->id.data);
-}
-
 static bool is_before(const void *context, const void *item)
 {
-    return compare(item, context) < 0;
+    const struct rule_name *name = context;
+    return rule_name_compare(((const struct seen *)item)->name, *name) < 0;
+}
+
+/* NULL: no rule of that name came before. *at: where it stands, or would. */
+static const struct seen *find_seen(const struct rules_reading *reading, const struct rule_name *name, size_t *at)
+{
+    *at = cow_array_search(&reading->seen, is_before, name);
+    const struct seen *there = *at < reading->seen.count ? cow_array_at(&reading->seen, *at) : NULL;
+    return there && rule_name_compare(there->name, *name) == 0 ? there : NULL;
 }
 
 /* Remembers the name of `rule`. False if another rule of that name came before. The names are
@@ -47,10 +51,10 @@ static bool is_first(struct rules_reading *reading, const struct rule *rule, uns
     char *names = (char *)(seen + 1);
     memcpy(names, rule->service.data, rule->service.size + 1);
     memcpy(names + rule->service.size + 1, rule->id.data, rule->id.size + 1);
-    *seen = (struct seen){{names, rule->service.size}, {names + rule->service.size + 1, rule->id.size}, line};
-    size_t at = cow_array_search(&reading->seen, is_before, seen);
-    const struct seen *there = at < reading->seen.count ? cow_array_at(&reading->seen, at) : NULL;
-    if (!there || compare(there, seen) != 0) {
+    *seen = (struct seen){{{names, rule->service.size}, {names + rule->service.size + 1, rule->id.size}}, line};
+    size_t at;
+    const struct seen *there = find_seen(reading, &seen->name, &at);
+    if (!there) {
         cow_array_insert(&reading->seen, at, seen);
         return true;
     }
@@ -112,18 +116,15 @@ size_t rules_reading_count(const struct rules_reading *reading)
     return reading->seen.count;
 }
 
-void rules_reading_name(const struct rules_reading *reading, size_t index, struct bytes *service, struct bytes *id)
+struct rule_name rules_reading_name(const struct rules_reading *reading, size_t index)
 {
-    const struct seen *seen = cow_array_at(&reading->seen, index);
-    *service = seen->service;
-    *id = seen->id;
+    return ((const struct seen *)cow_array_at(&reading->seen, index))->name;
 }
 
-bool rules_reading_has(const struct rules_reading *reading, struct bytes service, struct bytes id)
+bool rules_reading_has(const struct rules_reading *reading, struct rule_name name)
 {
-    const struct seen wanted = {.service = service, .id = id};
-    const size_t at = cow_array_search(&reading->seen, is_before, &wanted);
-    return at < reading->seen.count && compare(cow_array_at(&reading->seen, at), &wanted) == 0;
+    size_t at;
+    return find_seen(reading, &name, &at) != NULL;
 }
 
 /* Finds the first rule once the tree is complete. */
@@ -166,14 +167,8 @@ bool rules_reading_go_on(struct rules_reading *reading, unsigned events, struct 
 
 static bool add(struct rule_list *list, struct rule *rule)
 {
-    if (list->count == list->room) {
-        size_t room = list->room ? 2 * list->room : 16;
-        struct rule **grown = realloc(list->rule, room * sizeof(struct rule *));
-        if (!grown)
-            return false;
-        list->rule = grown;
-        list->room = room;
-    }
+    if (!ARRAY_RESERVE(list->rule, list->room, list->count + 1))
+        return false;
     list->rule[list->count++] = rule;
     return true;
 }
@@ -213,14 +208,10 @@ bool rules_parse(struct bytes text, const char *file, struct rule_list *list, st
 
 bool rules_append(struct rule_list *list, struct rule_list *more)
 {
-    struct rule **rules = reallocarray(list->rule, list->count + more->count + 1, sizeof(struct rule *));
-    if (!rules)
+    if (!ARRAY_RESERVE(list->rule, list->room, list->count + more->count + 1))
         return false;
     for (size_t i = 0; i < more->count; i++)
-        rules[list->count + i] = more->rule[i];
-    list->rule = rules;
-    list->room = list->count + more->count + 1;
-    list->count += more->count;
+        list->rule[list->count++] = more->rule[i];
     more->count = 0;
     return true;
 }

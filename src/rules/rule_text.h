@@ -64,8 +64,8 @@ bool rules_reading_go_on(struct rules_reading *reading, unsigned events, struct 
 
 /* How many rules were built, and their names in the order of service and id: views of the reading. */
 size_t rules_reading_count(const struct rules_reading *reading);
-void rules_reading_name(const struct rules_reading *reading, size_t index, struct bytes *service, struct bytes *id);
-bool rules_reading_has(const struct rules_reading *reading, struct bytes service, struct bytes id);
+struct rule_name rules_reading_name(const struct rules_reading *reading, size_t index);
+bool rules_reading_has(const struct rules_reading *reading, struct rule_name name);
 
 /*
  * Reads a text of exactly one rule that some version accepted before. The caller must destroy the

@@ -115,30 +115,33 @@ struct rulebook *rulebook_copy(const struct rulebook *book)
 
 /* ---- searching ---- */
 
-static int compare_bytes(struct bytes a, struct bytes b)
+static struct rule_name name_of(const void *item)
 {
-    size_t shorter = a.size < b.size ? a.size : b.size;
-    int order = shorter > 0 ? memcmp(a.data, b.data, shorter) : 0;
-    return order != 0 ? order : a.size < b.size ? -1 : a.size > b.size;
-}
-
-struct rule_place {
-    struct bytes service, id;
-    bool after_service; /* search behind all rules of the service */
-};
-
-static bool rule_is_before(const void *context, const void *item)
-{
-    const struct rule_place *place = context;
     const struct rulebook_rule *rule = &((const struct stored_rule *)item)->rule;
-    int order = compare_bytes(rule->service, place->service);
-    return order < 0 || (order == 0 && (place->after_service || compare_bytes(rule->id, place->id) < 0));
+    return (struct rule_name){rule->service, rule->id};
 }
 
-/* The number of rules in front of that position. */
-static size_t rules_before(const struct rulebook *book, struct bytes service, struct bytes id, bool after_service)
+static bool name_is_before(const void *context, const void *item)
 {
-    return cow_array_search(&book->rules, rule_is_before, &(struct rule_place){service, id, after_service});
+    const struct rule_name *name = context;
+    return rule_name_compare(name_of(item), *name) < 0;
+}
+
+static bool name_is_not_after(const void *context, const void *item)
+{
+    const struct rule_name *name = context;
+    return rule_name_compare(name_of(item), *name) <= 0;
+}
+
+static bool service_is_not_after(const void *context, const void *item)
+{
+    const struct bytes *service = context;
+    return bytes_compare(name_of(item).service, *service) <= 0;
+}
+
+size_t rulebook_after(const struct rulebook *book, struct rule_name name)
+{
+    return cow_array_search(&book->rules, name_is_not_after, &name);
 }
 
 struct version_place {
@@ -162,7 +165,7 @@ size_t rulebook_older(const struct rulebook *book, struct rule_stamp stamp, uint
     return cow_array_search(&book->versions, version_is_before, &(struct version_place){stamp, digest});
 }
 
-static const struct rulebook_rule *rule_at(const struct rulebook *book, size_t index)
+const struct rulebook_rule *rulebook_at(const struct rulebook *book, size_t index)
 {
     return &((const struct stored_rule *)cow_array_at(&book->rules, index))->rule;
 }
@@ -222,8 +225,8 @@ static bool knows(const struct rulebook_rule *rule, const struct rule_version *v
 /* The index of the rule, or the index at which it would be inserted. */
 static size_t find(const struct rulebook *book, struct bytes service, struct bytes id, bool *found)
 {
-    size_t at = rules_before(book, service, id, false);
-    const struct rulebook_rule *rule = at < book->rules.count ? rule_at(book, at) : NULL;
+    size_t at = cow_array_search(&book->rules, name_is_before, &(struct rule_name){service, id});
+    const struct rulebook_rule *rule = at < book->rules.count ? rulebook_at(book, at) : NULL;
     *found = rule && bytes_equal(rule->service, service) && bytes_equal(rule->id, id);
     return at;
 }
@@ -234,7 +237,7 @@ enum rulebook_result rulebook_add(struct rulebook *book, struct rule_version *ve
     bool kept[RULE_VERSIONS_MAX + 1], found;
     struct bytes service = version->record.service, id = version->record.id;
     size_t at = find(book, service, id, &found), of_service = 1;
-    const struct rulebook_rule *rule = found ? rule_at(book, at) : NULL;
+    const struct rulebook_rule *rule = found ? rulebook_at(book, at) : NULL;
     uint32_t place = 0, count = rule ? rule->count : 0;
     if (rule && knows(rule, version))
         return RULEBOOK_KNOWN;
@@ -317,22 +320,17 @@ const struct rulebook_limits *rulebook_limits(const struct rulebook *book)
     return &book->limits;
 }
 
-const struct rulebook_rule *rulebook_at(const struct rulebook *book, size_t index)
-{
-    return rule_at(book, index);
-}
-
 const struct rulebook_rule *rulebook_find(const struct rulebook *book, struct bytes service, struct bytes id)
 {
     bool found;
     size_t at = find(book, service, id, &found);
-    return found ? rule_at(book, at) : NULL;
+    return found ? rulebook_at(book, at) : NULL;
 }
 
 size_t rulebook_service(const struct rulebook *book, struct bytes service, size_t *count)
 {
-    size_t first = rules_before(book, service, (struct bytes){0}, false);
-    *count = rules_before(book, service, (struct bytes){0}, true) - first;
+    const size_t first = cow_array_search(&book->rules, name_is_before, &(struct rule_name){.service = service});
+    *count = cow_array_search(&book->rules, service_is_not_after, &service) - first;
     return first;
 }
 
@@ -366,14 +364,14 @@ void rulebook_check(const struct rulebook *book)
     size_t versions = 0, services = 0;
     uint64_t digest = 0;
     for (size_t i = 0; i < book->rules.count; i++) {
-        const struct rulebook_rule *rule = rule_at(book, i), *before = i > 0 ? rule_at(book, i - 1) : NULL;
+        const struct rulebook_rule *rule = rulebook_at(book, i), *before = i > 0 ? rulebook_at(book, i - 1) : NULL;
         check_rule(book, rule);
         versions += rule->count;
         for (uint32_t v = 0; v < rule->count; v++)
             digest ^= rule->version[v]->digest;
-        int order = before ? compare_bytes(before->service, rule->service) : -1;
-        services += order != 0;
-        assert(order < 0 || (order == 0 && compare_bytes(before->id, rule->id) < 0));
+        services += !before || !bytes_equal(before->service, rule->service);
+        assert(!before || rule_name_compare((struct rule_name){before->service, before->id},
+                                            (struct rule_name){rule->service, rule->id}) < 0);
     }
     for (size_t i = 1; i < book->versions.count; i++)
         assert(rule_version_compare(rulebook_version_at(book, i - 1), rulebook_version_at(book, i)) <= 0);

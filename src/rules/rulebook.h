@@ -132,6 +132,8 @@ const struct rulebook_limits *rulebook_limits(const struct rulebook *book);
 const struct rulebook_rule *rulebook_find(const struct rulebook *book, struct bytes service, struct bytes id);
 /* Rules sorted by service, then id. `index` must be below rulebook_rules. */
 const struct rulebook_rule *rulebook_at(const struct rulebook *book, size_t index);
+/* The index of the first rule that comes after that name, which need not be a rule's. */
+size_t rulebook_after(const struct rulebook *book, struct rule_name name);
 /* The index of the first rule of a service. *count becomes the number of its rules; 0: none. */
 size_t rulebook_service(const struct rulebook *book, struct bytes service, size_t *count);
 

@@ -89,10 +89,7 @@ static const struct rule *rule_of(const struct rule_use *use)
 static int by_id(const void *a, const void *b)
 {
     const struct rule_use *const *left = a, *const *right = b;
-    struct bytes one = rule_of(*left)->id, other = rule_of(*right)->id;
-    size_t common = one.size < other.size ? one.size : other.size;
-    int order = memcmp(one.data, other.data, common);
-    return order != 0 ? order : (one.size > other.size) - (one.size < other.size);
+    return bytes_compare(rule_of(*left)->id, rule_of(*right)->id);
 }
 
 /* A key's version depends on the values of its dimensions, so both versions must have the same

@@ -9,13 +9,6 @@
 
 enum { STEPS_MAX = 2 * ENDPOINT_RULES_MAX }; /* steps of one plan: a rule and its candidate count as two */
 
-static int compare(struct bytes a, struct bytes b)
-{
-    size_t common = a.size < b.size ? a.size : b.size;
-    int order = common > 0 ? memcmp(a.data, b.data, common) : 0;
-    return order != 0 ? order : (a.size > b.size) - (a.size < b.size);
-}
-
 static bool begins_with(struct bytes text, struct bytes prefix)
 {
     return text.size >= prefix.size && (prefix.size == 0 || memcmp(text.data, prefix.data, prefix.size) == 0);
@@ -39,7 +32,7 @@ static int by_pattern(const void *a, const void *b)
     struct bytes left = one->version.endpoint, right = other->version.endpoint;
     if (is_prefix(left) != is_prefix(right))
         return is_prefix(left) ? -1 : 1;
-    int order = compare(pattern_text(left), pattern_text(right));
+    int order = bytes_compare(pattern_text(left), pattern_text(right));
     if (order != 0)
         return order;
     if (one->dimensions != other->dimensions)

@@ -37,11 +37,7 @@ struct slot *service_slot(const struct service *service, struct bytes id)
     uint32_t low = 0, high = service->slot_count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        struct bytes there = service->slot[middle].ruled.id;
-        size_t common = there.size < id.size ? there.size : id.size;
-        int order = common > 0 ? memcmp(there.data, id.data, common) : 0;
-        if (order == 0)
-            order = (there.size > id.size) - (there.size < id.size);
+        int order = bytes_compare(service->slot[middle].ruled.id, id);
         if (order == 0)
             return &service->slot[middle];
         if (order < 0)

@@ -2,6 +2,7 @@
  * Windows of rules. Each thread keeps the present window; the first request of a thread in a new
  * window computes it, and asks the calendar under a lock if the windows are a calendar's.
  */
+#include "base/array.h"
 #include "base/number.h"
 #include "base/spin.h"
 #include "rules/ruleset_state.h"
@@ -52,14 +53,8 @@ static struct window *vacant(struct windows *windows, struct error *error)
         (void)error_set(error, 65, "windows of %d different kinds are in use: expected one of those", WINDOWS_MAX);
         return NULL;
     }
-    if (windows->count == windows->room) {
-        uint32_t room = windows->room > 0 ? 2 * windows->room : 16;
-        struct window **grown = realloc(windows->window, room * sizeof(struct window *));
-        if (!grown)
-            return NULL;
-        windows->window = grown;
-        windows->room = room;
-    }
+    if (!ARRAY_RESERVE(windows->window, windows->room, windows->count + 1))
+        return NULL;
     struct window *window = window_create(windows->threads);
     if (window)
         windows->window[windows->count++] = window;

@@ -46,7 +46,8 @@ struct window {
 
 struct windows {
     struct window **window; /* `room` entries; NULL or 0 users: free */
-    uint32_t count, room, threads;
+    uint32_t count, threads;
+    size_t room;
     struct hash_key hash_key;
 };
 
