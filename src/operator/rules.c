@@ -127,19 +127,24 @@ int rules_read_name(const struct rules_invocation *invocation, const char *word,
     return EX_OK;
 }
 
-/* False: a rule of the file stands in a file before it as well. */
+/* False: a rule of the file stands in a file before it as well, or memory is short. */
 static bool are_new(const struct rule_list *list, const struct rule_list *more, const char *file,
                     struct error *error)
 {
-    for (size_t i = 0; i < more->count; i++)
-        for (size_t k = 0; k < list->count; k++)
-            if (bytes_equal(list->rule[k]->id, more->rule[i]->id) &&
-                bytes_equal(list->rule[k]->service, more->rule[i]->service))
-                return error_set(
-                    error, EX_DATAERR,
-                    "%s: rule %s of service %s is given twice, first in a file before: expected it once", file,
-                    more->rule[i]->id.data, more->rule[i]->service.data);
-    return true;
+    const struct rule *twice = NULL;
+    struct rule **sorted = reallocarray(NULL, list->count + 1, sizeof(struct rule *));
+    if (!sorted)
+        return error_set(error, EX_OSERR, "out of memory while reading %s", file);
+    for (size_t i = 0; i < list->count; i++)
+        sorted[i] = list->rule[i];
+    qsort(sorted, list->count, sizeof(struct rule *), rule_by_name);
+    for (size_t i = 0; i < more->count && !twice; i++)
+        if (bsearch(&more->rule[i], sorted, list->count, sizeof(struct rule *), rule_by_name))
+            twice = more->rule[i];
+    free(sorted);
+    return !twice || error_set(error, EX_DATAERR,
+                               "%s: rule %s of service %s is given twice, first in a file before: expected it once",
+                               file, twice->id.data, twice->service.data);
 }
 
 int rules_read_files(const struct rules_invocation *invocation, struct rule_list *list)
