@@ -233,7 +233,7 @@ static void begin_step(struct node *node, const struct event *event)
  */
 static void step_superseded(struct node *node, struct effects *effects)
 {
-    shares_refresh(node);
+    (void)shares_refresh(node);
     plane_end(node, effects);
     bool kept = counters_emit(node, effects);
     effects->left = node->life.stopping && kept;

@@ -17,20 +17,10 @@
 #include "cluster/spend/voucher.h"
 #include "cluster/state/node_state.h"
 
-/* Members that are gone for good. */
-static uint32_t gone_count(const struct node *node)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < node->member_end; i++)
-        count += node->member[i].used && node->member[i].share_freed;
-    return count;
-}
-
 void view_refresh(struct node *node, struct effects *effects)
 {
     const uint64_t share = node->sharing.share;
     const bool alone = node->sharing.alone;
-    const uint32_t gone = gone_count(node);
     silence_refresh(node, effects);
     clocks_refresh(node, effects);
     voucher_look_around(node);
@@ -38,11 +28,11 @@ void view_refresh(struct node *node, struct effects *effects)
     takeover_node_step(node, effects);
     uncharged_refresh(node);
     weights_step(node, effects);
-    shares_refresh(node);
+    const bool some_freed = shares_refresh(node);
     if (node->sharing.alone && !alone)
         voucher_forget(node);
     if (node->sharing.share != share || node->sharing.alone != alone)
         plane_warn_of_reach(node, effects);
-    if (gone_count(node) > gone)
+    if (some_freed)
         plane_warn_of_homes(node, effects);
 }

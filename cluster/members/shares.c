@@ -21,8 +21,9 @@
  * here, or after silent_after. A member that the config names may come back where this node does
  * not hear it, and would use its share at once: it keeps its share until an operator forgets it.
  */
-static void refresh_freed(struct node *node)
+static bool refresh_freed(struct node *node)
 {
+    bool some = false;
     for (uint32_t i = 0; i < node->member_end; i++) {
         struct member *member = &node->member[i];
         if (!member->used || member->state != PEER_LEFT || member->share_freed || node->takeover.peer[i].owed ||
@@ -33,7 +34,9 @@ static void refresh_freed(struct node *node)
             complete &=
                 !node->origin[o].uid || node->origin[o].member != i || node->origin[o].applied >= member->known[o];
         member->share_freed = complete || node->now_ns - member->left_ns > node->options.silent_after_ns;
+        some |= member->share_freed;
     }
+    return some;
 }
 
 /* Goes through thousands of limits only when the share has changed. */
@@ -96,12 +99,13 @@ bool shares_create(struct node *node, struct error *error)
     return true;
 }
 
-void shares_refresh(struct node *node)
+bool shares_refresh(struct node *node)
 {
-    refresh_freed(node);
+    const bool some_freed = refresh_freed(node);
     for (uint32_t i = 0; i < node->options.region_count; i++)
         refresh_home(node, node->options.regions[i].region, &node->sharing.homes[i]);
     refresh_budgets(node);
+    return some_freed;
 }
 
 /*

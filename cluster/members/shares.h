@@ -16,7 +16,8 @@ struct node;
 
 /* False: terms would name two regions of the options by one number as their home. */
 bool shares_create(struct node *node, struct error *error);
-void shares_refresh(struct node *node);
+/* True: the share of some member that has left for good is free since this call. */
+bool shares_refresh(struct node *node);
 /*
  * To be called when that member takes a part of a share of this region that it had not before. This
  * node's messages do not name the member's incarnation before they, and earlier ones, have told all

@@ -47,7 +47,7 @@ void takeover_node_expire(struct node *node)
     if (takeover_expire(&node->takeover, time_of(node))) {
         node->stats.rights_lapsed++;
         todo_add(&node->todo, DO_ANSWER);
-        shares_refresh(node);
+        (void)shares_refresh(node);
     }
 }
 

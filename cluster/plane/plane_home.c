@@ -213,24 +213,15 @@ static struct bytes home_there(const struct node *node, const struct rule_versio
     return home;
 }
 
-/* NULL: its text would be too long. A list of any order becomes one in order. */
-static struct rule *rule_with_home(const struct rule *rule, struct bytes home, char *room)
+/* Replaces the rule by the one of that text, in which a list of daemons may be in any order. False: it has no room. */
+static bool take_text(struct rule **rule, struct bytes text)
 {
-    struct rule with = *rule;
     struct error ignored;
-    with.home = home;
-    const struct bytes text = print(&with, room);
-    return text.size <= RULE_TEXT_MAX_BYTES ? rule_parse_kept(text, "", &ignored) : NULL;
-}
-
-/* Replaces the rule by one with that home. False: there is none, or it has no room. */
-static bool give_home(struct rule **rule, struct bytes home, char *room)
-{
-    struct rule *with = home.size > 0 ? rule_with_home(*rule, home, room) : NULL;
-    if (!with)
+    struct rule *taken = text.size <= RULE_TEXT_MAX_BYTES ? rule_parse_kept(text, "", &ignored) : NULL;
+    if (!taken)
         return false;
     rule_destroy(rule);
-    *rule = with;
+    *rule = taken;
     return true;
 }
 
@@ -241,17 +232,22 @@ struct bytes plane_home_settle(const struct node *node, const struct rulebook *b
     const struct rule_version *there = known ? known->version[0] : NULL;
     const bool is_open = rule_leaves_home_open(*rule);
     (*rule)->home_none = false;
-    const struct bytes text = print(*rule, room);
+    struct bytes text = print(*rule, room);
     if (!is_open)
         return text;
     const bool is_new = !stands_so(there, text);
-    struct rule kept = **rule;
-    kept.home = home_there(node, there, *rule);
-    if (kept.home.size > 0 && stands_so(there, print(&kept, room)) && give_home(rule, kept.home, room))
-        return print(*rule, room);
-    const bool needs = is_new || is_hopeless(node, *rule);
-    if (needs && give_home(rule, home_for(node, book, *rule, list), room))
-        (*rule)->home_given = true;
+    struct rule with = **rule;
+    with.home = home_there(node, there, *rule);
+    if (with.home.size > 0) {
+        text = print(&with, room);
+        if (stands_so(there, text) && take_text(rule, text))
+            return text;
+    }
+    if (is_new || is_hopeless(node, *rule)) {
+        with.home = home_for(node, book, *rule, list);
+        if (with.home.size > 0 && take_text(rule, print(&with, room)))
+            (*rule)->home_given = true;
+    }
     return print(*rule, room);
 }
 

@@ -158,26 +158,20 @@ static bool compile_weights(struct ruleset *ruleset, struct service *service, st
            ruleset->options.note_weights(ruleset->options.context, rule->weights, rule->weights_count, error);
 }
 
-/* Among which homes the keys of a rule choose; NULL in `homes`: they do not. False: memory is short. */
-static bool find_homes(const struct ruleset *ruleset, struct service *service, struct bytes home,
-                       const struct homes **homes)
-{
-    const struct homes *of_regions = ruleset->options.homes;
-    *homes = home_is_by_key(home) && of_regions && of_regions->count > 0 ? of_regions : NULL;
-    if (!home_is_list(home))
-        return true;
-    struct homes *listed = arena_take(&service->arena, 1, sizeof *listed);
-    if (listed)
-        homes_init_list(listed, home);
-    *homes = listed;
-    return listed != NULL;
-}
-
+/* Among which homes the keys of the rule choose, if they do, and where the limits of these homes are put. */
 static bool compile_homes(const struct ruleset *ruleset, struct service *service, struct variant *variant,
                           struct bytes home, struct error *error)
 {
-    if (!find_homes(ruleset, service, home, &variant->homes))
-        return error_set(error, 71, "not enough memory");
+    const struct homes *of_regions = ruleset->options.homes;
+    if (home_is_list(home)) {
+        struct homes *listed = arena_take(&service->arena, 1, sizeof *listed);
+        if (!listed)
+            return error_set(error, 71, "not enough memory");
+        homes_init_list(listed, home);
+        variant->homes = listed;
+    } else {
+        variant->homes = home_is_by_key(home) && of_regions && of_regions->count > 0 ? of_regions : NULL;
+    }
     if (!variant->homes)
         return true;
     variant->home_limits =
