@@ -135,7 +135,11 @@ static double midnight_ms(UCalendar *icu, int32_t year, int32_t month, int32_t d
     return ms;
 }
 
-static void period_of_days(UCalendar *icu, enum rule_calendar unit, double *start_ms, double *end_ms)
+/*
+ * Where clocks are set back over midnight, the date before comes back for a while. Its period is over by then: that
+ * time belongs to the period that has begun.
+ */
+static void period_of_days(UCalendar *icu, enum rule_calendar unit, double now_ms, double *start_ms, double *end_ms)
 {
     UErrorCode status = U_ZERO_ERROR;
     int32_t year = ucal_get(icu, UCAL_EXTENDED_YEAR, &status);
@@ -166,6 +170,10 @@ static void period_of_days(UCalendar *icu, enum rule_calendar unit, double *star
     }
     *start_ms = midnight_ms(icu, year, month, day);
     *end_ms = midnight_ms(icu, year + years, month + months, day + days);
+    if (now_ms < *end_ms)
+        return;
+    *start_ms = *end_ms;
+    *end_ms = midnight_ms(icu, year + 2 * years, month + 2 * months, day + 2 * days);
 }
 
 void calendar_period(struct calendar *calendar, uint64_t wall_ns, uint64_t *start_ns, uint64_t *end_ns)
@@ -178,7 +186,7 @@ void calendar_period(struct calendar *calendar, uint64_t wall_ns, uint64_t *star
     if (calendar->unit == RULE_HOUR)
         period_of_hour(calendar->icu, now_ms, &start_ms, &end_ms);
     else
-        period_of_days(calendar->icu, calendar->unit, &start_ms, &end_ms);
+        period_of_days(calendar->icu, calendar->unit, now_ms, &start_ms, &end_ms);
     *start_ns = ns_of(start_ms);
     *end_ns = ns_of(end_ms);
     assert(*start_ns <= wall_ns && wall_ns < *end_ns);

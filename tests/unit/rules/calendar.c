@@ -63,6 +63,14 @@ static const struct expected table[] = {
      "a day is skipped: the one before ends as always"},
     {"Pacific/Apia", RULE_DAY, "2011-12-30T10:00:00", "2011-12-30T10:00:00", "2011-12-31T10:00:00",
      "and the one after begins there"},
+    {"America/St_Johns", RULE_DAY, "2006-10-29T02:30:30", "2006-10-29T02:30:00", "2006-10-30T03:30:00",
+     "clocks are set back a minute after midnight: this minute is in the new day"},
+    {"America/St_Johns", RULE_DAY, "2006-10-29T02:45:00", "2006-10-29T02:30:00", "2006-10-30T03:30:00",
+     "and so is the last hour of the date before, the second time"},
+    {"America/St_Johns", RULE_WEEK, "2006-10-29T02:45:00", "2006-10-23T02:30:00", "2006-10-30T03:30:00",
+     "within a week that changes nothing"},
+    {"Antarctica/Casey", RULE_DAY, "2010-03-04T16:30:00", "2010-03-04T13:00:00", "2010-03-05T16:00:00",
+     "a new day that lasted two hours before the old one came back is one"},
     {"UTC", RULE_WEEK, "2026-11-21T03:15:42", "2026-11-16T00:00:00", "2026-11-23T00:00:00",
      "a week begins on Monday"},
     {"UTC", RULE_WEEK, "2026-11-22T23:59:59", "2026-11-16T00:00:00", "2026-11-23T00:00:00", "and ends with Sunday"},
@@ -128,6 +136,38 @@ static void no_gaps(void)
     }
 }
 
+/* The same right before and after clocks are set, in all of these years. */
+static void around_changes(void)
+{
+    static const struct {
+        const char *zone, *changes;
+    } times[] = {{"America/St_Johns", "2000-10-29T02:31:00"}, {"America/Goose_Bay", "2010-11-07T03:01:00"},
+                 {"America/Moncton", "2006-10-29T03:01:00"},  {"Antarctica/Casey", "2010-03-04T15:00:00"},
+                 {"Pacific/Apia", "2011-12-30T10:00:00"},     {"Asia/Pyongyang", "2015-08-14T15:00:00"},
+                 {"America/Havana", "2026-11-01T05:00:00"},   {"America/Sao_Paulo", "2018-02-18T02:00:00"}};
+    enum { HOURS = 4, STEP_S = 20, STEPS = 2 * HOURS * 3600 / STEP_S };
+    for (size_t t = 0; t < sizeof times / sizeof times[0]; t++) {
+        uint64_t broken = 0;
+        for (int unit = RULE_HOUR; unit < RULE_CALENDAR_END; unit++) {
+            struct error error;
+            struct calendar *calendar = calendar_create((enum rule_calendar)unit, bytes_of(times[t].zone), &error);
+            uint64_t last_start_ns = 0, last_end_ns = 0;
+            for (uint64_t i = 0; i < STEPS && calendar; i++) {
+                const uint64_t when_ns = at(times[t].changes) - HOURS * H + i * STEP_S * S + 1;
+                uint64_t start_ns, end_ns;
+                calendar_period(calendar, when_ns, &start_ns, &end_ns);
+                broken += !(start_ns <= when_ns && when_ns < end_ns);
+                broken += i > 0 && start_ns != last_end_ns && (start_ns != last_start_ns || end_ns != last_end_ns);
+                last_start_ns = start_ns;
+                last_end_ns = end_ns;
+            }
+            broken += !calendar;
+            calendar_destroy(&calendar);
+        }
+        OK_U64(broken, 0, "%s: no gap, no overlap around %s", times[t].zone, times[t].changes);
+    }
+}
+
 static void zones(void)
 {
     struct error error = {0};
@@ -146,6 +186,7 @@ int main(void)
 {
     by_table();
     no_gaps();
+    around_changes();
     zones();
     return tap_done();
 }
