@@ -31,9 +31,9 @@ void calendar_destroy(struct calendar **calendar);
 /*
  * The period that contains wall_ns. Weeks begin on Monday. Days, weeks, months and years begin at
  * local midnight: at the first midnight where the zone has two, even if the date before comes back
- * in between, and at the first moment after it where the zone skips it. An hour begins when the local clock shows a full hour, and where the
- * zone's offset changes. Takes a few microseconds. Allocates only for an hour in which the offset
- * changes.
+ * in between, and at the first moment after it where the zone skips it. An hour begins when the
+ * local clock shows a full hour, and where the zone's offset changes. Takes a few microseconds.
+ * Allocates only for an hour in which the offset changes.
  */
 void calendar_period(struct calendar *calendar, uint64_t wall_ns, uint64_t *start_ns, uint64_t *end_ns);
 
