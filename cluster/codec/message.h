@@ -40,6 +40,9 @@ enum {
  */
 #define CELL_STEP_NS (UINT64_C(1) << 26)
 /* The longest life of a cell, in steps: longer than a year. */
+/* Steps of the time that the spends of a log have left on a page: about 1 ms. */
+#define LEFT_STEP_NS (UINT64_C(1) << 20)
+#define LEFT_STEPS_MAX (UINT64_C(1) << 43)
 #define CELL_STEPS_MAX (UINT64_C(1) << 31)
 
 /* below the end of the type, so that a larger incarnation always exists */
@@ -81,10 +84,10 @@ struct weights_record {
 
 /* What a member knows of limits that change: see members/limit_list.h. */
 struct limits_record {
-    bool said;                /* false: it is of a release that does not know them */
+    bool said;                 /* false: it is of a release that does not know them */
     struct version_stamp seen; /* number 0: the config's list */
-    uint64_t sum;             /* a hash of the text of that version there */
-    struct bytes text;        /* limit_list_text.h; "": nobody needs it */
+    uint64_t sum;              /* a hash of the text of that version there */
+    struct bytes text;         /* limit_list_text.h; "": nobody needs it */
 };
 
 /* What a member was asked for since it started, in tokens over all keys: see members/demand.h. */
@@ -130,7 +133,7 @@ struct member_record {
     bool stored;
     /* the member answers asks, and tells in its batches whom its grants are for; as of that message, too */
     bool grants;
-    bool lists_grants; /* the sender's own record only */
+    bool lists_grants;               /* the sender's own record only */
     bool heeds_uncharged, uncharged; /* see MEMBER_HEEDS_UNCHARGED */
     /*
      * What the sender's raw and wall clocks showed when it made the message; 0: not said. Of other members
@@ -185,7 +188,8 @@ struct message {
      */
     uint64_t page_beyond[ORIGINS_MAX];
     uint32_t ask_count; /* of gossip; a writer sets it before it begins, see message_end_with_asks */
-    msgpack_object batches, page, asks; /* message_batch, message_page and message_ask read these */
+    msgpack_object batches, page, asks;     /* message_batch, message_page and message_ask read these */
+    const msgpack_object_array *page_parts; /* and this; NULL: the page has no such field */
 };
 
 /*
@@ -263,6 +267,8 @@ bool message_ask(const struct message *message, uint32_t index, struct ask_recor
 struct number_reader {
     msgpack_object groups;
     uint32_t group, index;
+    const msgpack_object_array *parts; /* of a page: see number_parts; NULL: there are none */
+    uint32_t part;                     /* where those of the next log begin */
 };
 struct number_record {
     struct key_id id;
@@ -276,13 +282,24 @@ struct number_record {
      * index of the group, from 0: a caller that has found the group's limit need not search again
      */
     uint32_t group;
-    struct limit_terms terms; /* only the kind and the flags are checked */
+    struct limit_terms terms;         /* only the kind and the flags are checked */
+    const msgpack_object *first_part; /* of a log on a page: for number_part */
+    uint32_t part_count;              /* at most LOG_PARTS_MAX; 0: the sender does not say when its spends end */
 };
 /*
  * Reads the next number; false at the end. message_batch or message_page must have checked the
  * groups.
  */
 bool number_next(struct number_reader *reader, struct number_record *record);
+
+/* The spends of a log, in parts: when the newest spend of a part ends, and how many tokens it has. */
+enum { LOG_PARTS_MAX = 16 };
+struct number_part {
+    uint64_t left_ns; /* rounded up to steps of LEFT_STEP_NS */
+    uint64_t tokens;
+};
+/* The part at `index`, which must be below part_count: the newest first, as the sender has them. */
+struct number_part number_part(const struct number_record *record, uint32_t index);
 
 /* Starts reading the keys of a reply's page. False: the page is malformed, or there is none. */
 bool message_page(const struct message *message, struct number_reader *reader);
@@ -317,6 +334,10 @@ void message_end(struct message_writer *writer);
 /* `asks`: at most MESSAGE_ASKS_MAX, of gossip. */
 void message_end_with_asks(struct message_writer *writer, const struct ask_record *asks, uint32_t count);
 void message_end_with_request(struct message_writer *writer, uint64_t prefix, uint32_t bits);
+struct number_parts {
+    uint32_t count;
+    struct number_part part[LOG_PARTS_MAX];
+};
 struct page_content {
     uint64_t prefix; /* of `bits` bits */
     uint32_t bits;
@@ -324,6 +345,9 @@ struct page_content {
     struct table_owed owed;
     const struct spend *numbers;
     uint32_t number_count;
+    /* of the numbers of logs, in their order; or none, and the field is left out */
+    const struct number_parts *parts;
+    uint32_t parts_count;   /* > 0: beyond_count is the header's number of origins */
     const uint64_t *beyond; /* for each origin of the header: see page_beyond */
     /* the header's number of origins; or 0, and the field is left out */
     uint32_t beyond_count;
@@ -333,8 +357,8 @@ void message_end_with_page(struct message_writer *writer, const struct page_cont
 /* Bytes written since message_begin. */
 size_t message_size(const struct message_writer *writer);
 
-/* The most bytes of one number, and of a group without its numbers. */
-enum { NUMBER_ENCODED_MAX_BYTES = 16 + 9 + 9 + 5, GROUP_ENCODED_MAX_BYTES = 72 };
+/* The most bytes of one number, of a group without its numbers, and of a part; a log's parts take three bytes more. */
+enum { NUMBER_ENCODED_MAX_BYTES = 16 + 9 + 9 + 5, GROUP_ENCODED_MAX_BYTES = 72, PART_ENCODED_MAX_BYTES = 9 + 9 };
 /* The most bytes of a batch with these counts. */
 size_t batch_encoded_max_bytes(uint32_t spend_count, uint32_t group_count, uint32_t depend_count);
 

@@ -6,6 +6,7 @@
 #include "cluster/codec/life.h"
 #include "cluster/codec/message.h"
 #include "cluster/codec/message_limits.h"
+#include "cluster/codec/message_parts.h"
 #include "cluster/codec/message_rights.h"
 #include "cluster/codec/message_weights.h"
 #include "cluster/codec/pack.h"
@@ -165,7 +166,7 @@ static bool read_page_head(const msgpack_object *object, struct message *message
     if (!object)
         return true;
     bool reply = message->kind == MESSAGE_REPLY;
-    if (message->kind == MESSAGE_GOSSIP || !read_record(object, reply ? 5 : 2, reply ? 6 : 2, &a) ||
+    if (message->kind == MESSAGE_GOSSIP || !read_record(object, reply ? 5 : 2, reply ? 7 : 2, &a) ||
         !read_u64(&a.ptr[0], &message->page_prefix) ||
         !read_u32_below(&a.ptr[1], PAGE_BITS_MAX + 1, &message->page_bits) ||
         message->page_prefix >> message->page_bits != 0)
@@ -175,6 +176,8 @@ static bool read_page_head(const msgpack_object *object, struct message *message
             !read_beyond(&a, message))
             return false;
         message->page = a.ptr[4];
+        if (!parts_read(record_field(&a, 6), &message->page_parts))
+            return false;
     }
     message->page_split = split != 0;
     message->has_page = true;
@@ -334,6 +337,9 @@ bool message_page(const struct message *message, struct number_reader *reader)
     if (message->kind != MESSAGE_REPLY || !message->has_page || !check_groups(&message->page, &count))
         return false;
     *reader = (struct number_reader){.groups = message->page};
+    if (!parts_fit(message->page_parts, *reader))
+        return false;
+    reader->parts = message->page_parts;
     return true;
 }
 
@@ -359,6 +365,7 @@ bool number_next(struct number_reader *reader, struct number_record *record)
             record->number = number_at(&group->ptr[GROUP_NUMBERS], index);
             record->returned = number_of_field(group, GROUP_RETURNED, index);
             record->live_ns = number_of_field(group, GROUP_LIVES, index) * CELL_STEP_NS;
+            parts_next(reader, record);
             reader->index++;
             return true;
         }

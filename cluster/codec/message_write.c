@@ -9,6 +9,7 @@
 #include "cluster/codec/life.h"
 #include "cluster/codec/message.h"
 #include "cluster/codec/message_limits.h"
+#include "cluster/codec/message_parts.h"
 #include "cluster/codec/message_weights.h"
 #include "cluster/codec/pack.h"
 #include "limit/kind.h"
@@ -180,47 +181,6 @@ static uint64_t live_steps(const struct spend *spend, const struct limit *limit,
 }
 
 /*
- * Collects small items for the arena: a call of effects_append for each would take longer than
- * copying the item.
- */
-struct chunk {
-    struct effects *effects;
-    size_t size;
-    uint8_t bytes[1024];
-};
-
-static void chunk_flush(struct chunk *chunk)
-{
-    effects_append(chunk->effects, chunk->bytes, chunk->size);
-    chunk->size = 0;
-}
-
-static void chunk_id(struct chunk *chunk, struct key_id id)
-{
-    if (sizeof chunk->bytes - chunk->size < sizeof id)
-        chunk_flush(chunk);
-    memcpy(chunk->bytes + chunk->size, &id, sizeof id);
-    chunk->size += sizeof id;
-}
-
-/* A msgpack integer in the fewest bytes that hold it. */
-static void chunk_number(struct chunk *chunk, uint64_t number)
-{
-    if (sizeof chunk->bytes - chunk->size < 1 + sizeof number)
-        chunk_flush(chunk);
-    if (number < 0x80) {
-        chunk->bytes[chunk->size++] = (uint8_t)number;
-        return;
-    }
-    unsigned width_bits = number <= UINT8_MAX ? 0 : number <= UINT16_MAX ? 1 : number <= UINT32_MAX ? 2 : 3;
-    chunk->bytes[chunk->size++] = (uint8_t)(0xcc + width_bits);
-    for (unsigned shift = 8u << width_bits; shift > 0;) {
-        shift -= 8;
-        chunk->bytes[chunk->size++] = (uint8_t)(number >> shift);
-    }
-}
-
-/*
  * Writes [terms, ids as one string, [number ...], [returned ...], [steps to live ...]]; the last
  * two may be absent.
  */
@@ -237,7 +197,7 @@ static void pack_group(msgpack_packer *packer, const struct spend *spends, uint3
     pack_terms(packer, &terms);
     msgpack_pack_bin(packer, (size_t)count * sizeof(struct key_id));
     for (uint32_t i = 0; i < count; i++)
-        chunk_id(&chunk, spends[i].id);
+        chunk_bytes(&chunk, &spends[i].id, sizeof spends[i].id);
     chunk_flush(&chunk);
     msgpack_pack_array(packer, count);
     for (uint32_t i = 0; i < count; i++)
@@ -358,7 +318,7 @@ void message_end_with_page(struct message_writer *writer, const struct page_cont
                            const struct limit_set *limits, uint64_t now_ns)
 {
     msgpack_packer *packer = &writer->packer;
-    msgpack_pack_array(packer, page->beyond_count > 0 ? 6 : 5);
+    msgpack_pack_array(packer, page->parts_count > 0 ? 7 : page->beyond_count > 0 ? 6 : 5);
     msgpack_pack_uint64(packer, page->prefix);
     msgpack_pack_uint64(packer, page->bits);
     msgpack_pack_uint64(packer, page->split);
@@ -367,11 +327,13 @@ void message_end_with_page(struct message_writer *writer, const struct page_cont
     msgpack_pack_uint64(packer, page->owed.window_ns);
     msgpack_pack_uint64(packer, page->owed.window_used);
     pack_groups(packer, page->numbers, page->number_count, limits, now_ns);
-    if (page->beyond_count == 0)
+    if (page->beyond_count == 0 && page->parts_count == 0)
         return;
     msgpack_pack_array(packer, page->beyond_count);
     for (uint32_t o = 0; o < page->beyond_count; o++)
         msgpack_pack_uint64(packer, page->beyond[o]);
+    if (page->parts_count > 0)
+        parts_pack(packer, page->parts, page->parts_count);
 }
 
 size_t message_size(const struct message_writer *writer)

@@ -1,9 +1,12 @@
 /*
  * pack bounds the later fields that a reader passes over, and checks labels. A label (a name, an
  * address) must have no blanks and no control characters, because labels end up in lists with one
- * line for each entry.
+ * line for each entry. It writes small items by way of a chunk.
  */
 #include "cluster/codec/pack.h"
+
+#include <assert.h>
+#include <string.h>
 
 /*
  * Subtracts the encoded size of the value, or a little more, from `room`. False: `room` is too
@@ -52,4 +55,35 @@ bool read_label(const msgpack_object *object, size_t least, size_t room, struct 
         return false;
     *label = (struct bytes){object->via.str.ptr, object->via.str.size};
     return label_is_sound(*label, least, room);
+}
+
+void chunk_flush(struct chunk *chunk)
+{
+    effects_append(chunk->effects, chunk->bytes, chunk->size);
+    chunk->size = 0;
+}
+
+void chunk_bytes(struct chunk *chunk, const void *bytes, size_t size)
+{
+    assert(size <= sizeof chunk->bytes);
+    if (sizeof chunk->bytes - chunk->size < size)
+        chunk_flush(chunk);
+    memcpy(chunk->bytes + chunk->size, bytes, size);
+    chunk->size += size;
+}
+
+void chunk_number(struct chunk *chunk, uint64_t number)
+{
+    if (sizeof chunk->bytes - chunk->size < 1 + sizeof number)
+        chunk_flush(chunk);
+    if (number < 0x80) {
+        chunk->bytes[chunk->size++] = (uint8_t)number;
+        return;
+    }
+    unsigned width_bits = number <= UINT8_MAX ? 0 : number <= UINT16_MAX ? 1 : number <= UINT32_MAX ? 2 : 3;
+    chunk->bytes[chunk->size++] = (uint8_t)(0xcc + width_bits);
+    for (unsigned shift = 8u << width_bits; shift > 0;) {
+        shift -= 8;
+        chunk->bytes[chunk->size++] = (uint8_t)(number >> shift);
+    }
 }

@@ -102,4 +102,19 @@ static inline void pack_text(msgpack_packer *packer, struct bytes text)
     msgpack_pack_str_body(packer, text.data, text.size);
 }
 
+/*
+ * Collects small items for the arena: a call of effects_append for each would take longer than copying the item. Starts
+ * with `effects` alone; what is collected is written by chunk_flush at the latest.
+ */
+struct chunk {
+    struct effects *effects;
+    size_t size;
+    uint8_t bytes[1024];
+};
+/* At most as many bytes as a chunk has. */
+void chunk_bytes(struct chunk *chunk, const void *bytes, size_t size);
+/* A msgpack integer in the fewest bytes that hold it. */
+void chunk_number(struct chunk *chunk, uint64_t number);
+void chunk_flush(struct chunk *chunk);
+
 #endif

@@ -215,6 +215,23 @@ static int64_t own_part_unpaid(const struct limit *limit, struct bucket *bucket,
     return bucket->unsettled - untold;
 }
 
+/*
+ * The donor says when its spends end, of whichever members. It lacks the newest ones here, own and others': those that
+ * are not in its batches. Where all charges of this node come on top, or the key has other terms here, its times are of
+ * no use.
+ */
+static void lower_log(const struct node *node, const struct stage *stage, const struct staged *staged,
+                      struct entry *entry, int64_t level, int64_t own)
+{
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    const bool timely = !stage->adds && staged->limit == entry->limit;
+    const struct log_told told = {.parts = stage->part + staged->first_part,
+                                  .count = timely ? staged->part_count : 0,
+                                  .lacks_own = (uint64_t)(entry->bucket.unsettled - own),
+                                  .lacks_others = (uint64_t)staged->later};
+    bucket_lower_log(&entry->bucket, limit, level, &told, node->now_ns);
+}
+
 static void merge_stage(struct node *node, struct stage *stage)
 {
     for (uint32_t i = 0; i < stage->count; i++) {
@@ -236,8 +253,10 @@ static void merge_stage(struct node *node, struct stage *stage)
             staged->doubted += tokens_used(limit, bucket->settled);
         }
         const int64_t before = bucket->settled;
-        bucket_renew_others(bucket, limit, (uint64_t)staged->later, node->now_ns);
-        bucket_lower_level(bucket, limit, level, node->now_ns);
+        if (kind_lists(limit->kind))
+            lower_log(node, stage, staged, entry, level, own);
+        else
+            bucket_lower_level(bucket, limit, level, node->now_ns);
         spenders_note_lowered(node, entry, before - bucket->settled);
         counters_mark_dirty(node, entry);
         stage->some_paid |= staged->paid > 0;

@@ -6,11 +6,12 @@
  */
 #include "cluster/snapshot/snapshot_serve.h"
 
+#include "base/number.h"
 #include "cluster/apply/apply.h"
 #include "cluster/apply/pages.h"
 #include "cluster/apply/uncharged.h"
 #include "cluster/codec/batch.h"
-#include "cluster/codec/message.h"
+#include "cluster/codec/message_parts.h"
 #include "cluster/log/aside.h"
 #include "cluster/log/tell.h"
 #include "cluster/members/header.h"
@@ -28,6 +29,7 @@ enum {
     BEYOND_ENCODED_BYTES = 9, /* of an origin */
     PAGE_SLOTS_MAX = 1 << 19, /* the most slots of the table that one part looks at */
     OWN_ROOM_MIN = 1024,
+    PARTS_ROOM_MIN = 16,
 };
 
 struct collection {
@@ -37,6 +39,8 @@ struct collection {
     /* own spends of buckets, told and not settled, by id, in the order of batches */
     struct spend *own;
     uint32_t own_count, own_room;
+    struct number_parts *parts; /* of the logs among the numbers: see put_parts */
+    uint32_t parts_count, parts_room;
 };
 
 /* ---- own spends ---- */
@@ -139,18 +143,44 @@ static int64_t own_units(const struct node *node, const struct entry *entry, con
 
 /* ---- numbers ---- */
 
+/*
+ * When the spends of a log end, its own ones as well: whoever takes the part does not tell them apart. `credit` of the
+ * number says where they stand, since numbers are sorted afterwards.
+ */
+static void put_parts(struct collection *collection, struct spend *number, const struct bucket *bucket)
+{
+    const struct node *node = collection->node;
+    const struct limit *limit = &node->limits.limit[number->limit];
+    struct events_part part[LOG_PARTS_MAX];
+    if (collection->parts_count == collection->parts_room) {
+        collection->parts_room = collection->parts_room ? 2 * collection->parts_room : PARTS_ROOM_MIN;
+        collection->parts = realloc(collection->parts, collection->parts_room * sizeof *collection->parts);
+        assert(collection->parts && "out of memory");
+    }
+    number->credit = collection->parts_count;
+    struct number_parts *parts = &collection->parts[collection->parts_count++];
+    parts->count = events_parts(limit->events, &bucket->events, LOG_PARTS_MAX, part);
+    for (uint32_t p = 0; p < parts->count; p++)
+        parts->part[p] =
+            (struct number_part){.left_ns = number_minus(part[p].at_ns + limit->period_ns, node->now_ns),
+                                 .tokens = part[p].tokens};
+}
+
 static void put_number(struct collection *collection, struct key_id id, uint16_t limit, const struct bucket *bucket)
 {
     const struct limit *of = &collection->node->limits.limit[limit];
     uint64_t number = bucket_number(bucket, of);
     if (number == 0)
         return;
-    if (collection->count < collection->room)
-        collection->numbers[collection->count] =
-            (struct spend){.id = id,
-                           .tokens = number,
-                           .expires_ns = kind_expires(of->kind) ? bucket->expires_ns : 0,
-                           .limit = limit};
+    if (collection->count < collection->room) {
+        struct spend *put = &collection->numbers[collection->count];
+        *put = (struct spend){.id = id,
+                              .tokens = number,
+                              .expires_ns = kind_expires(of->kind) ? bucket->expires_ns : 0,
+                              .limit = limit};
+        if (kind_lists(of->kind))
+            put_parts(collection, put, bucket);
+    }
     collection->count++;
 }
 
@@ -218,6 +248,28 @@ static size_t page_bytes(const struct spend *numbers, uint32_t count)
 }
 
 /*
+ * The parts of the logs among the numbers that are told, in their order. There are fewer parts of each where these
+ * would be too many, and none where one of each is too many: whoever takes the part does without. Returns how many logs
+ * there are.
+ */
+static uint32_t told_parts(const struct collection *collection, uint32_t count, size_t room_bytes,
+                           struct number_parts *told)
+{
+    uint32_t logs = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (kind_lists(collection->node->limits.limit[collection->numbers[i].limit].kind))
+            told[logs++] = collection->parts[collection->numbers[i].credit];
+    const size_t room = room_bytes / (PART_ENCODED_MAX_BYTES / 2);
+    const uint64_t most = number_least(PARTS_NUMBERS_MAX, room > 0 ? room - 1 : 0);
+    for (uint32_t parts = LOG_PARTS_MAX; parts_numbers(told, logs) > most; parts /= 2) {
+        if (parts == 1)
+            return 0;
+        parts_halve(told, logs);
+    }
+    return logs;
+}
+
+/*
  * Ids are hashes, so the counts of the whole table tell how many keys a part has, and how many
  * slots it takes to look at, without a visit to them.
  */
@@ -228,6 +280,43 @@ static bool is_too_large(const struct node *node, uint32_t bits)
     return bits < SNAPSHOT_PREFIX_BITS_MAX &&
            (table.used_keys >> bits > 2 * (uint64_t)snapshot_page_keys_max(node) ||
             table.capacity_keys >> bits > PAGE_SLOTS_MAX);
+}
+
+/* False: the part has too many keys for one answer. */
+static bool gather_page(struct node *node, uint64_t prefix, uint32_t bits, struct collection *page)
+{
+    if (is_too_large(node, bits))
+        return false;
+    gather_own(page, prefix, bits); /* the table may lack most keys of own spends */
+    if (bits < SNAPSHOT_PREFIX_BITS_MAX && own_keys(page) > 2 * snapshot_page_keys_max(node))
+        return false;
+    table_visit(node->table, prefix, bits, collect, page);
+    collect_absent(page);
+    return page->count <= page->room || bits == SNAPSHOT_PREFIX_BITS_MAX;
+}
+
+/* Writes what was gathered. Where that is too much for `room_bytes`, the content says that the part is split. */
+static void end_page(const struct node *node, struct message_writer *writer, const struct collection *page,
+                     struct page_content *content, size_t room_bytes)
+{
+    uint32_t count = content->split ? 0 : (uint32_t)number_least(page->count, page->room);
+    sort_by_limit(page->numbers, count);
+    while (count > 0 && page_bytes(page->numbers, count) > room_bytes) {
+        content->split = content->bits < SNAPSHOT_PREFIX_BITS_MAX;
+        count = content->split ? 0 : count / 2;
+    }
+    struct number_parts *parts = calloc(page->parts_count + 1, sizeof *parts);
+    assert(parts && "out of memory");
+    content->numbers = page->numbers;
+    content->number_count = count;
+    content->parts = parts;
+    content->parts_count = told_parts(page, count, room_bytes - page_bytes(page->numbers, count), parts);
+    if (content->parts_count > 0) /* the field of the parts stands behind that of `beyond`, which may be all zero */
+        content->beyond_count = node->header.origin_count;
+    if (!content->split)
+        table_owed(node->table, content->prefix, content->bits, node->now_ns, &content->owed);
+    message_end_with_page(writer, content, &node->limits, node->now_ns);
+    free(parts);
 }
 
 static void serve_page(struct node *node, uint64_t prefix, uint32_t bits, struct effects *effects)
@@ -242,45 +331,23 @@ static void serve_page(struct node *node, uint64_t prefix, uint32_t bits, struct
     header_begin_slots(node, MESSAGE_REPLY, slots);
     message_begin(&writer, effects, &node->header);
     message_begin_batches(&writer, 0);
-    uint64_t beyond[ORIGINS_MAX];
+    uint64_t beyond[ORIGINS_MAX] = {0};
     const struct page part = {.prefix = prefix, .bits = bits};
-    uint32_t origins = pages_beyond(node, &part, slots, node->header.origin_count, beyond);
-    size_t head =
-        message_size(&writer) + PAGE_HEAD_BYTES + origins * (size_t)BEYOND_ENCODED_BYTES + MESSAGE_SEAL_BYTES;
-    size_t room = node->options.message_max_bytes > head ? node->options.message_max_bytes - head : 0;
+    struct page_content content = {.prefix = prefix, .bits = bits, .beyond = beyond};
+    content.beyond_count = pages_beyond(node, &part, slots, node->header.origin_count, beyond);
+    const size_t head = message_size(&writer) + PAGE_HEAD_BYTES +
+                        node->header.origin_count * (size_t)BEYOND_ENCODED_BYTES + MESSAGE_SEAL_BYTES;
+    const size_t room = node->options.message_max_bytes > head ? node->options.message_max_bytes - head : 0;
     struct collection page = {.node = node, .room = (uint32_t)(room / NUMBER_ENCODED_MAX_BYTES)};
     page.room = page.room < snapshot_page_keys_max(node) ? page.room : snapshot_page_keys_max(node);
     page.numbers = calloc(page.room + 1, sizeof *page.numbers);
     assert(page.numbers && "out of memory");
-    bool split = is_too_large(node, bits);
-    if (!split) {
-        gather_own(&page, prefix, bits); /* the table may lack most keys of own spends */
-        split = bits < SNAPSHOT_PREFIX_BITS_MAX && own_keys(&page) > 2 * snapshot_page_keys_max(node);
-    }
-    if (!split) {
-        table_visit(node->table, prefix, bits, collect, &page);
-        collect_absent(&page);
-    }
+    content.split = !gather_page(node, prefix, bits, &page);
     step_works(node, page.count);
-    split |= page.count > page.room && bits < SNAPSHOT_PREFIX_BITS_MAX;
-    uint32_t count = split ? 0 : page.count < page.room ? page.count : page.room;
-    sort_by_limit(page.numbers, count);
-    while (count > 0 && page_bytes(page.numbers, count) > room) {
-        split = bits < SNAPSHOT_PREFIX_BITS_MAX;
-        count = split ? 0 : count / 2;
-    }
-    struct page_content content = {.prefix = prefix,
-                                   .bits = bits,
-                                   .split = split,
-                                   .numbers = page.numbers,
-                                   .number_count = count,
-                                   .beyond = beyond,
-                                   .beyond_count = origins};
-    if (!split)
-        table_owed(node->table, prefix, bits, node->now_ns, &content.owed);
-    message_end_with_page(&writer, &content, &node->limits, node->now_ns);
+    end_page(node, &writer, &page, &content, room);
     free(page.numbers);
     free(page.own);
+    free(page.parts);
     header_emit(node, &writer, EFFECT_REPLY);
     node->stats.snapshots_served++;
 }

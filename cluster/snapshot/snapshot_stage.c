@@ -7,6 +7,7 @@
  */
 #include "cluster/snapshot/snapshot_stage.h"
 
+#include "base/number.h"
 #include "cluster/apply/pages.h"
 #include "cluster/apply/receive.h"
 #include "cluster/codec/batch.h"
@@ -24,9 +25,44 @@ static int by_id(const void *a, const void *b)
     return x->id.low < y->id.low ? -1 : x->id.low > y->id.low;
 }
 
+static bool make_room(struct stage *stage, uint32_t count)
+{
+    if (stage->part_room - stage->part_count >= count)
+        return true;
+    const uint32_t room = 2 * stage->part_room + LOG_PARTS_MAX;
+    struct events_part *part = realloc(stage->part, room * sizeof *part);
+    if (!part)
+        return false;
+    stage->part = part;
+    stage->part_room = room;
+    return true;
+}
+
+/*
+ * On this node's clock. The time on the way makes a part end too late. What was spent before this clock began counts
+ * from then on. Of a part that is newer than the one before it, the donor has the order wrong: it counts as that one.
+ */
+static bool stage_parts(const struct node *node, const struct number_record *record, struct stage *stage,
+                        struct staged *staged)
+{
+    const uint64_t period_ns = node->limits.limit[staged->limit].period_ns;
+    uint64_t at_ns = UINT64_MAX;
+    if (!make_room(stage, record->part_count))
+        return false;
+    staged->first_part = stage->part_count;
+    staged->part_count = record->part_count;
+    for (uint32_t i = 0; i < record->part_count; i++) {
+        const struct number_part part = number_part(record, i);
+        const uint64_t left_ns = number_least(part.left_ns, period_ns + GRANTED_AHEAD_NS + GRANTED_STEP_NS);
+        at_ns = number_least(at_ns, number_minus(node->now_ns + left_ns, period_ns));
+        stage->part[stage->part_count++] = (struct events_part){.at_ns = at_ns, .tokens = part.tokens};
+    }
+    return true;
+}
+
 bool stage_page(struct node *node, struct number_reader reader, struct stage *stage)
 {
-    struct number_record record;
+    struct number_record record = {0};
     uint32_t group = UINT32_MAX;
     int limit = -1;
     stage->room = (uint32_t)(node->options.message_max_bytes / sizeof(struct key_id)) + 1;
@@ -50,6 +86,10 @@ bool stage_page(struct node *node, struct number_reader reader, struct stage *st
             .expires_ns = kind_expires(record.terms.kind) ? node->now_ns + record.live_ns : 0,
             .settled = bucket_level_of(&node->limits.limit[limit], record.number),
         };
+        if (!stage_parts(node, &record, stage, &stage->staged[stage->count - 1])) {
+            stage_close(stage);
+            return false;
+        }
     }
     qsort(stage->staged, stage->count, sizeof *stage->staged, by_id);
     return true;
@@ -64,6 +104,7 @@ struct staged *stage_find(const struct stage *stage, struct key_id id)
 void stage_close(struct stage *stage)
 {
     free(stage->staged);
+    free(stage->part);
 }
 
 /* What stage_unlisted works with: it appends keys behind those of the stage. */

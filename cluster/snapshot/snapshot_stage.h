@@ -31,12 +31,15 @@ struct staged {
     int64_t untold;   /* own tokens unknown to the donor, without those in `later` */
     uint64_t paid;    /* own tokens that refill has paid off here: settling must not charge them */
     uint64_t doubted; /* tokens of these that the donor may have charged all the same */
+    uint32_t first_part, part_count; /* of a log: of the stage's parts */
 };
 
 /* Starts as all zero. */
 struct stage {
     struct staged *staged; /* by id */
     uint32_t count, room;
+    struct events_part *part; /* of all logs: what the donor has spends of, newest first */
+    uint32_t part_count, part_room;
     bool some_paid;
     bool adds; /* charges of this node come on top of the donor's level */
     bool some_unlisted;

@@ -1,5 +1,6 @@
 /*
- * number: the smaller of two numbers, sums and differences that do not wrap, and room for products of two numbers.
+ * number: the smaller and the larger of two numbers, sums and differences that do not wrap, and room for products of
+ * two numbers.
  *
  * The one idea: UINT64_MAX stands for never, or for as much as there is, and whatever is added to that stays it.
  */
@@ -13,6 +14,11 @@ __extension__ typedef unsigned __int128 uint128;
 static inline uint64_t number_least(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
+}
+
+static inline uint64_t number_most(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
 }
 
 /* a - b, at least 0. */

@@ -194,14 +194,23 @@ int64_t bucket_level_before_full(const struct limit *limit, uint64_t refill_ns);
  * difference as one spend of limit_granted_at_ns() of now.
  */
 void bucket_lower_level(struct bucket *bucket, const struct limit *limit, int64_t level, uint64_t now_ns);
+/* What another peer says of a LOG, beside its level. */
+struct log_told {
+    const struct events_part *parts; /* newest first, as events_parts() there told them */
+    uint32_t count;                  /* 0: it does not say when its spends end */
+    uint64_t lacks_own,
+        lacks_others; /* so many tokens that are listed here, the newest ones, are not in the parts */
+};
+
 /*
- * LOG: the listed spends of others, except their `kept` newest tokens, count as spent now, or from
- * limit_granted_at_ns() of now on. A number from another peer
- * does not say when its spends end, nor which of the spends here are among them: no spend of others may end before all
- * of them do. Own spends end at their time, which this peer knows: counted as newer ones, they would be told as newer
- * ones when they are given back, and others would take off a spend that ends later.
+ * Lowers a LOG to `level` as bucket_lower_level does. The spends of others end no earlier than the parts say, nor than
+ * they did before. Where another peer does not say when its spends end, nor which of the spends here are among them, no
+ * spend of others that it may have may end before all of them do: all count from limit_granted_at_ns() of now on. Own
+ * spends end at their time, which this peer knows: counted as newer ones, they would be told as newer ones when they
+ * are given back, and others would take off a spend that ends later.
  */
-void bucket_renew_others(struct bucket *bucket, const struct limit *limit, uint64_t kept, uint64_t now_ns);
+void bucket_lower_log(struct bucket *bucket, const struct limit *limit, int64_t level, const struct log_told *told,
+                      uint64_t now_ns);
 /*
  * Merges a number that was read at now_ns into a refilled bucket: no more is left than the number says. See
  * bucket_lower_level.

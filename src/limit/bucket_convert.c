@@ -78,11 +78,24 @@ void bucket_lower_level(struct bucket *bucket, const struct limit *limit, int64_
     bucket->settled -= missing;
 }
 
-void bucket_renew_others(struct bucket *bucket, const struct limit *limit, uint64_t kept, uint64_t now_ns)
+void bucket_lower_log(struct bucket *bucket, const struct limit *limit, int64_t level, const struct log_told *told,
+                      uint64_t now_ns)
 {
-    if (limit->kind == LIMIT_LOG)
-        bucket->settled +=
-            (int64_t)events_renew_others(limit->events, &bucket->events, kept, limit_granted_at_ns(limit, now_ns));
+    assert(limit->kind == LIMIT_LOG);
+    const struct events_part now = {.at_ns = limit_granted_at_ns(limit, now_ns), .tokens = UINT64_MAX};
+    const uint64_t listed = (uint64_t)(limit->capacity_units - bucket->settled + bucket->unsettled),
+                   others = events_others(limit->events, &bucket->events), own = number_minus(listed, others),
+                   kept_others = number_least(told->lacks_others, others);
+    const int64_t lowest = level < -limit->overshoot_units ? -limit->overshoot_units : level,
+                  wanted = limit->capacity_units - lowest + bucket->unsettled;
+    const uint64_t most = number_most(listed, wanted > 0 ? (uint64_t)wanted : 0);
+    const struct events_told list = {.parts = told->count > 0 ? told->parts : &now,
+                                     .count = told->count > 0 ? told->count : 1,
+                                     .kept_own = told->lacks_own,
+                                     .kept_others = kept_others,
+                                     .others_most = most - own - kept_others};
+    bucket->settled -= events_list_others(limit->events, &bucket->events, &list);
+    bucket_lower_level(bucket, limit, level, now_ns); /* where the parts are fewer than the level says */
 }
 
 void bucket_lower_to(struct bucket *bucket, const struct limit *limit, uint64_t number, uint64_t now_ns)

@@ -101,11 +101,35 @@ uint64_t events_held_end_ns(const struct log_event *event, uint64_t period_ns);
 /* True: no event of any list is held. */
 bool events_hold_nothing(const struct events *events);
 
+/* ---- lists as a few parts, for other peers ---- */
+
+/* Tokens that count as spent at that moment: that of the newest of them. */
+struct events_part {
+    uint64_t at_ns, tokens;
+};
+
 /*
- * The tokens of others, except the `kept` newest ones, count as spent now. Own and held tokens stay at their time: a
- * return tells it. Returns how many tokens are not listed any more, because the pool is used up.
+ * The list in at most `room` parts, 1 or more, newest first. No part is longer than a `room`th of the list's time.
+ * Returns how many there are.
  */
-uint64_t events_renew_others(struct events *events, struct event_list *list, uint64_t kept, uint64_t now_ns);
+uint32_t events_parts(const struct events *events, const struct event_list *list, uint32_t room,
+                      struct events_part *parts);
+
+/* What another peer says of a list. */
+struct events_told {
+    const struct events_part *parts; /* newest first; of them all, own tokens are not told from others' */
+    uint32_t count;
+    uint64_t kept_own, kept_others; /* the newest tokens here of each kind that the other peer lacks */
+    uint64_t others_most;           /* tokens of others that may be listed, without those kept */
+};
+
+/*
+ * Lists the tokens of others anew, except the kept ones. Of each moment, as many are listed since then as here before,
+ * and as many as the parts have and own tokens do not make up for, but `others_most` at most: the newest ones stay.
+ * Own and held tokens stay at their time: a return tells it. Returns by how many tokens the list has grown: fewer than
+ * none where the pool is used up.
+ */
+int64_t events_list_others(struct events *events, struct event_list *list, const struct events_told *told);
 
 /*
  * Multiplies every event's tokens by numerator / denominator; the sum is rounded up, at its newest end. Returns the

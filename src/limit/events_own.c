@@ -202,10 +202,3 @@ bool events_hold_nothing(const struct events *events)
 {
     return __atomic_load_n(&events->held, __ATOMIC_RELAXED) == 0;
 }
-
-uint64_t events_renew_others(struct events *events, struct event_list *list, uint64_t kept, uint64_t now_ns)
-{
-    uint64_t others = events_others(events, list);
-    uint64_t renewed = events_remove_others(events, list, others > kept ? others - kept : 0, 0);
-    return renewed - events_insert(events, list, renewed, now_ns);
-}

@@ -113,16 +113,23 @@ static void draw_header(struct random *random, struct message *header)
     }
 }
 
+static bool is_log(uint16_t limit)
+{
+    return limits.limit[limit].kind == LIMIT_LOG;
+}
+
+/* Nothing is returned to a log: that would have a time of its own. */
 static void draw_spends(struct random *random, struct spend *spends, uint32_t count)
 {
     uint16_t limit = 0;
     for (uint32_t i = 0; i < count; i++) {
         limit = (uint16_t)(limit + (limit + 1u < limits.count && random_below(random, 20) == 0));
-        spends[i] = (struct spend){.id = {random_u64(random), random_u64(random)},
-                                   .tokens = draw_u64(random),
-                                   .returned = random_below(random, 8) == 0 ? draw_u64(random) : 0,
-                                   .expires_ns = random_below(random, CELL_STEPS_MAX) * CELL_STEP_NS,
-                                   .limit = limit};
+        spends[i] =
+            (struct spend){.id = {random_u64(random), random_u64(random)},
+                           .tokens = draw_u64(random),
+                           .returned = random_below(random, 8) == 0 && !is_log(limit) ? draw_u64(random) : 0,
+                           .expires_ns = random_below(random, CELL_STEPS_MAX) * CELL_STEP_NS,
+                           .limit = limit};
     }
 }
 
@@ -170,6 +177,22 @@ static void draw_asks(struct random *random, struct drawn *drawn)
     }
 }
 
+/* Times are whole steps, which are not rounded. */
+static void draw_parts(struct random *random, struct drawn *drawn)
+{
+    const bool has_beyond = drawn->header.page_prefix % 2 != 0;
+    drawn->parts_count = 0;
+    for (uint32_t i = 0; i < drawn->number_count && has_beyond; i++) {
+        if (!is_log(drawn->number[i].limit))
+            continue;
+        struct number_parts *parts = &drawn->parts[drawn->parts_count++];
+        parts->count = (uint32_t)random_below(random, LOG_PARTS_MAX + 1);
+        for (uint32_t p = 0; p < parts->count; p++)
+            parts->part[p] = (struct number_part){.left_ns = draw_u64(random) / 4 / LEFT_STEP_NS * LEFT_STEP_NS,
+                                                  .tokens = draw_u64(random)};
+    }
+}
+
 void draw_message(struct random *random, struct drawn *drawn)
 {
     draw_header(random, &drawn->header);
@@ -193,6 +216,7 @@ void draw_message(struct random *random, struct drawn *drawn)
     draw_asks(random, drawn);
     drawn->number_count = draw_count(random, NUMBERS_MAX);
     draw_spends(random, drawn->number, drawn->number_count);
+    draw_parts(random, drawn);
 }
 
 struct bytes encode(struct effects *effects, const struct drawn *drawn)
@@ -218,6 +242,8 @@ struct bytes encode(struct effects *effects, const struct drawn *drawn)
                                       .owed = header->page_owed,
                                       .numbers = drawn->number,
                                       .number_count = drawn->number_count,
+                                      .parts = drawn->parts,
+                                      .parts_count = drawn->parts_count,
                                       .beyond = header->page_beyond,
                                       .beyond_count = header->page_prefix % 2 == 0 ? 0 : header->origin_count};
     if (header->ask_count > 0)
@@ -242,11 +268,14 @@ void forget(struct drawn *drawn)
 void init_limits(void)
 {
     struct error error;
-    bool valid = limit_set_init(&limits, 3, NULL);
+    struct events *events = events_create(LIMIT_LOG_MAX); /* the limits keep it for as long as the program runs */
+    bool valid = events && limit_set_init(&limits, 4, events);
     for (uint64_t i = 0; i < 3; i++)
         valid = valid &&
                 limit_set_intern(&limits,
                                  &(struct limit_terms){.capacity = 100 + i, .rate = 100, .period_ns = 1000000000},
                                  &error) == (int)i;
+    const struct limit_terms log = {.kind = LIMIT_LOG, .capacity = 100, .period_ns = 1000000000};
+    valid = valid && limit_set_intern(&limits, &log, &error) == 3;
     assert(valid);
 }

@@ -26,6 +26,8 @@ struct drawn {
     struct ask_record ask[MESSAGE_ASKS_MAX];         /* header.ask_count */
     uint32_t number_count;
     struct spend number[NUMBERS_MAX];
+    uint32_t parts_count; /* of all logs among the numbers, or of none */
+    struct number_parts parts[NUMBERS_MAX];
 };
 
 extern struct limit_set limits;

@@ -18,7 +18,7 @@ static struct newer_record newer_spends(const struct newer_path *path)
     const struct newer_record list = {0, 0}, three = {3, 3};
     if (at[0] == 6) { /* a page */
         if (depth == 1)
-            return path->kind == MESSAGE_REPLY ? (struct newer_record){5, 6} : (struct newer_record){2, 2};
+            return path->kind == MESSAGE_REPLY ? (struct newer_record){5, 7} : (struct newer_record){2, 2};
         if (at[1] == 3)
             return three;
         return at[1] == 4 && depth > 2 ? newer_group(depth - 3, at[3]) : list;

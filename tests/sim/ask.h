@@ -50,10 +50,10 @@ struct plan_asks {
     uint64_t hold_max_ns; /* the longest time until a request's tokens are given back */
     unsigned holds_in_8;  /* of 8 requests, so many have tokens given back */
     bool greedy;
-    bool tides;     /* the world has tides: see ask_tide.c */
-    bool renews;    /* clients of leases renew them again and again */
+    bool tides;         /* the world has tides: see ask_tide.c */
+    bool renews;        /* clients of leases renew them again and again */
     bool cuts_renewals; /* and some of those are cut off as they do: see ask_renewed.c */
-    bool strangers; /* clients also ask for refunds at nodes that did not spend: see ask_rights.c */
+    bool strangers;     /* clients also ask for refunds at nodes that did not spend: see ask_rights.c */
     int64_t skew_ns[ASK_NODES_MAX];
 };
 
@@ -130,7 +130,8 @@ struct asks {
     uint64_t ebb_ns[ASK_NODES_MAX];      /* when the ebb ended, on each node's clock */
     uint64_t ebb_batches[ASK_NODES_MAX]; /* batches that each node had closed, or open, when the ebb ended */
     uint64_t skew_max_ns;                /* the largest difference of two wall clocks so far */
-    uint64_t asked, allowed, given_back, given_elsewhere, reservations, renewed, recalled, late_explains, ebbs_known;
+    uint64_t asked, allowed, given_back, given_elsewhere, reservations, renewed, recalled, late_explains,
+        ebbs_known;
 };
 
 struct sim;
@@ -199,6 +200,11 @@ void ask_renewal_begins(struct ask_held *held, unsigned c);
 /* Around a call that renews the reservation. */
 void ask_renewals_before(struct sim *sim, struct ask_held *held);
 void ask_renewals_after(struct sim *sim, struct ask_held *held, bool done);
+/*
+ * True: a renewal just now has begun no new spend. So it is where a node that started anew could not tell any more when
+ * a reservation of its former life was spent: its tokens end by themselves, once. A lease has ended then.
+ */
+bool ask_renewal_is_idle(struct sim *sim, const struct ask_held *held, unsigned c);
 /* Clients look at a reservation again within that time. */
 uint64_t ask_hold_ns(const struct sim *sim, const struct ask_held *held);
 

@@ -36,6 +36,12 @@ void ask_renewals_before(struct sim *sim, struct ask_held *held)
             is_elsewhere(sim, held, c) ? held_from(sim, held, c, world_local_ns(sim, held->node)) : UINT64_MAX;
 }
 
+bool ask_renewal_is_idle(struct sim *sim, const struct ask_held *held, unsigned c)
+{
+    return held->is_former && ask_rule(sim, held->part[c].rule)->algorithm != ASK_LEASE &&
+           held_from(sim, held, c, world_local_ns(sim, held->node)) < held->part[c].taken;
+}
+
 /* The lease outlasts the spend that the truth counts. */
 static void count(struct sim *sim, struct ask_held *held, unsigned c)
 {

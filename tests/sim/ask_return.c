@@ -257,7 +257,7 @@ static void renew(struct sim *sim, struct ask_held *held)
     for (unsigned c = 0; c < held->count; c++) { /* a renewed lease is a return and a new spend */
         const struct ask_part *part = &held->part[c];
         if (sim->plan.asks.rule[part->rule].terms.kind != LIMIT_LOG || part->taken == 0 ||
-            !homes_begin_anew(sim, i, &held->charge[c], part))
+            !homes_begin_anew(sim, i, &held->charge[c], part) || ask_renewal_is_idle(sim, held, c))
             continue;
         held->fast_ns = clock_read(&sim->fast, sim->now_ns);
         held->slow_ns = clock_read(&sim->slow, sim->now_ns);

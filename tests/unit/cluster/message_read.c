@@ -440,6 +440,28 @@ static void check_ends(void)
        "a flag that there is not");
 }
 
+#define LOG "\x96\x02\x00\x01\x00\x01\x00"
+
+/* When the spends of logs end. */
+static void check_parts(void)
+{
+#define PAGE(terms, parts) "\x97\x00\x00\x00" OWED "\x91\x93" terms KEY "\x91\x01\x90" parts
+    OK(ENDS(MESSAGE_REPLY, PAGE(LOG, "\x93\x01\x05\x01")), "a log has its tokens in one part");
+    OK(ENDS(MESSAGE_REPLY, PAGE(LOG, "\x91\x00")), "or says nothing of them");
+    OK(ENDS(MESSAGE_REPLY, PAGE(LOG, "\xc0")), "or the page has none at all");
+    OK(ENDS(MESSAGE_REPLY, PAGE(TERMS, "\x90")), "a bucket has none");
+    OK(!ENDS(MESSAGE_REPLY, PAGE(TERMS, "\x91\x00")), "not one");
+    OK(!ENDS(MESSAGE_REPLY, PAGE(LOG, "\x90")), "a log without a count");
+    OK(!ENDS(MESSAGE_REPLY, PAGE(LOG, "\x92\x01\x05")), "a part without tokens");
+    OK(!ENDS(MESSAGE_REPLY, PAGE(LOG, "\x94\x01\x05\x01\x00")), "a part of no log");
+    OK(!ENDS(MESSAGE_REPLY, PAGE(LOG, "\x91\x11")), "seventeen parts");
+    OK(!ENDS(MESSAGE_REPLY, PAGE(LOG, "\x91\xcf\xff\xff\xff\xff\xff\xff\xff\xff")),
+       "more parts than can be counted");
+    OK(!ENDS(MESSAGE_REPLY, PAGE(LOG, "\x93\x01\xff\x01")), "a time below 0");
+    OK(!ENDS(MESSAGE_REPLY, PAGE(LOG, "\x01")), "parts that are no list");
+#undef PAGE
+}
+
 int main(void)
 {
     init_limits();
@@ -454,5 +476,6 @@ int main(void)
     check_memory();
     check_empty_batches();
     check_ends();
+    check_parts();
     return tap_done();
 }

@@ -68,6 +68,24 @@ static uint64_t live_ns(const struct spend *spend)
     return limits.limit[spend->limit].kind == LIMIT_CELL ? spend->expires_ns : 0;
 }
 
+/* A page without the field has no parts. */
+static bool same_parts(struct number_reader reader, const struct drawn *drawn)
+{
+    struct number_record record = {0};
+    uint32_t log = 0;
+    bool same = true;
+    while (same && number_next(&reader, &record)) {
+        const bool has = record.terms.kind == LIMIT_LOG && drawn->parts_count > 0;
+        const struct number_parts none = {0}, *parts = has ? &drawn->parts[log++] : &none;
+        same = record.part_count == parts->count;
+        for (uint32_t p = 0; p < record.part_count && same; p++) {
+            const struct number_part part = number_part(&record, p);
+            same = part.left_ns == parts->part[p].left_ns && part.tokens == parts->part[p].tokens;
+        }
+    }
+    return same && log == drawn->parts_count;
+}
+
 static bool same_numbers(struct number_reader reader, const struct spend *spends, uint32_t count)
 {
     struct number_record record;
@@ -142,7 +160,8 @@ static bool same_page(const struct drawn *drawn)
            opened.page_split == header->page_split &&
            (header->kind == MESSAGE_REQUEST || memcmp(opened.page_beyond, header->page_beyond,
                                                       header->origin_count * sizeof header->page_beyond[0]) == 0) &&
-           (!has_numbers || same_numbers(reader, drawn->number, drawn->number_count));
+           (!has_numbers ||
+            (same_numbers(reader, drawn->number, drawn->number_count) && same_parts(reader, drawn)));
 }
 
 /* Two members of one name are muted together. */

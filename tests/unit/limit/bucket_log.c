@@ -20,6 +20,12 @@ enum { OPERATIONS = TAP_SLOW ? 100000 : 1000000 };
 static struct budget alone;
 static struct events *events;
 
+/* A peer says that as many are used as here, and not when they end. It lacks the newest `kept` tokens of others. */
+static void renew_others(struct bucket *bucket, const struct limit *limit, uint64_t kept, uint64_t now_ns)
+{
+    bucket_lower_log(bucket, limit, bucket->settled, &(struct log_told){.lacks_others = kept}, now_ns);
+}
+
 /* ---- the definition: a plain array, oldest first ---- */
 
 struct spent {
@@ -281,7 +287,7 @@ static void whose(void)
     OK_U64(bucket_release(&bucket, &limit, &budget, 1, spent_ns, 1300 * MS_NS), 1, "but whoever holds it");
     OK_U64(bucket_unhold(&bucket, &limit, 1, spent_ns), 1, "what is held no longer");
     OK_U64(bucket_return(&bucket, &limit, &budget, 9, 1300 * MS_NS, &credit), 1, "anybody can return");
-    bucket_renew_others(&bucket, &limit, 0, 1310 * MS_NS);
+    renew_others(&bucket, &limit, 0, 1310 * MS_NS);
     OK_U64(bucket_return(&bucket, &limit, &budget, 9, 1310 * MS_NS, &credit), 0,
            "what is held stays so while others' spends are renewed");
     OK_U64(bucket_release(&bucket, &limit, &budget, 9, spent_ns, 1310 * MS_NS), 1,
@@ -307,12 +313,12 @@ static void renewing(void)
     bucket_fill(&bucket, &limit, 0, 0);
     bucket_apply(&bucket, &limit, &budget, 3, 0, 100 * MS_NS, 0);
     (void)bucket_take(&bucket, &limit, &budget, 2, 0, 200 * MS_NS);
-    bucket_renew_others(&bucket, &limit, 1, 300 * MS_NS);
+    renew_others(&bucket, &limit, 1, 300 * MS_NS);
     const struct log_event *oldest = events_at(events, bucket.events.oldest),
                            *newest = events_at(events, bucket.events.newest);
     OK(oldest->at_ns == 100 * MS_NS && oldest->tokens == 1 && newest->at_ns == later_ns && newest->tokens == 2,
        "of 3 tokens of others, the 2 oldest count as granted now and one is kept");
-    bucket_renew_others(&bucket, &limit, 0, 500 * MS_NS);
+    renew_others(&bucket, &limit, 0, 500 * MS_NS);
     OK(bucket.settled == 13 && bucket.unsettled == 2, "3 of others and 2 own ones stay as many");
     OK_U64(events_oldest_own_ns(events, &bucket.events), 200 * MS_NS, "own ones stay at their time");
     bucket_lower_level(&bucket, &limit, 16 - 4, 500 * MS_NS);
@@ -323,7 +329,7 @@ static void renewing(void)
            "own ones end in time, and none of the others' before the last one may");
     bucket_refill(&bucket, &limit, &budget, last_ns);
     OK(bucket_is_full(&bucket, &limit), "... a period after the last use of what was granted then");
-    bucket_renew_others(&bucket, &limit, 0, last_ns);
+    renew_others(&bucket, &limit, 0, last_ns);
     OK(bucket_is_full(&bucket, &limit), "nothing is nothing");
 }
 
