@@ -10,6 +10,7 @@
 #include "cluster/apply/settle.h"
 #include "cluster/codec/batch.h"
 #include "cluster/log/aside.h"
+#include "cluster/spend/key_view.h"
 #include "cluster/spend/spenders.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/peaks.h"
@@ -128,6 +129,23 @@ static uint64_t without_room(const struct limit *limit, const struct bucket *buc
 }
 
 /*
+ * The requests of one key may have several tiers. A bucket whose limit here is too small for what was spent elsewhere
+ * gets the limit of the spender, if that is larger: what a bucket cannot owe would be forgotten, and be spent again.
+ */
+static void hold_debt(struct node *node, struct entry *entry, const struct batch *batch, const struct spend *spend)
+{
+    const struct limit *from = &node->limits.limit[entry->limit], *to = &node->limits.limit[spend->limit];
+    if (entry->limit == spend->limit || !from->of_tiers || !to->of_tiers || !kind_refills(from->kind) ||
+        !kind_refills(to->kind) || to->capacity <= from->capacity)
+        return;
+    bucket_refill(&entry->bucket, from, &node->by_limit.budget[entry->limit], batch->at_ns);
+    if (entry->bucket.settled - units_of_tokens(from, spend->tokens) >= -from->overshoot_units)
+        return;
+    bucket_refill(&entry->bucket, from, &node->by_limit.budget[entry->limit], node->now_ns);
+    key_view_convert(node, entry, spend->limit, INHERIT_KEEP, 0, node->now_ns);
+}
+
+/*
  * The key may have another limit here than at its spender: tokens are charged as tokens. Returns
  * and spends of a batch are not offset against each other: the bucket may have been full in
  * between, and may have lost the return before the later spend.
@@ -135,6 +153,7 @@ static uint64_t without_room(const struct limit *limit, const struct bucket *buc
 void charge_spend(struct node *node, struct entry *entry, uint32_t member, const struct batch *batch,
                   const struct spend *spend)
 {
+    hold_debt(node, entry, batch, spend);
     const struct limit *limit = &node->limits.limit[entry->limit];
     const struct budget *budget = &node->by_limit.budget[entry->limit];
     const bool heeded = !kind_lists(limit->kind) || spend->expires_ns > node->now_ns;

@@ -51,6 +51,12 @@ static int intern(void *context, const struct limit_terms *terms, struct error *
     return node_intern_limit(context, terms, error);
 }
 
+static void note_tiers(void *context, uint16_t limit)
+{
+    struct node *node = context;
+    node->limits.limit[limit].of_tiers = true;
+}
+
 static bool note_weights(void *context, const struct limit_weight *weights, uint32_t count, struct error *error)
 {
     return node_note_weights(context, weights, count, error);
@@ -85,6 +91,7 @@ static struct ruleset *create_rules(struct node *node, struct error *error)
         .homes = &node->plane->homes,
         .threads = node->options.threads,
         .intern = intern,
+        .note_tiers = note_tiers,
         .note_weights = note_weights,
         .context = node,
     });

@@ -99,6 +99,8 @@ static inline const struct budget *allowing_or_paying(struct node *node, const s
 {
     const struct budget *budget = allowing(node, &decision->view, charge, now_ns);
     decision->paid = decision->held_ns = 0;
+    if (decision->view.stays)
+        return NULL;
     if (budget && contest_concerns(node, charge->id))
         decision->held_ns = contest_holds_ns(node, charge, decision->view.bucket, now_ns);
     if (decision->held_ns > 0)

@@ -19,26 +19,45 @@ const struct budget key_view_whole = {.share = SHARE_ONE,
                                       .spendable = SHARE_ONE / 2,
                                       .reserve_units = (int64_t)3 << 60};
 
-/* The key has another limit than its rule has now: converts its state to the new limit. */
-static void convert(struct node *node, struct entry *entry, const struct charge *charge, uint64_t now_ns)
+void key_view_convert(struct node *node, struct entry *entry, uint16_t limit, enum bucket_inherit how,
+                      uint64_t expires_ns, uint64_t now_ns)
 {
-    const struct limit *from = &node->limits.limit[entry->limit], *to = &node->limits.limit[charge->limit];
+    const struct limit *from = &node->limits.limit[entry->limit], *to = &node->limits.limit[limit];
     struct spend *untold = is_in_outbox(node, entry) ? open_spend(node, entry) : NULL;
-    uint64_t expires_ns = charge->expires_ns;
-    bucket_refill(&entry->bucket, from, &node->by_limit.budget[entry->limit], now_ns);
-    if (kind_expires(from->kind) && charge_begins_with_spend(charge) && !bucket_is_full(&entry->bucket, from))
-        expires_ns = number_least(expires_ns, entry->bucket.expires_ns);
-    bucket_convert(&entry->bucket, from, to, (enum bucket_inherit)charge->inherit, now_ns, expires_ns);
-    entry->limit = charge->limit & (unsigned)LIMITS_MAX;
-    bool same_tokens = charge->inherit == INHERIT_KEEP && !kind_lists(from->kind) && !kind_lists(to->kind);
+    bucket_convert(&entry->bucket, from, to, how, now_ns, expires_ns);
+    entry->limit = limit & (unsigned)LIMITS_MAX;
+    const bool same_tokens =
+        (how == INHERIT_KEEP || how == INHERIT_TIERS) && !kind_lists(from->kind) && !kind_lists(to->kind);
     if (!same_tokens) /* old spends are other tokens than present ones */
         refundable_forget(&node->refundable, entry->id, now_ns);
     if (untold) {
-        untold->limit = charge->limit;
+        untold->limit = limit;
         /* refill pays the spend off by different limits at different peers now */
         outbox_urge(node, entry);
     }
     __atomic_store_n(&node->converted_ns, now_ns, __ATOMIC_RELAXED); /* steps read it */
+}
+
+/* The key has another limit than its rule has now. */
+static void convert(struct node *node, struct entry *entry, const struct charge *charge, uint64_t now_ns)
+{
+    const struct limit *from = &node->limits.limit[entry->limit];
+    uint64_t expires_ns = charge->expires_ns;
+    bucket_refill(&entry->bucket, from, &node->by_limit.budget[entry->limit], now_ns);
+    if (kind_expires(from->kind) && charge_begins_with_spend(charge) && !bucket_is_full(&entry->bucket, from))
+        expires_ns = number_least(expires_ns, entry->bucket.expires_ns);
+    key_view_convert(node, entry, charge->limit, (enum bucket_inherit)charge->inherit, expires_ns, now_ns);
+}
+
+/* True: the key keeps the limit of another tier, see bucket_outgrows, and the view is of a debt. */
+static bool stays(struct node *node, const struct charge *charge, uint64_t now_ns, struct key_view *view)
+{
+    struct entry *entry = view->entry;
+    const struct limit *from = &node->limits.limit[entry->limit];
+    if (charge->inherit != INHERIT_TIERS || !from->of_tiers)
+        return false;
+    bucket_refill(&entry->bucket, from, &node->by_limit.budget[entry->limit], now_ns);
+    return bucket_outgrows(&entry->bucket, from, view->limit, now_ns, &view->absent);
 }
 
 /* A window begins while nothing of it is used. One that was longer ends with the window that it would be now. */
@@ -87,7 +106,11 @@ void key_view_look(struct node *node, const struct charge *charge, bool take, ui
     view->budget = &node->by_limit.budget[charge->limit];
     view->entry = take ? table_obtain(node->table, charge->id, charge->limit, charge->expires_ns, now_ns)
                        : table_find(node->table, charge->id);
-    if (view->entry) {
+    view->stays = view->entry && view->entry->limit != charge->limit && stays(node, charge, now_ns, view);
+    if (view->stays) {
+        view->entry = NULL;
+        view->bucket = &view->absent;
+    } else if (view->entry) {
         fit(node, view->entry, charge, take, now_ns);
         view->bucket = &view->entry->bucket;
     } else {

@@ -223,6 +223,8 @@ enum bucket_inherit {
     INHERIT_KEEP,         /* tokens used stay used */
     INHERIT_PROPORTIONAL, /* the used part of the capacity stays */
     INHERIT_TIME,         /* the time until it is full stays */
+    /* Of a rule with tiers: as INHERIT_KEEP, but for a bucket that bucket_outgrows: that keeps its limit. */
+    INHERIT_TIERS,
 };
 
 /*
@@ -231,6 +233,15 @@ enum bucket_inherit {
  */
 void bucket_convert(struct bucket *bucket, const struct limit *from, const struct limit *to,
                     enum bucket_inherit how, uint64_t now_ns, uint64_t expires_ns);
+
+/*
+ * True: the BUCKET, refilled up to now_ns under `from`, has used more than a BUCKET of `to` can owe. As a bucket of
+ * `to` it would forget the rest, so that a key which changes its limit to and fro would never run out. *seen becomes
+ * what a request under `to` sees: a debt that ends when the bucket has refilled so far that nothing is forgotten, and
+ * `to` has paid off what it can owe.
+ */
+bool bucket_outgrows(const struct bucket *bucket, const struct limit *from, const struct limit *to, uint64_t now_ns,
+                     struct bucket *seen);
 
 /* ---- when ---- */
 

@@ -154,6 +154,22 @@ void bucket_convert(struct bucket *bucket, const struct limit *from, const struc
     bucket->unsettled = unsettled;
     bucket->settled = to->capacity_units - used;
     /* A smaller capacity must not leave a debt of hours; a cell's ends with its window. */
-    if (to->kind == LIMIT_BUCKET && bucket->settled < -to->overshoot_units)
+    if (to->kind == LIMIT_BUCKET && bucket->settled < -to->overshoot_units && how != INHERIT_TIME)
         bucket->settled = -to->overshoot_units;
+}
+
+bool bucket_outgrows(const struct bucket *bucket, const struct limit *from, const struct limit *to, uint64_t now_ns,
+                     struct bucket *seen)
+{
+    if (from->kind != LIMIT_BUCKET || to->kind != LIMIT_BUCKET)
+        return false;
+    const int64_t used = from->capacity_units - bucket->settled;
+    const int64_t most =
+        units_scaled(to->capacity_units + to->overshoot_units, from->units_per_token, to->units_per_token);
+    if (used <= most)
+        return false;
+    *seen = *bucket;
+    bucket_convert(seen, from, to, INHERIT_KEEP, now_ns, 0);
+    seen->settled -= units_of_ns(to, limit_refill_ns(from, used - most));
+    return true;
 }

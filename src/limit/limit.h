@@ -63,6 +63,7 @@ struct limit_weight {
 
 struct limit {
     uint8_t kind, flags; /* as in struct limit_terms */
+    bool of_tiers;       /* it is or was one of the limits of a rule with tiers: a key may change it to and fro */
     uint32_t hash;       /* of the terms; limit_init derives it and all fields below the terms */
     uint64_t home;       /* as in struct limit_terms */
     uint64_t capacity, rate, period_ns, overshoot;

@@ -60,6 +60,8 @@ struct ruleset_options {
     uint32_t threads; /* threads that match at the same time, at most RULESET_THREADS_MAX; 0 counts as 1 */
     /* Returns the index of these terms in the limit set, or -1 with a sentence. */
     int (*intern)(void *context, const struct limit_terms *terms, struct error *error);
+    /* A rule with tiers has that limit, so that a key may change it to and fro; NULL: nobody needs to know. */
+    void (*note_tiers)(void *context, uint16_t limit);
     /*
      * Called with the weights of a rule before its terms are interned. False, with a sentence: there are too many.
      * NULL: nobody needs to know them.

@@ -31,14 +31,18 @@ static struct amount *amount_at(struct variant *variant, uint32_t index)
     return index <= tiers ? &variant->tier[index - 1] : &variant->overrides[index - 1 - tiers];
 }
 
-static bool intern_terms(struct ruleset *ruleset, const struct limit_terms *terms, uint16_t *limit,
-                         struct error *error)
+static bool intern_terms(struct ruleset *ruleset, const struct variant *variant, const struct limit_terms *terms,
+                         uint16_t *limit, struct error *error)
 {
-    const int index = ruleset->options.intern(ruleset->options.context, terms, error);
+    const struct ruleset_options *options = &ruleset->options;
+    const int index = options->intern(options->context, terms, error);
     assert(index < LIMIT_ZERO);
-    if (index >= 0)
-        *limit = (uint16_t)index;
-    return index >= 0;
+    if (index < 0)
+        return false;
+    *limit = (uint16_t)index;
+    if (variant->tiers != 0 && options->note_tiers != NULL)
+        options->note_tiers(options->context, *limit);
+    return true;
 }
 
 /* All of them or none. The variant has homes. */
@@ -50,7 +54,7 @@ static bool intern_at_homes(struct ruleset *ruleset, struct variant *variant, ui
     assert(homes->count > 0 && homes->count <= HOMES_MAX);
     for (uint32_t i = 0; i < homes->count; i++) {
         terms->home = homes->number[i];
-        if (!intern_terms(ruleset, terms, &limits[i], error))
+        if (!intern_terms(ruleset, variant, terms, &limits[i], error))
             return false;
     }
     memcpy(&variant->home_limits[index * homes->count], limits, homes->count * sizeof *limits);
@@ -65,7 +69,7 @@ static bool intern(struct ruleset *ruleset, struct variant *variant, uint32_t in
     struct limit_terms terms;
     rule_terms(&variant->basis, &variant->amounts[index], rule_scale(variant->adaptive_floor, scale), &terms);
     const bool done = variant->homes ? intern_at_homes(ruleset, variant, index, &terms, error)
-                                     : intern_terms(ruleset, &terms, &amount->limit, error);
+                                     : intern_terms(ruleset, variant, &terms, &amount->limit, error);
     if (done)
         amount->capacity = terms.capacity;
     return done;
@@ -332,6 +336,8 @@ bool variant_compile(struct ruleset *ruleset, struct service *service, struct va
     variant->latency_target_ns = rule->adaptive_floor > 0 ? rule->adaptive_latency_ns : 0;
     if (!compile_amounts(ruleset, service, variant, rule, error) || !roster_compile(service, variant, rule, error))
         return false;
+    if (variant->tiers != 0 && variant->inherit == INHERIT_KEEP)
+        variant->inherit = INHERIT_TIERS;
     variant->plain = !variant->roster && !variant->base.window && !variant->concurrency && variant->counts < 0 &&
                      variant->central == CENTRAL_NOT && amount_counts(&variant->base) && !variant->homes;
     return true;

@@ -56,6 +56,7 @@ static const struct row rows[] = {
     {"... rounded up", SPLIT_CELL(3), 1, 0, SPLIT_CELL(10), INHERIT_PROPORTIONAL, 6, 0},
     {"the time until full at another rate", BUCKET(100, 10), 60, 5, BUCKET(100, 5), INHERIT_TIME, 70, 5},
     {"... at a faster one", BUCKET(100, 10), 20, 0, BUCKET(100, 30), INHERIT_TIME, 40, 0},
+    {"... all of it, in a smaller one", BUCKET(100, 10), 60, 5, BUCKET(10, 10), INHERIT_TIME, -50, 5},
     {"a window's tokens stay used", CELL(100), 60, 5, CELL(200), INHERIT_KEEP, 140, 5},
     {"... all of them, until it is over", CELL(100), 60, 5, CELL(10), INHERIT_KEEP, -50, 5},
     {"... or in proportion", CELL(100), 60, 5, CELL(10), INHERIT_PROPORTIONAL, 4, 5},
@@ -144,7 +145,7 @@ static bool is_inherited(const struct bucket *before, const struct limit *from, 
         unit = from->capacity_units;
     } else if (how == INHERIT_TIME && from->kind == LIMIT_BUCKET && to->kind == LIMIT_BUCKET) {
         uint64_t was_ns = limit_refill_ns(from, (int64_t)used), is_ns = limit_refill_ns(to, (int64_t)got);
-        return (is_ns >= was_ns && is_ns < was_ns + to->tick_ns) || after->settled == -to->overshoot_units;
+        return is_ns >= was_ns && is_ns < was_ns + to->tick_ns;
     }
     bool stopped = to->kind == LIMIT_BUCKET && after->settled == -to->overshoot_units && b <= a;
     return stopped || (b >= a && b < a + unit);
@@ -209,6 +210,58 @@ static void changes_midway(void)
         }
     }
     OK(wrong == 0 && allowed_in_all > 0, "a changing limit never admits what the largest of them would not");
+}
+
+/* ---- tiers: a key that changes its limit to and fro ---- */
+
+static void outgrown(void)
+{
+    const struct limit big = bucket_limit(100, 2, SECOND_NS, 0), small = bucket_limit(4, 1, SECOND_NS, 3),
+                       window = made(&(struct limit_terms)CELL(4));
+    struct bucket bucket = state_of(&big, 7, 5, SECOND_NS), seen;
+    OK(!bucket_outgrows(&bucket, &big, &small, SECOND_NS, &seen),
+       "what the smaller limit can owe is no more than it holds");
+    bucket = state_of(&big, 57, 5, SECOND_NS);
+    const struct bucket before = bucket;
+    OK(!bucket_outgrows(&bucket, &big, &window, SECOND_NS, &seen), "a window owes whatever was spent in it");
+    OK(bucket_outgrows(&bucket, &big, &small, SECOND_NS, &seen), "50 tokens more than it can owe are more");
+    OK(memcmp(&bucket, &before, sizeof bucket) == 0, "... and the key keeps them, under the limit that it had");
+    OK(seen.settled == -(3 + 25) * small.units_per_token && seen.unsettled == 5 * small.units_per_token,
+       "... a request sees the time of 25 s until they have refilled, and then the debt");
+}
+
+static void to_and_fro(void)
+{
+    struct random random;
+    random_seed(&random, 53);
+    uint64_t wrong = 0, allowed_in_all = 0, outgrown_in_all = 0;
+    for (int round = 0; round < ROUNDS / 500; round++) {
+        const struct limit tier[] = {bucket_limit(100, 10, SECOND_NS, 0), bucket_limit(5, 1, SECOND_NS, 2)};
+        struct bucket bucket, most, seen;
+        struct budget alone;
+        uint64_t now_ns = SECOND_NS, has = 0;
+        budget_init(&alone, &tier[0], SHARE_ONE, true);
+        bucket_fill(&bucket, &tier[0], now_ns, 0);
+        bucket_fill(&most, &tier[0], now_ns, 0);
+        for (int step = 0; step < 500; step++) {
+            now_ns += random_below(&random, SECOND_NS / 50);
+            const uint64_t wants = random_below(&random, 2);
+            bucket_refill(&bucket, &tier[has], &alone, now_ns);
+            if (wants != has && bucket_outgrows(&bucket, &tier[has], &tier[wants], now_ns, &seen)) {
+                outgrown_in_all++;
+                continue;
+            }
+            if (wants != has)
+                bucket_convert(&bucket, &tier[has], &tier[wants], INHERIT_TIERS, now_ns, 0);
+            has = wants;
+            const bool allowed = bucket_take(&bucket, &tier[has], &alone, 1, 0, now_ns);
+            wrong += allowed && !bucket_take(&most, &tier[0], &alone, 1, 0, now_ns);
+            allowed_in_all += allowed;
+        }
+    }
+    OK(allowed_in_all > 0 && outgrown_in_all > 0,
+       "keys change between two tiers, and are refused by the lower one");
+    OK_U64(wrong, 0, "... and never get more than the higher one alone would give");
 }
 
 /* ---- numbers ---- */
@@ -278,6 +331,8 @@ int main(void)
     examples();
     random_conversions();
     changes_midway();
+    outgrown();
+    to_and_fro();
     numbers();
     numbers_of_slow_buckets();
     struct events_stats stats;

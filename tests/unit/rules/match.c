@@ -251,6 +251,9 @@ static void keys(void)
     OK(charge_of(world, "host=1 SERVICE s RULE e").limit !=
            charge_of(world, "host=1 SERVICE s RULE e TIER free").limit,
        "and has another limit");
+    OK(charge_of(world, "host=1 SERVICE s RULE e TIER free").inherit == INHERIT_TIERS &&
+           charge_of(world, "alice ip=1 SERVICE s RULE b").inherit == INHERIT_KEEP,
+       "to which it may change and back");
     OK(first.inherit == INHERIT_PROPORTIONAL && first.on_isolation == ISOLATION_CLOSED && first.tenant > 0 &&
            first.expires_ns == 0 && !first.sliding && !first.shadow && first.cost == 1,
        "what the rule says stands in the charge");
