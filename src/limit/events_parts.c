@@ -98,7 +98,8 @@ static void walk_moment(struct events *events, struct event_list *list, struct w
         walk->grown -= (int64_t)(here - tokens);
     } else if (tokens > here) {
         walk->grown += (int64_t)events_insert(events, list, tokens - here, at_ns);
-        walk->event = oldest_before(events, list, at_ns);
+        if (walk->event && events->event[walk->event].at_ns >= at_ns)
+            walk->event = oldest_before(events, list, at_ns);
     }
 }
 

@@ -21,6 +21,15 @@ struct spend_known {
 
 static struct random random_state;
 
+static uint64_t listed_in(const struct events *pool, const struct event_list *list, uint64_t at_ns)
+{
+    uint64_t tokens = 0;
+    for (uint32_t index = list->newest; index && events_at(pool, index)->at_ns >= at_ns;
+         index = events_at(pool, index)->older)
+        tokens += events_at(pool, index)->tokens;
+    return tokens;
+}
+
 static uint64_t listed_since(const struct event_list *list, uint64_t at_ns, bool own_only)
 {
     uint64_t tokens = 0;
@@ -151,6 +160,24 @@ static void own_ones_stand_for_theirs(void)
     (void)events_clear(events, &list);
 }
 
+/* The pool has no place for a new moment: tokens count for longer than they should, and none is listed twice. */
+static void in_a_full_pool(void)
+{
+    struct event_list list = {0};
+    struct events *full = events_create(2);
+    const struct events_part part[] = {{.at_ns = 900, .tokens = 4}, {.at_ns = 300, .tokens = 2}};
+    const struct events_told told = {.parts = part, .count = 2, .others_most = 6};
+    uint64_t count;
+    (void)events_insert(full, &list, 2, 100);
+    (void)events_insert(full, &list, 3, 200);
+    (void)events_list_others(full, &list, &told);
+    OK(listed_in(full, &list, 900) >= 4 && listed_in(full, &list, 300) >= 6,
+       "as many are listed as are told, or later");
+    OK(events_check(full, &list, &count) <= 6 + 5, "%" PRIu64 " in all", events_check(full, &list, &count));
+    (void)events_clear(full, &list);
+    events_destroy(&full);
+}
+
 /* A reader that has nothing, as one that starts: it has what the teller has, to the moment. */
 static void a_start(void)
 {
@@ -188,6 +215,7 @@ int main(void)
     in_parts();
     any_two_lists();
     own_ones_stand_for_theirs();
+    in_a_full_pool();
     a_start();
     struct events_stats stats;
     events_stats(events, &stats);
