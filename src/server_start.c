@@ -8,6 +8,7 @@
 #include "base/version.h"
 #include "commands/replay.h"
 #include "edge/clients/handed.h"
+#include "edge/peers/transport_trial.h"
 #include "edge/process/clock.h"
 #include "edge/process/memory.h"
 #include "edge/process/sandbox.h"
@@ -123,6 +124,8 @@ static bool open_transport(struct server *server, struct error *error)
                      .reopened = server_on_reopened,
                      .warn = server_on_warn},
     };
+    if (!transport_trial(error))
+        return false;
     server->transport = transport_create(&options, error);
     return server->transport != NULL;
 }

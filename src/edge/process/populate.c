@@ -16,11 +16,9 @@ void populate_add(struct populate *populate, void *memory, size_t bytes)
         populate->part[populate->part_count++] = (struct populate_part){pages, bytes};
 }
 
-/* Runs in a thread of the loop's pool. */
-static void populate_slice(uv_work_t *work)
+static void populate_slice(struct populate *populate)
 {
-    struct populate *populate = work->data;
-    const struct populate_part *part = &populate->part[populate->part_at];
+    struct populate_part *part = &populate->part[populate->part_at];
     size_t left = part->bytes - populate->offset, bytes = left < SLICE_BYTES ? left : SLICE_BYTES;
     populate->failed = memory_populate(part->memory + populate->offset, bytes);
     if (populate->failed != 0)
@@ -33,26 +31,41 @@ static void populate_slice(uv_work_t *work)
     }
 }
 
-static void on_slice(uv_work_t *work, int status)
+static void *populate_all(void *context)
 {
-    struct populate *populate = work->data;
-    if (populate->stopping || status != 0)
-        return;
-    bool more = populate->failed == 0 && populate->part_at < populate->part_count;
-    if (!more || uv_queue_work(work->loop, work, populate_slice, on_slice) != 0)
+    struct populate *populate = context;
+    while (!atomic_load(&populate->stopping) && populate->failed == 0 && populate->part_at < populate->part_count)
+        populate_slice(populate);
+    (void)uv_async_send(&populate->told);
+    return NULL;
+}
+
+static void on_told(uv_async_t *handle)
+{
+    struct populate *populate = handle->data;
+    (void)pthread_join(populate->thread, NULL);
+    uv_close((uv_handle_t *)handle, NULL);
+    if (!atomic_load(&populate->stopping))
         populate->ended(populate->context, populate->bytes, populate->failed);
 }
 
 bool populate_start(struct populate *populate, uv_loop_t *loop,
                     void (*ended)(void *context, size_t bytes, int failed), void *context)
 {
-    populate->work.data = populate;
     populate->ended = ended;
     populate->context = context;
-    return populate->part_count == 0 || uv_queue_work(loop, &populate->work, populate_slice, on_slice) == 0;
+    if (populate->part_count == 0)
+        return true;
+    if (uv_async_init(loop, &populate->told, on_told) != 0)
+        return false;
+    populate->told.data = populate;
+    if (pthread_create(&populate->thread, NULL, populate_all, populate) == 0)
+        return true;
+    uv_close((uv_handle_t *)&populate->told, NULL);
+    return false;
 }
 
 void populate_stop(struct populate *populate)
 {
-    populate->stopping = true;
+    atomic_store(&populate->stopping, true);
 }

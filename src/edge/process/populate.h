@@ -2,13 +2,15 @@
  * populate: makes the system back large memory before requests need it.
  *
  * The one idea: the memory of a table is reserved at the start, and the system zeroes each page at
- * its first touch, which may delay a request by milliseconds. A thread of the loop's pool populates
- * the pages in slices while requests are served, without reading or writing their content. Nothing
- * else depends on it.
+ * its first touch, which may delay a request by milliseconds. A thread populates the pages in slices
+ * while requests are served, without reading or writing their content. Nothing else depends on it. It
+ * is no thread of libuv's pool, which ends the process where the system gives it none.
  */
 #ifndef HEADGATE_EDGE_PROCESS_POPULATE_H
 #define HEADGATE_EDGE_PROCESS_POPULATE_H
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <uv.h>
@@ -16,7 +18,8 @@
 enum { POPULATE_PARTS_MAX = 4 };
 
 struct populate {
-    uv_work_t work;
+    uv_async_t told;
+    pthread_t thread;
     struct populate_part {
         char *memory; /* whole pages */
         size_t bytes;
@@ -25,7 +28,7 @@ struct populate {
     size_t offset; /* of the next slice within part_at */
     size_t bytes;  /* bytes backed so far */
     int failed;    /* the errno of a slice that failed; 0: none */
-    bool stopping;
+    atomic_bool stopping;
     void (*ended)(void *context, size_t bytes, int failed);
     void *context;
 };
