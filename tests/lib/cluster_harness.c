@@ -55,14 +55,17 @@ void world_link(unsigned from, unsigned to, enum link_mood mood)
     world.link[from][to].mood = mood;
 }
 
+void world_link_both(unsigned one, unsigned other, enum link_mood mood)
+{
+    world_link(one, other, mood);
+    world_link(other, one, mood);
+}
+
 void world_links(unsigned host, enum link_mood mood)
 {
-    for (unsigned other = 0; other < world.count; other++) {
-        if (other == host)
-            continue;
-        world_link(host, other, mood);
-        world_link(other, host, mood);
-    }
+    for (unsigned other = 0; other < world.count; other++)
+        if (other != host)
+            world_link_both(host, other, mood);
 }
 
 void world_release(unsigned from, unsigned to, bool backwards)

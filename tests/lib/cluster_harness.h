@@ -30,6 +30,9 @@ void world_mute(unsigned i, unsigned peer, bool in, bool out);
 
 void world_link(unsigned from, unsigned to, enum link_mood mood);
 
+/* The links from one host to the other, and back. */
+void world_link_both(unsigned one, unsigned other, enum link_mood mood);
+
 /* All links from and to that host. */
 void world_links(unsigned host, enum link_mood mood);
 

@@ -18,7 +18,9 @@ struct test_limits {
     struct limit limit[NAMED_LIMITS_MAX];
 };
 
-/* Adds a bucket. False: its terms are out of range, or another limit has the same terms. */
+/* Adds a limit. False: its terms are out of range, or another limit has the same terms. */
+bool limits_add_terms(struct test_limits *limits, const char *name, const struct limit_terms *terms);
+/* The same of a bucket. */
 bool limits_add(struct test_limits *limits, const char *name, uint64_t capacity, uint64_t rate, uint64_t period_ns,
                 uint64_t overshoot);
 

@@ -5,10 +5,8 @@ enum { LOG_KEYS = 8, KEYS = 5, TURNS = 60, PARTS_KEYS = 32 };
 static void cut_in_two(enum link_mood mood)
 {
     for (unsigned i = ANN; i <= BOB; i++)
-        for (unsigned j = CAT; j <= DAN; j++) {
-            world_link(i, j, mood);
-            world_link(j, i, mood);
-        }
+        for (unsigned j = CAT; j <= DAN; j++)
+            world_link_both(i, j, mood);
 }
 
 /* Every one of them has heard what the one before spent when it spends itself. */
@@ -80,17 +78,14 @@ static void taken_from_two(void)
             world_links(i, LINK_CUT);
     uint64_t spent = world_ask(CAT, "key 0", 0, 10).allowed ? 10 : 0;
     OK_U64(spent, 10, "cat spends something that the others do not hear of");
-    world_link(ANN, CAT, LINK_FINE);
-    world_link(CAT, ANN, LINK_FINE);
+    world_link_both(ANN, CAT, LINK_FINE);
     world_start(ANN);
     world_run(3000);
     OK_U64(spent_as_seen_by(ANN), spent, "ann, who returns, has it from a snapshot");
     world_links(ANN, LINK_CUT);
-    world_link(BOB, DAN, LINK_FINE);
-    world_link(DAN, BOB, LINK_FINE);
+    world_link_both(BOB, DAN, LINK_FINE);
     spent += spend_in_turns(BOB, DAN, DAN - BOB);
-    world_link(ANN, BOB, LINK_FINE);
-    world_link(BOB, ANN, LINK_FINE);
+    world_link_both(ANN, BOB, LINK_FINE);
     world_run(3000);
     for (unsigned i = ANN; i <= DAN; i++)
         world_links(i, LINK_FINE);

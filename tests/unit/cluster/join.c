@@ -1,12 +1,6 @@
 /* Who joins where nobody hears it is heard when links heal. */
 #include "tests/lib/cluster_harness.h"
 
-static void cut(enum link_mood mood)
-{
-    world_link(ANN, BOB, mood);
-    world_link(BOB, ANN, mood);
-}
-
 /* Ann has seen bob leave, and does not listen to him any more. He came back while nobody could tell her. */
 static void alone_meanwhile(void)
 {
@@ -16,12 +10,12 @@ static void alone_meanwhile(void)
     world_run(1000);
     world_stop(BOB);
     world_run(500);
-    cut(LINK_CUT);
+    world_link_both(ANN, BOB, LINK_CUT);
     world_start(BOB);
     world_run(3000);
     skip_text();
     world_show_peers();
-    cut(LINK_FINE);
+    world_link_both(ANN, BOB, LINK_FINE);
     world_run(300);
     world_show_peers();
     EXPECT("who went on alone is listened to again", "ann sees itself active 50.0%, bob left 0.0%\n"

@@ -8,12 +8,6 @@ static enum peer_state state(unsigned i)
     return status.state;
 }
 
-static void cut(enum link_mood mood)
-{
-    world_link(ANN, BOB, mood);
-    world_link(BOB, ANN, mood);
-}
-
 static void begin(void)
 {
     world_of(2);
@@ -24,12 +18,12 @@ static void begin(void)
 static void passes_on(void)
 {
     begin();
-    cut(LINK_CUT);
+    world_link_both(ANN, BOB, LINK_CUT);
     (void)set(ANN, "{id: a, service: s, rate: 6/m}");
     world_stop(ANN);
     world_run(5 * INTERVAL_MS);
     OK(state(ANN) == PEER_ACTIVE && rate(BOB, "s", "a") == 5, "nobody can hear of her rule: she stays");
-    cut(LINK_FINE);
+    world_link_both(ANN, BOB, LINK_FINE);
     world_run(5 * INTERVAL_MS);
     OK(!world.host[ANN].node && rate(BOB, "s", "a") == 6, "bob has it: she leaves");
     world_close();
@@ -38,7 +32,7 @@ static void passes_on(void)
 static void waits_no_longer(void)
 {
     begin();
-    cut(LINK_CUT);
+    world_link_both(ANN, BOB, LINK_CUT);
     (void)set(ANN, "{id: a, service: s, rate: 6/m}");
     world_stop(ANN);
     world_run(2500);
@@ -50,7 +44,7 @@ static void waits_no_longer(void)
 static void goes_at_once(void)
 {
     begin();
-    cut(LINK_CUT);
+    world_link_both(ANN, BOB, LINK_CUT);
     world_stop(ANN);
     world_run(INTERVAL_MS);
     OK(world.host[ANN].node && state(ANN) == PEER_LEFT, "with what bob has she goes at once");

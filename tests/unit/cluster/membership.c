@@ -300,8 +300,7 @@ static void unlisted(void)
 static void unlisted_and_unheard(void)
 {
     world_with_dan();
-    world_link(CAT, DAN, LINK_CUT);
-    world_link(DAN, CAT, LINK_CUT);
+    world_link_both(CAT, DAN, LINK_CUT);
     tell("cat and dan never hear each other:");
     world_start(DAN);
     world_run(3000);

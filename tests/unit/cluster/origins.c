@@ -114,8 +114,7 @@ static void compacted_beyond_capacity(uint64_t bursts, uint64_t log_keys_max)
     world_run(500);
     OK(world_stats(ANN).log_batches == 1 && left_of(BOB, "alice") == 160,
        "bob has not heard of 50, she merges all");
-    world_link(ANN, BOB, LINK_FINE);
-    world_link(BOB, ANN, LINK_FINE);
+    world_link_both(ANN, BOB, LINK_FINE);
     world_run(1000);
     int64_t difference = left_of(BOB, "alice") - left_of(ANN, "alice");
     OK(difference >= -1 && difference <= 1, "he charges these 50: he has %d left, she %d",

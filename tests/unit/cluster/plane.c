@@ -78,8 +78,7 @@ static void test_spread(void)
 static void test_relay(void)
 {
     world_of(3);
-    world_link(ANN, CAT, LINK_CUT);
-    world_link(CAT, ANN, LINK_CUT);
+    world_link_both(ANN, CAT, LINK_CUT);
     (void)set(ANN, "{id: a, service: s, rate: 5/m}");
     world_run(3 * INTERVAL_MS);
     OK_U64(nodes_with_rate("s", "a", 5), 3, "rules come by way of others, too");

@@ -40,8 +40,7 @@ static uint64_t used_at(unsigned host)
 static void ann_alone_retires_dan(bool rights_end)
 {
     world_run(AFTER_MS - 500);
-    world_link(BOB, CAT, LINK_CUT);
-    world_link(CAT, BOB, LINK_CUT);
+    world_link_both(BOB, CAT, LINK_CUT);
     if (!rights_end)
         world_forget(ANN, DAN);
     for (unsigned ms = 0; ms < 4 * AFTER_MS && lives_of_dan(ANN) > 0; ms += STEP_MS)
@@ -53,8 +52,7 @@ static void ann_alone_retires_dan(bool rights_end)
 static void bob_and_cat_hear_dan(void)
 {
     for (unsigned host = BOB; host <= CAT; host++) {
-        world_link(DAN, host, LINK_FINE);
-        world_link(host, DAN, LINK_FINE);
+        world_link_both(DAN, host, LINK_FINE);
     }
     world_run(2000);
     OK_U64(used_at(BOB), SPENT, "bob takes what dan spent from him");

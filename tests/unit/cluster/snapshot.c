@@ -152,13 +152,10 @@ static void untold_of_a_log(void)
 {
     enum { CALLS = 2 };
     const struct limit_terms calls = {.kind = LIMIT_LOG, .capacity = 160, .period_ns = 2000 * MS};
-    struct error error;
     world_init(2);
     world_name_all();
-    bool valid = named_limit_init(&world.limits.named.limit[CALLS], bytes_of("calls"), &calls, &error) &&
-                 limit_init(&world.limits.limit[CALLS], &calls, &error);
-    assert(valid);
-    world.limits.named.count = world.limits.count = CALLS + 1;
+    const bool added = limits_add_terms(&world.limits, "calls", &calls);
+    assert(added && world.limits.count == CALLS + 1);
     world_start(ANN);
     world_run(2500);
     (void)world_ask(ANN, "alice", CALLS, 10);
@@ -236,13 +233,10 @@ static const uint64_t window_live_ns = 3600 * 1000 * MS;
 static struct spend world_of_a_window(void)
 {
     const struct limit_terms window = {.kind = LIMIT_CELL, .capacity = 160};
-    struct error error;
     world_init(2);
     world_name_all();
-    bool valid = named_limit_init(&world.limits.named.limit[WINDOW], bytes_of("window"), &window, &error) &&
-                 limit_init(&world.limits.limit[WINDOW], &window, &error);
-    assert(valid);
-    world.limits.named.count = world.limits.count = WINDOW + 1;
+    const bool added = limits_add_terms(&world.limits, "window", &window);
+    assert(added && world.limits.count == WINDOW + 1);
     world_start(ANN);
     impostor_begin(MESSAGE_GOSSIP, 3, 0);
     impostor_say(NULL);

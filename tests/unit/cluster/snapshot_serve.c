@@ -70,8 +70,7 @@ static void evicted_key(void)
     OK(spent && table.evicted_harmful_keys > 0 && world_stats(ANN).limit_drops > 0,
        "ann evicts %" PRIu64 " keys, and has no room for what cat spends", table.evicted_harmful_keys);
     host_down(CAT);
-    world_link(ANN, BOB, LINK_FINE);
-    world_link(BOB, ANN, LINK_FINE);
+    world_link_both(ANN, BOB, LINK_FINE);
     world_run(5000);
     const struct limit *limit = &world.limits.limit[0];
     struct bucket bucket = node_bucket(world.host[BOB].node, key_of("it", 0), 0, world.now_ns);

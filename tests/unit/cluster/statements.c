@@ -124,8 +124,7 @@ static void nobody_needs_them(void)
 static void a_cut_link(void)
 {
     signing_world_start(3, KEYS_LEARNT);
-    world_link(BOB, CAT, LINK_CUT);
-    world_link(CAT, BOB, LINK_CUT);
+    world_link_both(BOB, CAT, LINK_CUT);
     world_run(2000);
     skip_text();
     world_spend(BOB, "alice", 10);
@@ -139,8 +138,7 @@ static void a_cut_link(void)
     OK(world_stats(BOB).statements_made > 0 && world_stats(CAT).statements_made > 0 &&
            world_stats(ANN).proofs_wrong == 0 && world_stats(CAT).proofs_wrong == 0,
        "which ann passes on");
-    world_link(BOB, CAT, LINK_FINE);
-    world_link(CAT, BOB, LINK_FINE);
+    world_link_both(BOB, CAT, LINK_FINE);
     world_run(1000);
     const uint64_t made = world_stats(BOB).statements_made;
     world_run(5000);
@@ -154,16 +152,14 @@ static void told_anew(void)
     signing_world_start(3, KEYS_LEARNT);
     world_spend(BOB, "alice", 3);
     world_run(500);
-    world_link(BOB, CAT, LINK_CUT);
-    world_link(CAT, BOB, LINK_CUT);
+    world_link_both(BOB, CAT, LINK_CUT);
     world_run(2000);
     world_links(BOB, LINK_CUT);
     world_spend(BOB, "alice", 10);
     world_run(1500);
     world_forget(ANN, BOB);
     world_run(500);
-    world_link(BOB, ANN, LINK_FINE);
-    world_link(ANN, BOB, LINK_FINE);
+    world_link_both(BOB, ANN, LINK_FINE);
     world_run(800);
     skip_text();
     world_show_one(CAT, "alice");
@@ -180,12 +176,6 @@ static struct peer_report report_at(unsigned host, const char *name)
         if (strcmp(report[i].name, name) == 0)
             return report[i];
     return (struct peer_report){0};
-}
-
-static void cut(unsigned a, unsigned b)
-{
-    world_link(a, b, LINK_CUT);
-    world_link(b, a, LINK_CUT);
 }
 
 /* With so many members, of names so long, ann's own statement is longer than half of the room for those of others. */
@@ -211,9 +201,9 @@ static void many_members(void)
     forge(ANN, more, MORE);
     world_run(500);
     OK(report_at(DAN, names[MORE - 1]).incarnation == 1, "all know %d members", MORE + 4);
-    cut(BOB, CAT);
-    cut(ANN, DAN);
-    cut(CAT, DAN);
+    world_link_both(BOB, CAT, LINK_CUT);
+    world_link_both(ANN, DAN, LINK_CUT);
+    world_link_both(CAT, DAN, LINK_CUT);
     world.link[BOB][DAN].delay_ns = world.link[DAN][BOB].delay_ns = 400 * MS;
     for (unsigned i = 0; i < 200; i++) {
         char key[32];

@@ -96,8 +96,7 @@ static void a_part_of_the_table_has_all(void)
     host_down(CAT);
     unsigned spent = spend_slowly();
     world_start(CAT);
-    world_link(ANN, CAT, LINK_FINE);
-    world_link(CAT, ANN, LINK_FINE);
+    world_link_both(ANN, CAT, LINK_FINE);
     world_run(1500);
     OK(world_stats(CAT).snapshots_taken > 0 && tokens(SLOW, bucket_at(CAT, SLOW).settled) < 160 - spent + 1,
        "cat, who starts anew and hears ann alone, sees %.1f of 160 tokens, of which %u are spent",
@@ -110,8 +109,7 @@ static void nothing_settles_by_an_uncharged_digest(void)
     begin();
     unsigned spent = spend_slowly();
     world_link(BOB, ANN, LINK_CUT);
-    world_link(BOB, CAT, LINK_FINE);
-    world_link(CAT, BOB, LINK_FINE);
+    world_link_both(BOB, CAT, LINK_FINE);
     world_run(3000);
     OK(bucket_at(BOB, SLOW).unsettled > 0 && world_stats(ANN).uncharged_keys == 1,
        "bob has the word of both, but ann hears nobody, and has not charged what bob spent: bob waits for that");
