@@ -2,7 +2,8 @@
  * Reservations that end by themselves: a node gives them back in some step after their end, and says only how many are
  * left. So the truth counts what each of them held as possibly given back, in the order in which they ended.
  */
-#include "tests/sim/sim.h"
+#include "tests/sim/laws.h"
+#include "tests/sim/world.h"
 
 /*
  * Counts all that the reservation held as possibly given back: the node may have returned it, and others may have

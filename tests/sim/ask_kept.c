@@ -3,9 +3,9 @@
  * them. The truth never counts what they hold as given back in between. What the next life gives back of them is its
  * own. Requests that find no place here end as all do with their node.
  */
-#include "tests/sim/sim.h"
-
 #include "base/number.h"
+#include "tests/sim/laws.h"
+#include "tests/sim/world.h"
 
 #include <string.h>
 

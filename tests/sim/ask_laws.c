@@ -11,9 +11,11 @@
  *                   ended ones, as long as it has no room to tell their returns.
  *   all or nothing  a request that is refused, or only asked, charges no key of any rule (ask_load.c checks this).
  */
-#include "tests/sim/sim.h"
-
 #include "limit/kind.h"
+#include "tests/sim/laws.h"
+#include "tests/sim/modes.h"
+#include "tests/sim/rights.h"
+#include "tests/sim/world.h"
 
 #include <inttypes.h>
 

@@ -9,9 +9,11 @@
  *
  * ask_laws.c has the laws that hold at every moment.
  */
-#include "tests/sim/sim.h"
-
 #include "limit/kind.h"
+#include "tests/sim/laws.h"
+#include "tests/sim/modes.h"
+#include "tests/sim/rights.h"
+#include "tests/sim/world.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -6,7 +6,9 @@
  * nothing. Admitted tokens are counted in the truth (ask_laws.c). ask_return.c has the returns of admitted tokens.
  */
 #include "limit/kind.h"
-#include "tests/sim/sim.h"
+#include "tests/sim/modes.h"
+#include "tests/sim/rights.h"
+#include "tests/sim/world.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -3,9 +3,9 @@
  * the home knows it. So the truth counts the new spend from when a client is first told that the lease outlasts the old
  * one, as of the time when it was begun. Before that, the lease ends with the old spend, whatever the new one does.
  */
-#include "tests/sim/sim.h"
-
 #include "tests/lib/node_figures.h"
+#include "tests/sim/modes.h"
+#include "tests/sim/world.h"
 
 static bool is_elsewhere(struct sim *sim, const struct ask_held *held, unsigned c)
 {

@@ -6,9 +6,11 @@
  * counts this difference, and it must be what the node answers. Where keys are evicted, a view may jump by more
  * than the returned tokens; then none of the difference counts as sure. ask_load.c makes the requests.
  */
-#include "tests/sim/sim.h"
-
 #include "tests/lib/commit_tokens.h"
+#include "tests/sim/laws.h"
+#include "tests/sim/modes.h"
+#include "tests/sim/rights.h"
+#include "tests/sim/world.h"
 
 #include <inttypes.h>
 

@@ -9,7 +9,9 @@
  * what a cancelled reservation gives back. The truth counts each return as a return of a spend of the node that
  * returns.
  */
-#include "tests/sim/sim.h"
+#include "tests/sim/laws.h"
+#include "tests/sim/modes.h"
+#include "tests/sim/world.h"
 
 #include <inttypes.h>
 

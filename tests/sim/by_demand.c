@@ -77,14 +77,6 @@ static void parts_found(const struct demand_watch *watch, const double *truth, d
     }
 }
 
-/* The only limit, which one_key_plan made without flags. */
-static void set_limit(struct test_limits *limits, const struct limit_terms *terms)
-{
-    struct error error;
-    (void)named_limit_init(&limits->named.limit[0], bytes_of("scenario"), terms, &error);
-    (void)limit_init(&limits->limit[0], terms, &error);
-}
-
 static void run_scene(struct sim *sim, struct load_list *list, const struct demand_scene *scene, uint64_t seed)
 {
     static struct demand_watch watch;
@@ -100,7 +92,6 @@ static void run_scene(struct sim *sim, struct load_list *list, const struct dema
         load_list_poisson(list, &random, i, scene->rate[i], 0, LOAD_SECONDS);
     load_list_sort(list);
     one_key_plan(sim, NODES, &terms, LOAD_SECONDS, seed);
-    set_limit(&sim->plan.limits, &terms);
     sim->plan.grants = scene->grants;
     for (unsigned i = 0; i < NODES; i++)
         sim->plan.weight[i] = (uint64_t)(weights[i] * (double)SHARE_ONE);

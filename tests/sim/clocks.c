@@ -3,6 +3,7 @@
  * time of a fast clock held to the median (docs/accounting.md, "Time"). Demand is above the limit all the time, so what
  * is admitted is what refills. The first part of each run, in which clocks are not measured yet, does not count.
  */
+#include "tests/sim/modes.h"
 #include "tests/sim/one_key.h"
 #include "tests/sim/rows.h"
 #include "tests/sim/scenarios.h"

@@ -3,6 +3,7 @@
  * that asks for as much gets at least nine tenths of its part, or of what it asks for if that is less; what others
  * leave goes to those who are short. The first seconds of each run, in which a full bucket is spent, do not count.
  */
+#include "tests/sim/modes.h"
 #include "tests/sim/one_key.h"
 #include "tests/sim/rows.h"
 #include "tests/sim/scenarios.h"

@@ -7,9 +7,11 @@
  * are gone are of no use there. Held to: what is declared is never exceeded, with grants no less is admitted but for
  * first asks, and of some rows as much as they say.
  */
+#include "tests/sim/modes.h"
 #include "tests/sim/one_key.h"
 #include "tests/sim/rows.h"
 #include "tests/sim/scenarios.h"
+#include "tests/sim/world.h"
 
 #include <inttypes.h>
 #include <math.h>

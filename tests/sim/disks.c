@@ -3,7 +3,7 @@
  * knows counts as spent from the beginning: so the law of overshoot says that all nodes together admit no more than the
  * capacity and the overshoot less what is known on any disk, and the law of agreement that all come to know it.
  */
-#include "tests/sim/sim.h"
+#include "tests/sim/world.h"
 
 /* Tokens that had been spent from a key: often all of them. */
 static uint64_t draw_spent(struct random *random, const struct limit *limit)

@@ -1,6 +1,7 @@
 #include "tests/sim/edit.h"
 
-#include "tests/sim/sim.h"
+#include "tests/sim/laws.h"
+#include "tests/sim/world.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -1,7 +1,8 @@
 #include "rules/match.h"
 #include "rules/ruleset.h"
 #include "tests/sim/edit.h"
-#include "tests/sim/sim.h"
+#include "tests/sim/laws.h"
+#include "tests/sim/world.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -1,4 +1,6 @@
-#include "tests/sim/sim.h"
+#include "tests/sim/laws.h"
+#include "tests/sim/rights.h"
+#include "tests/sim/world.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -110,10 +110,7 @@ static void plan_scene(struct sim *sim, const struct follow_scene *scene, bool f
 {
     static const double uneven[NODES] = {0.1, 0.45, 0.45};
     const struct limit_terms terms = terms_of(scene);
-    struct error error;
     one_key_plan(sim, NODES, &terms, LOAD_SECONDS, seed);
-    (void)named_limit_init(&sim->plan.limits.named.limit[0], bytes_of("scenario"), &terms, &error);
-    (void)limit_init(&sim->plan.limits.limit[0], &terms, &error);
     for (unsigned i = 0; i < NODES && !scene->even; i++)
         sim->plan.weight[i] = (uint64_t)(uneven[i] * (double)SHARE_ONE);
     sim->plan.grants = scene->grants;

@@ -6,6 +6,7 @@
  * Counted is who is refused in the first 1, 10 and 30 s after healing, though one bucket would have admitted him; and
  * beside it, in the same arrivals, without any cut.
  */
+#include "tests/sim/modes.h"
 #include "tests/sim/one_key.h"
 #include "tests/sim/rows.h"
 #include "tests/sim/scenarios.h"

@@ -1,5 +1,5 @@
 /* Seeds that once broke a law, one a line, as seeds.txt has them. */
-#include "tests/sim/sim.h"
+#include "tests/sim/modes.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -14,7 +14,11 @@
  *   limits       logs, tables, messages and steps stay within their options.
  *   merge        what two views of a key come to is the same in whatever order, and however often, they are merged.
  */
-#include "tests/sim/sim.h"
+#include "tests/sim/laws.h"
+
+#include "tests/sim/modes.h"
+#include "tests/sim/rights.h"
+#include "tests/sim/world.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -6,7 +6,10 @@
  * How long that may take is in laws_time.c, what steady load gets afterwards in laws_utilisation.c, and what holds at
  * every moment in laws.c.
  */
-#include "tests/sim/sim.h"
+#include "tests/sim/laws.h"
+#include "tests/sim/modes.h"
+#include "tests/sim/rights.h"
+#include "tests/sim/world.h"
 
 #include <inttypes.h>
 #include <stdio.h>

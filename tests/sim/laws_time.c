@@ -2,7 +2,9 @@
  * How long nodes may take: until a spend is told, until it has settled everywhere, and until all agree once faults are
  * over. Each term stands for one reason to wait, so a law that waits too short or too long has one place to look at.
  */
-#include "tests/sim/sim.h"
+#include "tests/sim/laws.h"
+#include "tests/sim/modes.h"
+#include "tests/sim/world.h"
 
 enum {
     SMALL_LOG_KEYS = 256,

@@ -3,7 +3,9 @@
  * faults have cost is over; of a limit with a home 30%, since each ask of another region loses what refills until it is
  * answered. It is measured for a few keys whose bursts are larger than what is in flight.
  */
-#include "tests/sim/sim.h"
+#include "tests/sim/laws.h"
+#include "tests/sim/modes.h"
+#include "tests/sim/world.h"
 
 enum { MEASURED_KEYS_MAX = 2 };
 

@@ -11,7 +11,9 @@
 #include "cluster/codec/message.h"
 #include "cluster/codec/statement.h"
 #include "tests/lib/fake_signing.h"
-#include "tests/sim/sim.h"
+#include "tests/sim/laws.h"
+#include "tests/sim/modes.h"
+#include "tests/sim/world.h"
 
 #include <inttypes.h>
 #include <stdio.h>

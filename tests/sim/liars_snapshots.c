@@ -7,7 +7,7 @@
  */
 #include "cluster/codec/effects.h"
 #include "cluster/codec/message.h"
-#include "tests/sim/sim.h"
+#include "tests/sim/modes.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -4,7 +4,8 @@
  * their disks kept or without it, and nodes that are forgotten (cluster/members/limit_list.h). The lists are drawn in
  * lists_plan.c, the laws are in lists_laws.c and lists_truth.c.
  */
-#include "tests/sim/sim.h"
+#include "tests/sim/laws.h"
+#include "tests/sim/world.h"
 
 #include <inttypes.h>
 #include <string.h>

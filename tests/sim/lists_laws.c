@@ -9,7 +9,8 @@
  *
  * The truth is that of lists_truth.c.
  */
-#include "tests/sim/sim.h"
+#include "tests/sim/laws.h"
+#include "tests/sim/world.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -3,7 +3,7 @@
  * of the worlds weights of regions change as well. In a half of them no law touches a key while faults go on, so a key
  * has its former terms for as long as no client asks. In some, one node is odd: its file changes while it is down.
  */
-#include "tests/sim/sim.h"
+#include "tests/sim/modes.h"
 
 #include <assert.h>
 

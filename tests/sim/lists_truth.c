@@ -8,7 +8,9 @@
  * vouchers are used here, as they are not in the truth.
  */
 #include "tests/sim/key_limit.h"
-#include "tests/sim/sim.h"
+#include "tests/sim/laws.h"
+#include "tests/sim/rights.h"
+#include "tests/sim/world.h"
 
 #include <assert.h>
 

@@ -1,4 +1,7 @@
-#include "tests/sim/sim.h"
+#include "tests/sim/laws.h"
+#include "tests/sim/modes.h"
+#include "tests/sim/rights.h"
+#include "tests/sim/world.h"
 
 static bool load_is_on(const struct sim *sim)
 {

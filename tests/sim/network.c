@@ -1,4 +1,5 @@
-#include "tests/sim/sim.h"
+#include "tests/sim/modes.h"
+#include "tests/sim/world.h"
 
 #include <string.h>
 

@@ -4,7 +4,8 @@
  * decision of every node is the same, bit for bit, as in a run in which these nodes say only what this release says.
  */
 #include "tests/lib/newer_message.h"
-#include "tests/sim/sim.h"
+#include "tests/sim/modes.h"
+#include "tests/sim/world.h"
 
 #include <inttypes.h>
 

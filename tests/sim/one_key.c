@@ -51,11 +51,7 @@ void one_key_plan(struct sim *sim, unsigned nodes, const struct limit_terms *ter
     plan->nodes = plan->regions = nodes;
     plan->keys = 1;
     plan->key[0].id = (struct key_id){0x1234, 0x5678};
-    (void)limits_add(&plan->limits, "scenario", terms->capacity, terms->rate, terms->period_ns, terms->overshoot);
-    if (terms->home != 0) {
-        plan->limits.named.limit[0].terms.home = terms->home;
-        plan->limits.limit[0] = limit_made(terms);
-    }
+    (void)limits_add_terms(&plan->limits, "scenario", terms);
     for (unsigned i = 0; i < nodes; i++) {
         plan->weight[i] = SHARE_ONE / nodes;
         plan->node[i] = (struct plan_node){.region = (uint8_t)i, .clock_ns = SECOND * i, .start_ns = 7 * MS * i};

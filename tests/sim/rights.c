@@ -12,8 +12,12 @@
  * of its home that asks nobody: it has forgotten what it granted, and is full. Leaps of other clocks count for views of
  * nodes without a share, and once a home starts, which may have its figures from there.
  */
+#include "tests/sim/rights.h"
+
 #include "tests/sim/key_limit.h"
-#include "tests/sim/sim.h"
+#include "tests/sim/laws.h"
+#include "tests/sim/modes.h"
+#include "tests/sim/world.h"
 
 #include <inttypes.h>
 

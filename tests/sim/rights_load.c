@@ -4,7 +4,8 @@
  * later, when others may have granted what was missing.
  */
 #include "limit/kind.h"
-#include "tests/sim/sim.h"
+#include "tests/sim/laws.h"
+#include "tests/sim/rights.h"
 
 #include <assert.h>
 #include <stdio.h>

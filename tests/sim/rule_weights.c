@@ -6,7 +6,9 @@
  *
  *   shares of a limit   what all nodes together have of each limit is never more than the whole: after each step.
  */
-#include "tests/sim/sim.h"
+#include "tests/sim/modes.h"
+#include "tests/sim/rights.h"
+#include "tests/sim/world.h"
 
 #include <stdlib.h>
 #include <string.h>

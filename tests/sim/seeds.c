@@ -4,7 +4,9 @@
  */
 #include "tests/sim/seeds.h"
 
-#include "tests/sim/sim.h"
+#include "tests/sim/modes.h"
+#include "tests/sim/rights.h"
+#include "tests/sim/world.h"
 
 #include <errno.h>
 #include <inttypes.h>

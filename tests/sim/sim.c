@@ -1,6 +1,7 @@
-#include "tests/sim/sim.h"
-
 #include "tests/sim/by_demand.h"
+#include "tests/sim/laws.h"
+#include "tests/sim/modes.h"
+#include "tests/sim/world.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
  * a process that works or is interrupted. Then it is ahead of true time, by no more than AHEAD_MAX_NS: so much less
  * than what any law grants for the way of a message that the laws stay as they are.
  */
-#include "tests/sim/sim.h"
+#include "tests/sim/world.h"
 
 #define ORIGIN_NS UINT64_C(5000000000)
 #define AHEAD_MAX_NS UINT64_C(5000000)

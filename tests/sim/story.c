@@ -1,5 +1,6 @@
 /* The transcript of a run: who did what when, for a human. */
-#include "tests/sim/sim.h"
+#include "tests/sim/laws.h"
+#include "tests/sim/world.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

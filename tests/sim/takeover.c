@@ -12,7 +12,8 @@
  * lonely_draw draws worlds with the same cuts in which no right ends: members are waited for, and charges wait
  * (cluster/apply/uncharged.h).
  */
-#include "tests/sim/sim.h"
+#include "tests/sim/modes.h"
+#include "tests/sim/world.h"
 
 #include <stdio.h>
 #include <string.h>

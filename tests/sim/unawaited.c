@@ -6,7 +6,8 @@
  * share of a full bucket on top, which nothing promises to bound. So what it spends is not held against anybody, until
  * all the others know of this life of it and it has acknowledged all of theirs. The others' spends count as ever.
  */
-#include "tests/sim/sim.h"
+#include "tests/sim/laws.h"
+#include "tests/sim/world.h"
 
 #include <string.h>
 

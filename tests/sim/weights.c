@@ -6,7 +6,9 @@
  *   shares   of all nodes together they are never more than the whole: after each step.
  *   agree    when faults are over, the weights that an operator sets last are in force everywhere, and nothing waits.
  */
-#include "tests/sim/sim.h"
+#include "tests/sim/laws.h"
+#include "tests/sim/modes.h"
+#include "tests/sim/world.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -6,7 +6,9 @@
  *   silent   nobody is silent at its maker.
  *   often    a maker makes one in a period at most.
  */
-#include "tests/sim/sim.h"
+#include "tests/sim/laws.h"
+#include "tests/sim/modes.h"
+#include "tests/sim/world.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * no share has a token, requests that take all that is left, more demand than there is. Nodes grant each other rights.
  * In most worlds no clock differs from another one, so that a sliding window is held to its weights.
  */
-#include "tests/sim/sim.h"
+#include "tests/sim/rights.h"
 
 #include <assert.h>
 

@@ -2,7 +2,11 @@
  * The lives of nodes in a simulated world: each step, what comes of its effects, when a node wakes next, and how a life
  * ends, in good order or in a crash. How nodes come to be is in world_start.c.
  */
-#include "tests/sim/sim.h"
+#include "tests/sim/world.h"
+
+#include "tests/sim/laws.h"
+#include "tests/sim/modes.h"
+#include "tests/sim/rights.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -2,7 +2,10 @@
  * How nodes come to be: their names and clocks when a world begins, their options, and each start of one. The lives
  * that follow are in world.c.
  */
-#include "tests/sim/sim.h"
+#include "tests/sim/laws.h"
+#include "tests/sim/modes.h"
+#include "tests/sim/rights.h"
+#include "tests/sim/world.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* Sessions of the commands over a scripted node: what a client may say before it is let in, in which pieces, how long. */
+/* Sessions of the commands over a scripted node: what a client may say before it is let in, and in which pieces. */
 #include "tests/lib/scripted_commands.h"
 #include "tests/lib/tap.h"
 
