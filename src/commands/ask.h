@@ -55,6 +55,11 @@ void ask_drain(struct commands *commands, struct question *question, const uint6
                const struct asker *asker, uint64_t now_ns, struct decision *decision, uint64_t *taken);
 /* The index of the charge that decided, or -1 if none did. One that is over its soft limit decides where all allow. */
 int decision_of(const struct match *match, bool allowed, const struct verdict *verdicts);
+/*
+ * The rule that denies the request for good, by a list or a limit of 0; of a request that is allowed, the soft rule
+ * that would. It decided, whatever decision_of says. NULL: none denies for good.
+ */
+const struct matched *decision_denier(const struct match *match, bool allowed);
 /* True: the request is allowed, and a soft rule would have denied it. */
 bool decision_is_over(const struct match *match, bool allowed, const struct verdict *verdicts);
 /*

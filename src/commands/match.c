@@ -128,6 +128,16 @@ int decision_of(const struct match *match, bool allowed, const struct verdict *v
     return best ? (int)(best - verdicts) : -1;
 }
 
+const struct matched *decision_denier(const struct match *match, bool allowed)
+{
+    if (!allowed)
+        return match->status == MATCH_DENIED ? &match->passed[match->denied_by] : NULL;
+    for (uint32_t i = 0; i < match->passed_count; i++)
+        if (match->passed[i].soft && match_why_denies(match->passed[i].why))
+            return &match->passed[i];
+    return NULL;
+}
+
 bool decision_is_over(const struct match *match, bool allowed, const struct verdict *verdicts)
 {
     if (!allowed)
@@ -135,18 +145,15 @@ bool decision_is_over(const struct match *match, bool allowed, const struct verd
     for (uint32_t i = 0; i < match->count; i++)
         if (match->rule[i].soft && !verdicts[i].allowed)
             return true;
-    for (uint32_t i = 0; i < match->passed_count; i++)
-        if (match->passed[i].soft && match_why_denies(match->passed[i].why))
-            return true;
-    return false;
+    return decision_denier(match, true) != NULL;
 }
 
 /* ---- the figures of a verdict ---- */
 
 /* The figures of a request that nothing counts: it has no limit, or a rule denies it for good. */
-static struct verdict_figures figures_of_none(bool allowed)
+static struct verdict_figures figures_of_none(bool allowed, bool denies)
 {
-    const int64_t none = allowed ? -1 : 0;
+    const int64_t none = denies ? 0 : -1;
     return (struct verdict_figures){none, none, none, allowed ? 0 : -1, 0};
 }
 
@@ -201,15 +208,13 @@ _Static_assert(VERDICT_FIELDS == 6, "answer_allowed answers as many");
 
 static void answer_undecided(struct answer *answer, size_t more, const struct match *match, bool allowed, bool over)
 {
-    const bool listed = match->status == MATCH_DENIED;
+    const struct matched *denier = decision_denier(match, allowed);
     answer_figures(answer, more,
                    &(struct told){.allowed = allowed,
                                   .over = over,
-                                  .reason =
-                                      listed ? match_denial(match->passed[match->denied_by].why) : VERDICT_ALLOWED,
-                                  .figures = figures_of_none(allowed),
-                                  .rule =
-                                      listed ? match->passed[match->denied_by].rule->id : (struct bytes){"", 0}});
+                                  .reason = denier && !allowed ? match_denial(denier->why) : VERDICT_ALLOWED,
+                                  .figures = figures_of_none(allowed, denier || !allowed),
+                                  .rule = denier ? denier->rule->id : (struct bytes){"", 0}});
 }
 
 /* noinline: keeps its frame off the way of what is simply allowed. */
@@ -218,7 +223,7 @@ __attribute__((noinline)) void call_answer_any_verdict(struct answer *answer, si
                                                        const struct verdict *verdicts, int decider)
 {
     const bool over = decision_is_over(match, allowed, verdicts);
-    if (decider < 0) {
+    if (decider < 0 || decision_denier(match, allowed)) {
         answer_undecided(answer, more, match, allowed, over);
         return;
     }
@@ -242,7 +247,8 @@ void call_answer_verdict(struct answer *answer, size_t more, const struct match 
                          const struct verdict *verdicts)
 {
     const int decider = decision_of(match, allowed, verdicts);
-    if (decider < 0 || !allowed || !verdicts[decider].allowed || more > 0 || answer->protocol >= 3) {
+    if (decider < 0 || !allowed || !verdicts[decider].allowed || more > 0 || answer->protocol >= 3 ||
+        match->passed_count > 0) {
         call_answer_any_verdict(answer, more, match, allowed, verdicts, decider);
         return;
     }
@@ -305,7 +311,8 @@ void call_answer_rules(struct answer *answer, const struct match *match, const s
         bool counts = i < counted;
         const struct matched *matched = counts ? &match->rule[i] : &match->passed[i - counted];
         const bool allowed = counts ? verdicts[i].allowed : !match_why_denies(matched->why);
-        const struct verdict_figures figures = counts ? verdict_figures(&verdicts[i]) : figures_of_none(allowed);
+        const struct verdict_figures figures =
+            counts ? verdict_figures(&verdicts[i]) : figures_of_none(allowed, !allowed);
         const enum verdict_reason reason = counts    ? verdicts[i].reason
                                            : allowed ? VERDICT_ALLOWED
                                                      : match_denial(matched->why);

@@ -19,7 +19,12 @@ static void note(const struct commands *commands, const struct match *match, con
     *answer = (struct replay_answer){.figures = {-1, -1, -1, 0, 0},
                                      .window_ms = -1,
                                      .over_limit = decision_is_over(match, true, decision->verdict)};
-    if (decider < 0)
+    const struct matched *denier = decision_denier(match, true);
+    if (denier != NULL) {
+        memcpy(answer->rule, denier->rule->id.data, number_least(denier->rule->id.size, sizeof answer->rule - 1));
+        answer->figures = (struct verdict_figures){0, 0, 0, 0, 0};
+    }
+    if (decider < 0 || denier != NULL)
         return;
     const struct bytes rule = match->rule[decider].rule->id;
     memcpy(answer->rule, rule.data, number_least(rule.size, sizeof answer->rule - 1));

@@ -185,8 +185,10 @@ void grpc_reply_add(struct grpc_reply *reply, const struct commands *commands, c
 {
     struct verdict_report report = verdict_report(commands, match, decision->allowed, decision->verdict);
     struct told *told = next(reply, decision->allowed);
-    int decider = match->status == MATCH_CHARGES ? decision_of(match, decision->allowed, decision->verdict) : -1;
-    const bool shadow = decider < 0 && match->status == MATCH_CHARGES && match->count > 0;
+    const bool denies = decision_denier(match, decision->allowed) != NULL;
+    int decider =
+        match->status == MATCH_CHARGES && !denies ? decision_of(match, decision->allowed, decision->verdict) : -1;
+    const bool shadow = decider < 0 && !denies && match->status == MATCH_CHARGES && match->count > 0;
     if (shadow) {
         decider = shadow_of(match, decision->verdict);
         report.rule = match->rule[decider].rule->id;
@@ -194,9 +196,9 @@ void grpc_reply_add(struct grpc_reply *reply, const struct commands *commands, c
     }
     if (decider >= 0)
         fill_rate(&told->rate, commands, &match->charge[decider]);
-    if (decider >= 0 || !decision->allowed)
+    if (decider >= 0 || denies || !decision->allowed)
         tell(told, &report);
-    if (!shadow && (decider >= 0 || !decision->allowed))
+    if (!shadow && (decider >= 0 || denies || !decision->allowed))
         keep_for_heads(reply, told, &report);
 }
 

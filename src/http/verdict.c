@@ -18,23 +18,24 @@ static struct verdict_report report_of(const struct commands *commands, const st
 /* Of what counts nothing: no limit, or denied for good. `matched` is the rule; NULL: there is none. */
 static struct verdict_report report_of_none(bool allowed, const struct matched *matched)
 {
+    const int64_t none = matched != NULL && match_why_denies(matched->why) ? 0 : -1;
     return (struct verdict_report){.allowed = allowed,
                                    .reason = allowed || !matched ? VERDICT_ALLOWED : match_denial(matched->why),
                                    .rule = matched ? matched->rule->id : (struct bytes){0},
-                                   .figures = {-1, -1, -1, allowed ? 0 : -1, 0},
+                                   .figures = {none, none, none, allowed ? 0 : -1, 0},
                                    .window_ms = -1};
 }
 
 struct verdict_report verdict_report(const struct commands *commands, const struct match *match, bool allowed,
                                      const struct verdict *verdicts)
 {
-    const int decider = match->status == MATCH_CHARGES ? decision_of(match, allowed, verdicts) : -1;
-    const bool listed = match->status == MATCH_DENIED;
+    const struct matched *denier = decision_denier(match, allowed);
+    const int decider = match->status == MATCH_CHARGES && !denier ? decision_of(match, allowed, verdicts) : -1;
     struct verdict_report report;
     if (decider >= 0) {
         report = report_of(commands, &match->rule[decider], &match->charge[decider], &verdicts[decider], allowed);
     } else {
-        report = report_of_none(allowed, listed ? &match->passed[match->denied_by] : NULL);
+        report = report_of_none(allowed, denier);
         report.figures.reset_after_ms = allowed ? 0 : -1;
     }
     report.over_limit = decision_is_over(match, allowed, verdicts);
@@ -185,9 +186,9 @@ void put_verdict_fields(struct output *output, const struct verdict_report *repo
                    reset_s =
                        waits ? retry_s
                              : seconds_of(report->figures.reset_after_ms > 0 ? report->figures.reset_after_ms : 0);
-    if (report->figures.limit >= 0 && fields == HTTP_LIMIT_X)
+    if (report->figures.limit > 0 && fields == HTTP_LIMIT_X)
         put_x(output, report, reset_s);
-    if (report->figures.limit >= 0 && fields == HTTP_LIMIT_DRAFT_10)
+    if (report->figures.limit > 0 && fields == HTTP_LIMIT_DRAFT_10)
         put_draft_10(output, report, reset_s);
     if (report->over_limit && fields != HTTP_LIMIT_NONE)
         put_text(output, "X-RateLimit-Over-Limit: true\r\n");

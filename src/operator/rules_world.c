@@ -192,10 +192,11 @@ static void tell(const struct match *match, const struct decision *decision, str
                                     .over_limit = decision_is_over(match, decision->allowed, decision->verdict),
                                     .limit = -1,
                                     .remaining = -1};
-    if (match->status == MATCH_DENIED) {
-        rule = match->passed[match->denied_by].rule->id;
+    const struct matched *denier = decision_denier(match, decision->allowed);
+    if (denier != NULL) {
+        rule = denier->rule->id;
         answer->limit = answer->remaining = 0;
-        answer->retry_after_ms = -1;
+        answer->retry_after_ms = decision->allowed ? 0 : -1;
     } else if (decider >= 0 && match->rule[decider].why != WHY_CONFIG) {
         const struct verdict_figures figures = verdict_figures(&decision->verdict[decider]);
         rule = match->rule[decider].rule->id;
