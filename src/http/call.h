@@ -61,6 +61,7 @@ struct http_call {
     struct output body;
     bool closes;   /* the connection, after the answer */
     bool feeds;    /* the body goes on until the connection ends: see live.h */
+    bool endless;  /* of HEAD: the answer to GET feeds, so that there is no length to tell */
     bool delays;   /* the answer waits for session_delay_ms: a wrong password */
     bool holds;    /* the request waits for its share, and is served again: see patient.h */
     uint32_t work; /* that the answer cost, see commands.h */

@@ -68,7 +68,7 @@ static void begin(struct http_call *call, struct http *http, struct http_session
     call->decoded = output_over(http->decoded, sizeof http->decoded);
     call->fields = output_over(call->fields_room, sizeof call->fields_room);
     call->body = output_over(http->body, HTTP_ANSWER_BYTES);
-    call->closes = call->delays = call->feeds = call->holds = false;
+    call->closes = call->delays = call->feeds = call->endless = call->holds = false;
     call->work = 0;
 }
 

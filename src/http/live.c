@@ -317,6 +317,7 @@ void http_live(struct http_call *call)
     struct ruleset_stats stats;
     uint64_t all, own;
     if (call->message->method == HTTP_METHOD_HEAD) {
+        call->endless = true;
         call->type = "text/event-stream";
         return;
     }

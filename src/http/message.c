@@ -263,6 +263,8 @@ static struct http_fault fault_of(const struct pass *pass, llhttp_errno_t failed
         return (struct http_fault){505, "expected HTTP/1.1 or HTTP/1.0"};
     if (failed == HPE_INVALID_METHOD)
         return (struct http_fault){400, "expected a request of HTTP/1.1: this is no method of it"};
+    if (failed == HPE_PAUSED_H2_UPGRADE)
+        return (struct http_fault){400, "expected HTTP/1.1: gRPC has a port of its own, listen.grpc"};
     const char *reason = llhttp_get_error_reason(parser_of(pass->framer));
     return (struct http_fault){400, reason != NULL && reason[0] ? reason : "malformed HTTP"};
 }

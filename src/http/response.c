@@ -155,7 +155,7 @@ static char *write_head(char *at, const struct http_call *call)
     at = write_usual_lines(at, call->http, call->turn.wall_ns);
     if (call->status != 304) /* which has no body, and whose type would be that of the other answer */
         at = write_text(write_text(write_text(at, "Content-Type: "), call->type), "\r\n");
-    if (call->status != 304 && !call->feeds)
+    if (call->status != 304 && !call->feeds && !call->endless)
         at = write_text(digits_write(write_text(at, "Content-Length: "), call->body.size), "\r\n");
     at = write_bytes(at, call->fields.data, call->fields.size);
     if (call->closes || call->feeds)

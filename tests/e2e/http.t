@@ -169,8 +169,11 @@ subtest 'what two may read differently' => sub {
                       "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") {
         my $other = Http::connect($daemon);
         $other->send_raw($nonsense);
-        is($other->answer->{status}, 400, 'nonsense is answered');
+        my $answer = $other->answer;
+        is($answer->{status}, 400, 'nonsense is answered');
         ok($other->closed, 'and closed');
+        next if $nonsense !~ /^PRI/;
+        like($answer->{json}{detail}, qr/listen\.grpc/, 'and a client of gRPC hears of its port');
     }
 };
 

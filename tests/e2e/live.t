@@ -156,7 +156,9 @@ subtest 'a reader that says more' => sub {
 
 subtest 'HEAD and other methods' => sub {
     my $client = Http::connect($daemon);
-    is($client->request('HEAD', '/v1/live')->{head}{'content-type'}, 'text/event-stream', 'HEAD ends');
+    my $head = $client->request('HEAD', '/v1/live')->{head};
+    is($head->{'content-type'}, 'text/event-stream', 'HEAD ends');
+    ok(!exists $head->{'content-length'}, '... and tells no length, as GET tells none');
     is($client->request('DELETE', '/v1/live')->{status}, 405, 'DELETE is refused');
 };
 
