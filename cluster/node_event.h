@@ -53,7 +53,8 @@ struct counter {
     struct limit_terms terms;
     struct key_id id;
     uint64_t number;
-    uint64_t expires_ns; /* cells, on this node's clock; else 0 */
+    /* On this node's clock. Of a cell: when it expires; of a log: when the last of its tokens ends. Else 0. */
+    uint64_t expires_ns;
 };
 
 struct event {

@@ -21,12 +21,9 @@ struct store_counter persist_counter(const struct counter *counter, uint64_t now
         kept.until_wall_ns = number_sum(wall_ns, kept.number > 0 ? SLOW_BUCKET_NS : counter->number);
         break;
     case LIMIT_CELL:
-        kept.number = counter->number;
-        kept.until_wall_ns = counter->expires_ns > now_ns ? number_sum(wall_ns, counter->expires_ns - now_ns) : 0;
-        break;
     case LIMIT_LOG:
         kept.number = counter->number;
-        kept.until_wall_ns = number_sum(wall_ns, counter->terms.period_ns);
+        kept.until_wall_ns = counter->expires_ns > now_ns ? number_sum(wall_ns, counter->expires_ns - now_ns) : 0;
         break;
     case LIMIT_KINDS:
         break;
@@ -42,7 +39,7 @@ bool persist_counter_back(const struct store_counter *kept, uint64_t now_ns, uin
     *counter = (struct counter){.id = kept->id, .terms = kept->terms, .number = kept->number};
     if (kept->terms.kind == LIMIT_BUCKET && kept->number == 0)
         counter->number = kept->until_wall_ns - wall_ns;
-    if (kept->terms.kind == LIMIT_CELL)
+    if (kept->terms.kind == LIMIT_CELL || kept->terms.kind == LIMIT_LOG)
         counter->expires_ns = number_sum(now_ns, kept->until_wall_ns - wall_ns);
     return counter->number > 0 && kept->terms.kind < LIMIT_KINDS;
 }

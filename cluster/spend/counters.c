@@ -66,6 +66,15 @@ void counters_mark_dirty(struct node *node, struct entry *entry)
     mark_dirty_in(node, own_thread(node), entry);
 }
 
+static uint64_t ends_ns(const struct limit *limit, const struct bucket *bucket)
+{
+    if (kind_lists(limit->kind))
+        return bucket->events.newest == 0
+                   ? 0
+                   : number_sum(events_at(limit->events, bucket->events.newest)->at_ns, limit->period_ns);
+    return kind_expires(limit->kind) ? bucket->expires_ns : 0;
+}
+
 static void emit_one(struct node *node, struct key_id id, struct effects *effects)
 {
     struct entry *entry = table_find(node->table, id);
@@ -80,7 +89,7 @@ static void emit_one(struct node *node, struct key_id id, struct effects *effect
         .terms = limit_terms_of(limit),
         .id = id,
         .number = bucket_number(&entry->bucket, limit),
-        .expires_ns = kind_expires(limit->kind) ? entry->bucket.expires_ns : 0,
+        .expires_ns = ends_ns(limit, &entry->bucket),
     };
     effects_counter(effects, &counter);
 }
@@ -139,12 +148,12 @@ static void restore_one(struct node *node, const struct counter *counter, uint64
 {
     struct error error;
     int limit = node_intern_limit(node, &counter->terms, &error);
-    bool cell = kind_expires(counter->terms.kind);
+    const bool ends = kind_expires(counter->terms.kind) || kind_lists(counter->terms.kind);
     if (limit < 0) {
         node->stats.limit_drops++;
         return;
     }
-    if (counter->number == 0 || (cell && counter->expires_ns <= now_ns))
+    if (counter->number == 0 || (ends && counter->expires_ns <= now_ns))
         return;
     struct entry *entry =
         table_obtain_nobodys(node->table, counter->id, (uint16_t)limit, counter->expires_ns, now_ns);
@@ -153,7 +162,10 @@ static void restore_one(struct node *node, const struct counter *counter, uint64
     const struct limit *of = &node->limits.limit[limit];
     bucket_refill(&entry->bucket, of, &node->by_limit.budget[limit], now_ns);
     const int64_t before = entry->bucket.settled;
-    bucket_lower_to(&entry->bucket, of, counter->number, now_ns);
+    /* The tokens of a log count as of the last of them: the store does not know when the others were spent. */
+    const uint64_t at_ns =
+        kind_lists(of->kind) ? number_least(now_ns, number_minus(counter->expires_ns, of->period_ns)) : now_ns;
+    bucket_lower_to(&entry->bucket, of, counter->number, at_ns);
     spenders_note_lowered(node, entry, before - entry->bucket.settled);
     node->stores.had_some = true;
 }

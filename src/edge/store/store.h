@@ -30,7 +30,7 @@ enum {
 /*
  * What a key has used. `number` is the spent tokens; it is unused for a BUCKET, where
  * `until_wall_ns` is the time at which the bucket is full again. `until_wall_ns` is the end of the
- * counter's meaning, after which the store deletes the counter.
+ * counter's meaning, after which the store deletes the counter: of a LOG, when the last of its tokens ends.
  */
 struct store_counter {
     struct key_id id;

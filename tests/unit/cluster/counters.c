@@ -48,6 +48,29 @@ static void whole_cluster(void)
     world_close();
 }
 
+/* The tokens of a log count as of the last of them, and not as of the start. */
+static void logs(void)
+{
+    const struct limit_terms log = {.kind = LIMIT_LOG,
+                                    .flags = LIMIT_PERSISTENT,
+                                    .capacity = 160,
+                                    .period_ns = 60000 * MS};
+    stores_begin(1);
+    OK(spend(ANN, "alice", &log, 100), "100 of 160 a minute");
+    world_run(20000);
+    OK(spend(ANN, "alice", &log, 40), "and 40 more, 20 seconds later");
+    world_run(30000);
+    world_crash(ANN);
+    restore(ANN);
+    world_run(500);
+    OK(stores_left(ANN, "alice", &log) == 20, "a restart half a minute after that knows of all");
+    world_run(29000);
+    OK(stores_left(ANN, "alice", &log) == 20, "for as long as the last of them counts");
+    world_run(6000);
+    OK(stores_left(ANN, "alice", &log) == 160, "and no longer");
+    world_close();
+}
+
 static void expired_ones(void)
 {
     stores_begin(1);
@@ -146,6 +169,7 @@ static void given_back(void)
 int main(void)
 {
     one_node();
+    logs();
     whole_cluster();
     expired_ones();
     told_again();

@@ -149,7 +149,9 @@ static void quotas(void)
     spend("quota", &quota, 20);
     OK(reserve(ANN, &held, 1, 60000, &id) && reserve(ANN, &slot, 1, 60000, &slot_id), "100 of a quota, 3 slots");
     stop(ANN);
-    struct counter counters[2] = {kept[0].key[0], {.terms = kept_log, .id = slot.id, .number = 3}};
+    struct counter counters[2] =
+        {kept[0].key[0],
+         {.terms = kept_log, .id = slot.id, .number = 3, .expires_ns = world.now_ns + kept_log.period_ns}};
     struct error error;
     world.host[ANN].options.incarnation = world.host[ANN].incarnation++;
     world.host[ANN].node = node_create(&world.host[ANN].options, &error);

@@ -27,7 +27,7 @@ int main(void)
 {
     struct counter bucket = counter_of(LIMIT_BUCKET, 10 * SECOND_NS, 0), back;
     struct counter cell = counter_of(LIMIT_CELL, 40, NOW_NS + 3600 * SECOND_NS);
-    struct counter log = counter_of(LIMIT_LOG, 7, 0);
+    struct counter log = counter_of(LIMIT_LOG, 7, NOW_NS + 10 * SECOND_NS);
 
     OK(comes_back(bucket, 4 * SECOND_NS, 5, &back) && back.number == 6 * SECOND_NS && back.expires_ns == 0,
        "a bucket refilled while nobody ran");
@@ -47,7 +47,8 @@ int main(void)
     cell.expires_ns = NOW_NS;
     OK(!comes_back(cell, 0, 5, &back), "as it is for one that was over already");
 
-    OK(comes_back(log, 9 * SECOND_NS, 5, &back) && back.number == 7, "spends of a log count for a period at most");
+    OK(comes_back(log, 9 * SECOND_NS, 5, &back) && back.number == 7 && back.expires_ns == 5 + SECOND_NS,
+       "spends of a log count until the last of them ends");
     OK(!comes_back(log, 10 * SECOND_NS, 5, &back), "and then are over");
 
     for (int kind = 0; kind < LIMIT_KINDS; kind++) {
