@@ -1,5 +1,8 @@
 /*
- * effects: builds the effects that a step returns. See struct effects in node.h.
+ * effects: builds the effects that a step returns (struct effects in node_event.h).
+ *
+ * The one idea: messages lie behind each other in one arena, which a step fills and the next step clears, and an effect
+ * names its message by offset and size.
  */
 #ifndef HEADGATE_CLUSTER_CODEC_EFFECTS_H
 #define HEADGATE_CLUSTER_CODEC_EFFECTS_H

@@ -4,7 +4,7 @@
  *
  * The one idea: each message says what its sender was asked for since it started, so a lost one costs nothing. Batches
  * do not say it: they name what a member spent for others as well, not what others spent for it, and nothing of what
- * refill pays off soon. They count for members that say nothing, which older releases are.
+ * refill pays off soon. Of a member of an older release, which does not say what it was asked for, its batches count.
  */
 #ifndef HEADGATE_CLUSTER_MEMBERS_DEMAND_H
 #define HEADGATE_CLUSTER_MEMBERS_DEMAND_H

@@ -4,8 +4,8 @@
  * The one idea: a member's word about itself is signed where it travels, and a word about a member whose key is known
  * counts only with that member's signature. A key is learnt from the member itself, which the caller's connection
  * proves to be that one (peers_tls), and it is pinned from then on. A life is what is signed: an incarnation with its
- * state, addresses and config. It does not say who is forgotten: see votes.h. A member without a key is believed about
- * as releases before did.
+ * state, addresses and config. It does not say who is forgotten: see votes.h. Of a member that has no key, words need
+ * no signature, as in releases without keys.
  */
 #ifndef HEADGATE_CLUSTER_MEMBERS_PROOFS_H
 #define HEADGATE_CLUSTER_MEMBERS_PROOFS_H

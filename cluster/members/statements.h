@@ -1,10 +1,10 @@
 /*
  * statements: what members sign of what they have heard, applied and spent, for those who do not hear them.
  *
- * The one idea: who hears a member itself needs no signature of its digests and batches, and who does not believes
- * nothing else.
- * So a statement is made and passed on only while some member does not hear its maker, and in a cluster whose members
- * all hear each other this costs nothing. Lives are signed apart from it: see proofs.h.
+ * The one idea: a node that hears a member itself needs no signature on that member's digests and batches. A node that
+ * does not hear the member believes only what the member has signed. So a statement is made and passed on only while
+ * some member does not hear its maker, and costs nothing in a cluster whose members all hear each other. Lives are
+ * signed apart from statements: see proofs.h.
  */
 #ifndef HEADGATE_CLUSTER_MEMBERS_STATEMENTS_H
 #define HEADGATE_CLUSTER_MEMBERS_STATEMENTS_H

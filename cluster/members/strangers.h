@@ -2,8 +2,8 @@
  * strangers: members whose key is not known here, where keys are required.
  *
  * The one idea: nobody is believed about a stranger. It is dialled at the address that others tell, and what counts is
- * what it says itself, with its signature. Only that one has left it cannot say any more: so enough others must, see
- * votes.h. This file learns no key: proofs.c does.
+ * what it says itself, with its signature. A stranger that has left cannot say so any more: enough other members must
+ * say it (votes.h). This file learns no key: proofs.c does.
  */
 #ifndef HEADGATE_CLUSTER_MEMBERS_STRANGERS_H
 #define HEADGATE_CLUSTER_MEMBERS_STRANGERS_H

@@ -1,9 +1,10 @@
 /*
- * votes: what members say of each other that nobody can sign: that one is to be forgotten, of this node's own name
- * that another start of it counts, and of a stranger that it has left.
+ * votes: what members say of each other that nobody can sign: that a member is to be forgotten, that another start of
+ * this node's own name counts, and that a stranger has left.
  *
- * The one idea: each says what it has seen, and the reader counts. A word counts with the share of its speaker, and
- * more than half of all who could say it must, at least two of them, or all. So one bad member alone ends nobody.
+ * The one idea: each member says what it has seen, and the reader counts. A word counts with the share of its speaker.
+ * It is believed when members of more than half of the shares of all that could say it do so, and at least two of them,
+ * or all. So one bad member alone ends nobody.
  * Whoever a node's own operator (or its own forget_after) has declared gone is not asked. With FORGET_BY_ANYONE the
  * first word is enough, and this file decides by counting only about the own name.
  */

@@ -23,13 +23,13 @@ _Static_assert((int)NODE_PEERS_MAX <= (int)HOMES_MAX, "all of them may be homes"
 enum { LIST_BYTES = HOMES_MAX * (RULE_HOME_MAX_BYTES + 1) };
 
 /* Peers, and the memory of what they are asked about. */
-struct those {
+struct asked_peers {
     struct reach_peers peers;
     uint64_t shares[NODE_PEERS_MAX];
     const char *regions[NODE_PEERS_MAX], *names[NODE_PEERS_MAX];
 };
 
-static void peers_of(const struct node *node, struct those *these, uint32_t count)
+static void peers_of(const struct node *node, struct asked_peers *these, uint32_t count)
 {
     these->peers = (struct reach_peers){.count = count,
                                         .shares = these->shares,
@@ -39,13 +39,13 @@ static void peers_of(const struct node *node, struct those *these, uint32_t coun
                                         .names = these->names};
 }
 
-static void peers_now(const struct node *node, struct those *these)
+static void peers_now(const struct node *node, struct asked_peers *these)
 {
     peers_of(node, these, shares_of_all(node, these->shares, these->regions, these->names));
 }
 
 /* One peer in each region of the config, with its weight there: whoever runs now, and whatever weights are in force. */
-static void peers_by_config(const struct node *node, struct those *these)
+static void peers_by_config(const struct node *node, struct asked_peers *these)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < node->options.region_count; i++) {
@@ -65,7 +65,7 @@ static bool is_named(const struct member *member)
 }
 
 /* All daemons that the config names, with its weights. */
-static void peers_named(const struct node *node, struct those *these)
+static void peers_named(const struct node *node, struct asked_peers *these)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < node->member_end; i++) {
@@ -96,7 +96,7 @@ static bool are_sheets_suited(const struct rulebook *book, const struct rule *ru
 bool plane_home_suits_sheet(const struct node *node, const struct rulebook *book, const struct rule *sheet,
                             struct rule_stamp stamp, struct error *error)
 {
-    struct those now;
+    struct asked_peers now;
     const struct rulebook_rule *base =
         sheet->overrides_of.size > 0 ? rulebook_find(book, sheet->service, sheet->overrides_of) : NULL;
     const struct rule *rule = base ? base->version[0]->rule : NULL;
@@ -139,7 +139,7 @@ static struct bytes home_for(const struct node *node, const struct rulebook *boo
                              char list[LIST_BYTES])
 {
     const struct bytes none = bytes_of("");
-    struct those now;
+    struct asked_peers now;
     struct rule with = *rule;
     struct error ignored;
     peers_now(node, &now);
@@ -153,7 +153,7 @@ static struct bytes home_for(const struct node *node, const struct rulebook *boo
 /* Whether some peer admits nothing without a home, now or when each region has a daemon. */
 static bool may_want(const struct node *node, const struct rule *rule)
 {
-    struct those these;
+    struct asked_peers these;
     struct error ignored;
     if (!rule_leaves_home_open(rule))
         return false;
@@ -167,7 +167,7 @@ static bool may_want(const struct node *node, const struct rule *rule)
 /* Whatever runs now: shares of daemons that only pass by move no home. */
 static bool is_hopeless(const struct node *node, const struct rule *rule)
 {
-    struct those usual;
+    struct asked_peers usual;
     peers_by_config(node, &usual);
     if (rule_is_below_shares(rule, &usual.peers))
         return true;
@@ -201,7 +201,7 @@ static struct bytes home_there(const struct node *node, const struct rule_versio
     const struct bytes none = bytes_of("");
     const struct bytes home = there && there->rule ? there->rule->home : none;
     struct bytes rest = home, daemon;
-    struct those now;
+    struct asked_peers now;
     if (!home_is_of_keys(home) || !may_want(node, rule))
         return none;
     peers_now(node, &now);
@@ -253,7 +253,7 @@ struct bytes plane_home_settle(const struct node *node, const struct rulebook *b
 
 void plane_home_say(const struct node *node, const struct rule *rule, struct error *sentence)
 {
-    struct those now;
+    struct asked_peers now;
     peers_now(node, &now);
     rule_home_sentence(rule, home_is_list(rule->home) ? HOME_OF_DAEMONS : HOME_OF_REGIONS, &now.peers, sentence);
 }

@@ -52,9 +52,6 @@ struct rules_names {
     size_t count, room;
     struct rules_name *name; /* in the order of service and id; the caller frees it */
 };
-/* Appends the names of the rules in force: of one service, or of all (NULL). As rules_ask. */
-int rules_find(struct rules_invocation *invocation, const char *service, struct rules_names *names);
-
 /* Appends the names of the rules in force that the list does not name, of the services of its rules. */
 int rules_find_others(struct rules_invocation *invocation, const struct rule_list *list, struct rules_names *names);
 /* Appends those of these that are on trial, and are among the rules of the list. */

@@ -29,7 +29,8 @@ static struct rules_name name_of(const struct headgate_reply *row)
     return name;
 }
 
-int rules_find(struct rules_invocation *invocation, const char *service, struct rules_names *names)
+/* Appends the names of the rules in force: of one service, or of all (NULL). As rules_ask. */
+static int find_rules(struct rules_invocation *invocation, const char *service, struct rules_names *names)
 {
     const char *words[6] = {"RULE", "LIST", service};
     const size_t base = service ? 3 : 2;
@@ -74,7 +75,7 @@ static int find_all(struct rules_invocation *invocation, const struct rule_list 
     int status = EX_OK;
     for (size_t i = 0; i < list->count && status == EX_OK; i++)
         if (!has_service(list, i, list->rule[i]->service.data))
-            status = rules_find(invocation, list->rule[i]->service.data, all);
+            status = find_rules(invocation, list->rule[i]->service.data, all);
     return status;
 }
 
@@ -168,7 +169,7 @@ int rules_export(struct rules_invocation *invocation)
 {
     struct rules_names names = {0};
     struct rule_list list = {0};
-    int status = rules_find(invocation, invocation->word_count > 0 ? invocation->word[0] : NULL, &names);
+    int status = find_rules(invocation, invocation->word_count > 0 ? invocation->word[0] : NULL, &names);
     if (status == EX_OK) {
         list.rule = calloc(names.count + 1, sizeof(struct rule *));
         status = list.rule ? EX_OK : command_no_memory(invocation->name);

@@ -85,7 +85,7 @@ static bool read_by(struct rule_builder *builder)
            rule_fail(&builder->reader, node->line, "by names %s twice: expected each dimension once", twice->data);
 }
 
-bool rule_read_replaces(struct rule_builder *builder)
+static bool read_replaces(struct rule_builder *builder)
 {
     const struct yaml_node *list = builder->field[RULE_FIELD_REPLACES];
     const struct rule_reader *reader = &builder->reader;
@@ -235,7 +235,7 @@ static bool read_rule(struct rule_builder *builder)
                 rule_read_overrides(builder) &&
                 rule_read_listed(builder, RULE_FIELD_ALLOW, builder->allow, &rule->allow_count) &&
                 rule_read_listed(builder, RULE_FIELD_DENY, builder->deny, &rule->deny_count) &&
-                rule_read_when(builder) && rule_read_replaces(builder) && rule_read_adaptive(builder);
+                rule_read_when(builder) && read_replaces(builder) && rule_read_adaptive(builder);
     if (!good)
         return false;
     rule->tiers = builder->tiers;

@@ -86,7 +86,6 @@ bool rule_read_listed(struct rule_builder *builder, enum rule_field which, struc
 /* How many entries the map `when` has, which may be NULL. */
 uint32_t rule_when_entries(const struct rule_builder *builder);
 bool rule_read_when(struct rule_builder *builder);
-bool rule_read_replaces(struct rule_builder *builder);
 /* Reads home. The rule's sync must be known. */
 bool rule_read_home(struct rule_builder *builder);
 /* Reads weights. The rule's sync and home must be known. */

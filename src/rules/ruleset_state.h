@@ -333,9 +333,6 @@ bool variant_rescale(struct ruleset *ruleset, struct variant *variant, uint32_t 
 void variant_visit_limits(const struct variant *variant, void (*visit)(void *context, uint16_t limit),
                           void *context);
 
-/* The 128 bits that distinguish a rule's keys, for one epoch. */
-struct key_id rule_salt(const struct hash_key *hash_key, struct bytes service, struct bytes id, uint64_t epoch);
-
 struct service *ruleset_service(const struct ruleset *ruleset, struct bytes name);
 struct slot *service_slot(const struct service *service, struct bytes id);
 /* The plan of the most specific pattern that covers the endpoint; NULL: no pattern covers it. */

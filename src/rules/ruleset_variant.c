@@ -262,7 +262,9 @@ void variant_visit_limits(const struct variant *variant, void (*visit)(void *con
 
 /* ---- salt and texts ---- */
 
-struct key_id rule_salt(const struct hash_key *hash_key, struct bytes service, struct bytes id, uint64_t epoch)
+/* The 128 bits that distinguish a rule's keys, for one epoch. */
+static struct key_id rule_salt(const struct hash_key *hash_key, struct bytes service, struct bytes id,
+                               uint64_t epoch)
 {
     char text[2 + 2 * (1 + RULE_NAME_MAX_BYTES) + sizeof epoch];
     size_t size = 0;

@@ -79,16 +79,8 @@ void connection_accept(struct connection *connection, struct listener *listener,
  * served, and closes.
  */
 void connection_refuse(struct connection *connection, struct listener *listener, uint32_t socket);
-/* Asks the service for the answers that the service put off, and writes the answers. */
-void connection_answer(struct connection *connection);
-/* Writes the connection's answers that wait in the listener's output together with answers of others. */
-void connection_write(struct connection *connection);
 /* Asks the service for the answer that the connection waits for, and serves on if the service has it. */
 void connection_resume(struct connection *connection);
-/* Asks the service what it can say to requests that wait, unless the reader has not taken what was said before. */
-void connection_rouse(struct connection *connection);
-/* Asks the service for the next piece of the answer that goes on, unless the reader has not taken the one before. */
-void connection_feed(struct connection *connection);
 /* Lets the client take all answers, then closes the connection. */
 void connection_finish(struct connection *connection);
 /*
@@ -104,7 +96,7 @@ void connection_turn_out(struct connection *connection, uint64_t *count, const c
 /* True if no request of the connection is being served, and no answer is being written or waited for. */
 bool connection_is_quiet(const struct connection *connection);
 
-/* Calls connection_write for all connections whose answers wait to be written. In connection_output.c. */
+/* Writes the answers of all connections that wait in the output of the listener. In connection_output.c. */
 void listener_write(struct listener *listener);
 
 /* ---- the listener's deadlines: listener_deadlines.c ---- */

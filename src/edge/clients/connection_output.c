@@ -75,7 +75,8 @@ void connection_write_soon(struct connection *connection, const struct output *o
     list_insert_before(&listener->unwritten, &connection->unwritten);
 }
 
-void connection_write(struct connection *connection)
+/* Writes the connection's answers that wait in the listener's output together with answers of others. */
+static void write_one(struct connection *connection)
 {
     struct output output = output_over(connection->listener->unwritten_output.data + connection->unwritten_at,
                                        connection->unwritten_bytes);
@@ -87,6 +88,6 @@ void connection_write(struct connection *connection)
 void listener_write(struct listener *listener)
 {
     while (!list_empty(&listener->unwritten))
-        connection_write(LIST_OWNER(listener->unwritten.next, struct connection, unwritten));
+        write_one(LIST_OWNER(listener->unwritten.next, struct connection, unwritten));
     listener->unwritten_output.size = 0;
 }

@@ -209,7 +209,8 @@ void connection_go_on(struct connection *connection)
 
 /* ---- answers that come later ---- */
 
-void connection_answer(struct connection *connection)
+/* Asks the service for the answers that the service put off, and writes the answers. */
+static void answer_one(struct connection *connection)
 {
     char answers[LISTENER_LATE_BYTES]; /* the shared output may be in use */
     struct output output = output_over(answers, sizeof answers);
@@ -260,7 +261,8 @@ void connection_resume(struct connection *connection)
         connection_go_on(connection);
 }
 
-void connection_rouse(struct connection *connection)
+/* Asks the service what it can say to requests that wait, unless the reader has not taken what was said before. */
+static void rouse_one(struct connection *connection)
 {
     struct listener *listener = connection->listener;
     if (!list_empty(&connection->unwritten))
@@ -275,7 +277,8 @@ void connection_rouse(struct connection *connection)
         connection_write_or_close(connection, &output);
 }
 
-void connection_feed(struct connection *connection)
+/* Asks the service for the next piece of the answer that goes on, unless the reader has not taken the one before. */
+static void feed_one(struct connection *connection)
 {
     struct output output = output_over(connection->listener->output, LISTENER_OUTPUT_BYTES);
     if (connection->state != CONNECTION_OPEN)
@@ -291,7 +294,7 @@ void listener_answer(struct listener *listener)
 {
     listener_write(listener);
     while (!list_empty(&listener->late))
-        connection_answer(LIST_OWNER(listener->late.next, struct connection, late));
+        answer_one(LIST_OWNER(listener->late.next, struct connection, late));
     listener->late_count = 0;
 }
 
@@ -313,7 +316,7 @@ void listener_rouse(struct listener *listener)
     struct list *next;
     for (struct list *link = listener->roused.next; link != &listener->roused; link = next) {
         next = link->next;
-        connection_rouse(LIST_OWNER(link, struct connection, roused));
+        rouse_one(LIST_OWNER(link, struct connection, roused));
     }
 }
 
@@ -322,6 +325,6 @@ void listener_feed(struct listener *listener)
     struct list *next;
     for (struct list *link = listener->fed.next; link != &listener->fed; link = next) {
         next = link->next; /* this connection may close, no other */
-        connection_feed(LIST_OWNER(link, struct connection, waiting));
+        feed_one(LIST_OWNER(link, struct connection, waiting));
     }
 }
