@@ -10,9 +10,14 @@
  */
 #include "server_state.h"
 
+#include "base/metric.h"
+
 #include <stdlib.h>
 
-enum { SIGNALS_EACH_MS = 100 };
+enum {
+    SIGNALS_EACH_MS = 100,
+    DRAIN_MS = 100, /* for requests of clients that had connected before SIGTERM */
+};
 
 static const struct {
     const char *name;
@@ -28,6 +33,24 @@ static const struct {
     {"SIGUSR2", "it asks for nothing here", SIGUSR2, false, false},
 };
 
+/* server_on_ended goes on when all workers have stopped. */
+static void on_drained(uv_timer_t *timer)
+{
+    struct server *server = timer->data;
+    worker_close_listener(&server->worker);
+    worker_threads_stop(&server->worker_threads);
+}
+
+static bool has_clients(struct server *server)
+{
+    return server->worker_threads.count > 0 ? atomic_load(&server->connected) > 0
+                                            : metric_get(&server->worker.listener.stats.connected_clients) > 0;
+}
+
+/*
+ * Who has connected for one request is about to send it, or has sent it: such requests are served before all
+ * connections end.
+ */
 static void leave(struct server *server, int number, const char *name)
 {
     if (server->leaving) {
@@ -37,9 +60,9 @@ static void leave(struct server *server, int number, const char *name)
     log_write(&server->log, LOG_LEVEL_INFO, "%s: leaving the cluster", name);
     server->leaving = true;
     supervisor_stopping();
-    worker_close_listener(&server->worker);
-    /* server_on_ended goes on when all workers have stopped */
-    worker_threads_stop(&server->worker_threads);
+    worker_stop_accepting(&server->worker);
+    worker_threads_stop_accepting(&server->worker_threads);
+    (void)uv_timer_start(&server->drained, on_drained, has_clients(server) ? DRAIN_MS : 0, 0);
 }
 
 static void reload(struct server *server, const char *name)
@@ -109,6 +132,8 @@ void server_signals_init(struct server *server)
     }
     (void)uv_timer_init(&server->worker.loop, &server->signals_due);
     server->signals_due.data = server;
+    (void)uv_timer_init(&server->worker.loop, &server->drained);
+    server->drained.data = server;
 }
 
 void server_signals_start(struct server *server)
@@ -123,5 +148,6 @@ void server_signals_close(struct server *server)
     for (size_t i = 0; i < SERVER_SIGNALS; i++)
         uv_close((uv_handle_t *)&server->signals[i], NULL);
     uv_close((uv_handle_t *)&server->signals_due, NULL);
+    uv_close((uv_handle_t *)&server->drained, NULL);
     server_signals_ignore();
 }

@@ -58,6 +58,7 @@ struct server {
     uv_idle_t awake;
     uv_signal_t signals[SERVER_SIGNALS];
     uv_timer_t signals_due;           /* runs for a while after each signal that was obeyed */
+    uv_timer_t drained;               /* runs from SIGTERM until no worker serves any more */
     uint64_t weights_told;            /* the version of weights that the log was told to be above the config */
     uint64_t journal_looked_ns;       /* when the journal was looked at */
     uint64_t journal_lost;            /* lines that it had lost when it worked last */

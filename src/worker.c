@@ -298,6 +298,12 @@ static void nothing(void *context)
     (void)context;
 }
 
+void worker_stop_accepting(struct worker *worker)
+{
+    if (worker->has_listener)
+        listener_stop_accepting(&worker->listener);
+}
+
 void worker_close_listener(struct worker *worker)
 {
     (void)uv_timer_stop(&worker->feeds);

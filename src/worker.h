@@ -87,7 +87,7 @@ void worker_close(struct worker *worker);
 /* Where clients connect: for RESP, for HTTP, for gRPC, and for each over TLS ("": nowhere). */
 struct worker_addresses {
     const char *resp, *http, *grpc, *resp_tls, *http_tls, *grpc_tls;
-    struct tls *tls;                           /* of the last three; must outlive the worker */
+    struct tls *tls; /* of the last three; must outlive the worker */
     const struct http_settings *http_settings;
     struct grpc_options grpc_options;
 };
@@ -121,6 +121,8 @@ struct worker_changes {
 };
 /* In the worker's own thread. */
 void worker_change(struct worker *worker, const struct worker_changes *changes);
+/* Accepts no more clients. Requests of those that are there are taken until worker_close_listener. */
+void worker_stop_accepting(struct worker *worker);
 /* Takes no more requests. The loop goes on until clients have read their answers. */
 void worker_close_listener(struct worker *worker);
 

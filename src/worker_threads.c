@@ -57,11 +57,14 @@ static void on_told_to_change(uv_async_t *handle)
     struct worker_thread *worker_thread = handle->data;
     uv_mutex_lock(&worker_thread->worker_threads->mutex);
     const bool has_changes = worker_thread->worker_threads->has_changes;
+    const bool drains = worker_thread->worker_threads->drains;
     struct worker_changes changes = worker_thread->worker_threads->changes;
     uv_mutex_unlock(&worker_thread->worker_threads->mutex);
     if (has_changes) /* else it was roused */
         worker_change(&worker_thread->worker, &changes);
     sodium_memzero(&changes, sizeof changes);
+    if (drains)
+        worker_stop_accepting(&worker_thread->worker);
 }
 
 /*
@@ -231,6 +234,14 @@ void worker_threads_rouse(struct worker_threads *worker_threads)
     for (uint32_t i = 0; i < worker_threads->count; i++)
         (void)uv_async_send(&worker_threads->worker_thread[i].told_to_change);
     (void)uv_async_send(&worker_threads->called);
+}
+
+void worker_threads_stop_accepting(struct worker_threads *worker_threads)
+{
+    uv_mutex_lock(&worker_threads->mutex);
+    worker_threads->drains = true;
+    uv_mutex_unlock(&worker_threads->mutex);
+    worker_threads_rouse(worker_threads);
 }
 
 void worker_threads_stop(struct worker_threads *worker_threads)

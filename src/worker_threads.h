@@ -39,13 +39,14 @@ struct worker_threads {
     uint32_t count; /* number of worker threads */
     struct worker_thread *worker_thread;
     uv_async_t called; /* a handle of the first loop */
-    /* covers remote_calls, refuses, changes, has_changes, and the wait for a remote call */
+    /* covers remote_calls, refuses, changes, has_changes, drains, and the wait for a remote call */
     uv_mutex_t mutex;
     uv_cond_t carried_out;
     struct list remote_calls;
     bool refuses;
     struct worker_changes changes; /* the last ones */
     bool has_changes;
+    bool drains; /* no worker accepts clients any more */
     atomic_bool wants_step;
     atomic_uint_least32_t stopped_count;
     bool stops, has_ended;
@@ -79,6 +80,8 @@ void worker_threads_stepped(struct worker_threads *worker_threads);
 void worker_threads_change(struct worker_threads *worker_threads, const struct worker_changes *changes);
 /* The loops of all workers have a turn soon, the first one included. */
 void worker_threads_rouse(struct worker_threads *worker_threads);
+/* See worker_stop_accepting; each worker does so soon. */
+void worker_threads_stop_accepting(struct worker_threads *worker_threads);
 /* All workers stop serving; then the first loop calls `ended`. */
 void worker_threads_stop(struct worker_threads *worker_threads);
 /* Events that workers hand over from now on fail, and the handle on the first loop closes. */

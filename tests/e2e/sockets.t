@@ -33,6 +33,8 @@ is($daemon->client->command('CHECK', qw(user=a SERVICE s COST 4))->[2], 5, 'some
 ($refused, $answered, $cut) = restarts(3);
 is($refused, 0, 'with such sockets no connection is refused in three restarts');
 cmp_ok($answered, '>', 500, "under load: $answered requests were answered, $cut cut off");
+# Each restart finds all three clients between their connection and their answer, mostly: 7 of 9 were cut off once.
+cmp_ok($cut, '<=', 2, 'who has connected for one request gets its answer, unless its process has stood still');
 is($daemon->client->command('PEEK', qw(user=a SERVICE s))->[2], 5, 'the quota goes on');
 my $threads = $daemon->client->fields('INFO', 'clients');
 is(scalar(grep { ($threads->{"thread_$_"} // '') =~ /,total_commands_processed=[1-9]/ } 0, 1), 2, 'both threads serve')

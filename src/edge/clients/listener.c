@@ -104,7 +104,7 @@ static void on_connection(uv_stream_t *stream, int status)
 /* Accepts clients that had to wait for another turn, for a slot, or until clients of handed sockets are accepted. */
 static void accept_waiting(struct listener *listener)
 {
-    for (uint32_t i = 0; i < listener->socket_count && !listener->closing; i++)
+    for (uint32_t i = 0; i < listener->socket_count && !listener->accepts_no_more; i++)
         if (listener->waiting[i])
             on_connection((uv_stream_t *)&listener->sockets[i], 0);
 }
@@ -348,6 +348,16 @@ uint16_t listener_port(const struct listener *listener, uint32_t index)
 
 /* ---- closing ---- */
 
+void listener_stop_accepting(struct listener *listener)
+{
+    if (listener->accepts_no_more)
+        return;
+    accept_waiting(listener);
+    listener->accepts_no_more = true;
+    for (uint32_t i = 0; i < listener->socket_count; i++)
+        uv_close((uv_handle_t *)&listener->sockets[i], on_handle_closed);
+}
+
 void listener_close(struct listener *listener, void (*closed)(void *context), void *context)
 {
     if (listener->closing)
@@ -358,8 +368,7 @@ void listener_close(struct listener *listener, void (*closed)(void *context), vo
     listener->closing = true;
     listener->closed = closed;
     listener->closed_context = context;
-    for (uint32_t i = 0; i < listener->socket_count; i++)
-        uv_close((uv_handle_t *)&listener->sockets[i], on_handle_closed);
+    listener_stop_accepting(listener);
     struct list *next;
     for (struct list *link = listener->connections.next; link != &listener->connections; link = next) {
         next = link->next;

@@ -244,7 +244,7 @@ struct listener {
     struct listener_stats stats;
     uv_tcp_t sockets[LISTENER_SOCKETS_MAX];
     struct service socket_service[LISTENER_SOCKETS_MAX]; /* for the connections of each socket */
-    bool handed[LISTENER_SOCKETS_MAX];  /* the socket listened already */
+    bool handed[LISTENER_SOCKETS_MAX];                   /* the socket listened already */
     bool waiting[LISTENER_SOCKETS_MAX]; /* a client of the socket waits for a free slot, or for another turn */
     uint32_t socket_count;
     uint32_t slots_used;
@@ -280,6 +280,7 @@ struct listener {
     struct output sealed; /* likewise: what TLS has made of an output; see struct stream_port */
     uint64_t next_id;
     uint32_t handles_open; /* handles of sockets and connections, and the listener's own three */
+    bool accepts_no_more;  /* the sockets are closed */
     bool closing;
     /* Private to the listener: a connection calls it when nothing of the connection is in use any more. */
     void (*released)(struct listener *listener, struct connection *connection);
@@ -359,6 +360,8 @@ static inline bool listener_feeds(const struct listener *listener)
 /* The port of the socket `index` in the order of binding: for tests that bind port 0. */
 uint16_t listener_port(const struct listener *listener, uint32_t index);
 
+/* Closes the sockets. Connections that are there go on. */
+void listener_stop_accepting(struct listener *listener);
 /*
  * Stops accepting and reading, lets readers take all answers that are given or about to be given
  * (for close_timeout_ms at most), and closes everything. `closed` is called from the loop when
