@@ -15,10 +15,10 @@ bool array_reserve(void *first, size_t *room, size_t count, size_t element_bytes
         return true;
     while (wanted < count && wanted <= SIZE_MAX / 2)
         wanted *= 2;
-    if (wanted < count)
+    if (wanted < count || wanted > SIZE_MAX / element_bytes)
         return false;
     memcpy(&before, first, sizeof before);
-    larger = reallocarray(before, wanted, element_bytes);
+    larger = realloc(before, wanted * element_bytes);
     if (!larger)
         return false;
     memcpy(first, &larger, sizeof larger);
