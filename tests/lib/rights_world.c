@@ -20,6 +20,14 @@ void rights_world_start(void)
     skip_text();
 }
 
+void rights_world_restart(unsigned host)
+{
+    world_crash(host);
+    world_start(host);
+    world_run(2000);
+    skip_text();
+}
+
 unsigned rights_take(unsigned host, const char *key, const struct limit_terms *terms, unsigned count)
 {
     unsigned given = 0;

@@ -16,6 +16,8 @@ enum { WAY_MS = 40, GATHERED_MS = 4, TURN_MS = 2 * WAY_MS + 20 + GATHERED_MS };
 void rights_world_init(unsigned count);
 /* All are active, and the transcript is empty. */
 void rights_world_start(void);
+/* The host starts anew after a crash, and catches up. */
+void rights_world_restart(unsigned host);
 
 /* Asks for one token after the other; returns how many the host gave. */
 unsigned rights_take(unsigned host, const char *key, const struct limit_terms *terms, unsigned count);

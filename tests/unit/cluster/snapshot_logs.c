@@ -14,14 +14,6 @@ static void begin(void)
     rights_world_start();
 }
 
-static void restart(unsigned host)
-{
-    world_crash(host);
-    world_start(host);
-    world_run(2000);
-    skip_text();
-}
-
 /* Every host takes `count` tokens at each step; returns how many were refused. */
 static unsigned steady(unsigned steps, unsigned count)
 {
@@ -41,7 +33,7 @@ static void restarted_in_turn(void)
     OK_U64(steady(20, 1), 0, "three daemons admit 60 of 100 in a minute");
     for (unsigned host = ANN; host <= CAT; host++) {
         world_run(1000);
-        restart(host);
+        rights_world_restart(host);
         OK_U64(steady(2, 1), 0, "%s is restarted: nobody is refused", host_names[host]);
     }
     OK_U64(steady(30, 1), 0, "nor in the minute after that");
@@ -65,7 +57,7 @@ static void ends_as_elsewhere(void)
         world_run(STEP_MS);
     }
     world_run(1000);
-    restart(ANN);
+    rights_world_restart(ANN);
     for (unsigned i = 0; i < PERIOD_MS / 1000; i++) {
         const double above = used(ANN, "falling") - used(BOB, "falling");
         most = above > most ? above : most;
@@ -88,7 +80,7 @@ static void many_in_parts(void)
         (void)rights_take(BOB, "many", &log_of_100, 1);
         world_run(1000);
     }
-    restart(ANN);
+    rights_world_restart(ANN);
     for (unsigned i = 0; i < PERIOD_MS / 1000; i++) {
         const double above = used(ANN, "many") - used(BOB, "many");
         late += above > 45 / 16 + 2 || above < 0;

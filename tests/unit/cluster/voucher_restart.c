@@ -17,14 +17,6 @@ static void a_world(unsigned count)
     rights_world_start();
 }
 
-static void restart(unsigned host)
-{
-    world_crash(host);
-    world_start(host);
-    world_run(2000);
-    skip_text();
-}
-
 static unsigned granted(void)
 {
     uint64_t tokens = 0;
@@ -50,7 +42,7 @@ static void between_ask_and_grant(void)
     OK(world_stats(ANN).rights_asked > 0, "ann asks");
     world_run(WAY_MS / 2);
     OK_U64(granted(), 0, "nobody has heard of it");
-    restart(ANN);
+    rights_world_restart(ANN);
     OK(granted() > 0, "she starts anew; her old ask is answered: %u tokens", granted());
     OK_U64(rights_explain(ANN, "key", &slow).voucher_tokens, 0, "and she holds nothing of it");
     OK_U64(world_stats(ANN).rights_received_tokens, 0, "nor counts it");
@@ -65,7 +57,7 @@ static void between_grant_and_use(void)
     world_run(TURN_MS);
     const uint64_t held = rights_explain(ANN, "key", &slow).voucher_tokens;
     OK(held > 20, "ann holds %" PRIu64 " tokens of others", held);
-    restart(ANN);
+    rights_world_restart(ANN);
     OK_U64(rights_explain(ANN, "key", &slow).voucher_tokens, 0, "started anew, she holds none");
     check_sum(admitted, 0, "restarted between grant and use");
     world_close();
