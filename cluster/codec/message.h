@@ -40,10 +40,10 @@ enum {
  */
 #define CELL_STEP_NS (UINT64_C(1) << 26)
 /* The longest life of a cell, in steps: longer than a year. */
+#define CELL_STEPS_MAX (UINT64_C(1) << 31)
 /* Steps of the time that the spends of a log have left on a page: about 1 ms. */
 #define LEFT_STEP_NS (UINT64_C(1) << 20)
 #define LEFT_STEPS_MAX (UINT64_C(1) << 43)
-#define CELL_STEPS_MAX (UINT64_C(1) << 31)
 
 /* below the end of the type, so that a larger incarnation always exists */
 #define INCARNATION_MAX (UINT64_MAX / 2)
@@ -334,6 +334,7 @@ void message_end(struct message_writer *writer);
 /* `asks`: at most MESSAGE_ASKS_MAX, of gossip. */
 void message_end_with_asks(struct message_writer *writer, const struct ask_record *asks, uint32_t count);
 void message_end_with_request(struct message_writer *writer, uint64_t prefix, uint32_t bits);
+/* The spends of one log. */
 struct number_parts {
     uint32_t count;
     struct number_part part[LOG_PARTS_MAX];
@@ -357,8 +358,8 @@ void message_end_with_page(struct message_writer *writer, const struct page_cont
 /* Bytes written since message_begin. */
 size_t message_size(const struct message_writer *writer);
 
-/* The most bytes of one number, of a group without its numbers, and of a part; a log's parts take three bytes more. */
-enum { NUMBER_ENCODED_MAX_BYTES = 16 + 9 + 9 + 5, GROUP_ENCODED_MAX_BYTES = 72, PART_ENCODED_MAX_BYTES = 9 + 9 };
+/* The most bytes of one number, and of a group without its numbers. */
+enum { NUMBER_ENCODED_MAX_BYTES = 16 + 9 + 9 + 5, GROUP_ENCODED_MAX_BYTES = 72 };
 /* The most bytes of a batch with these counts. */
 size_t batch_encoded_max_bytes(uint32_t spend_count, uint32_t group_count, uint32_t depend_count);
 

@@ -77,9 +77,7 @@ bool parts_fit(const msgpack_object_array *parts, struct number_reader reader)
 
 void parts_next(struct number_reader *reader, struct number_record *record)
 {
-    record->first_part = NULL;
-    record->part_count = 0;
-    if (!reader->parts || !kind_lists(record->terms.kind))
+    if (!kind_lists(record->terms.kind))
         return;
     record->part_count = (uint32_t)reader->parts->ptr[reader->part].via.u64;
     record->first_part = &reader->parts->ptr[reader->part + 1];

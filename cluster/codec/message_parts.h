@@ -11,8 +11,8 @@
 #include "cluster/codec/message.h"
 #include "cluster/codec/pack.h"
 
-/* The most numbers of the field: a daemon that does not know it counts 9 bytes for each. */
-enum { PARTS_NUMBERS_MAX = LATER_FIELD_MAX_BYTES / 9 - 1 };
+/* Bytes of a number of the field, and of its head, at most; a daemon that does not know the field counts as many. */
+enum { PARTS_NUMBER_MAX_BYTES = 9, PARTS_NUMBERS_MAX = LATER_FIELD_MAX_BYTES / PARTS_NUMBER_MAX_BYTES - 1 };
 
 /* How many numbers the parts of so many logs are. */
 uint64_t parts_numbers(const struct number_parts *parts, uint32_t count);
@@ -25,7 +25,7 @@ void parts_pack(msgpack_packer *packer, const struct number_parts *parts, uint32
 bool parts_read(const msgpack_object *object, const msgpack_object_array **parts);
 /* False: the list does not fit the logs of the page, which the reader is to read from the start. */
 bool parts_fit(const msgpack_object_array *parts, struct number_reader reader);
-/* Those of the record, which the reader has just read. */
+/* Those of the record, which a reader of a page with parts has just read. */
 void parts_next(struct number_reader *reader, struct number_record *record);
 
 #endif

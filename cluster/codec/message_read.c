@@ -365,7 +365,9 @@ bool number_next(struct number_reader *reader, struct number_record *record)
             record->number = number_at(&group->ptr[GROUP_NUMBERS], index);
             record->returned = number_of_field(group, GROUP_RETURNED, index);
             record->live_ns = number_of_field(group, GROUP_LIVES, index) * CELL_STEP_NS;
-            parts_next(reader, record);
+            record->part_count = 0;
+            if (reader->parts)
+                parts_next(reader, record);
             reader->index++;
             return true;
         }

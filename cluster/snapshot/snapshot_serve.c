@@ -6,6 +6,7 @@
  */
 #include "cluster/snapshot/snapshot_serve.h"
 
+#include "base/array.h"
 #include "base/number.h"
 #include "cluster/apply/apply.h"
 #include "cluster/apply/pages.h"
@@ -28,8 +29,6 @@ enum {
     PAGE_HEAD_BYTES = 64,
     BEYOND_ENCODED_BYTES = 9, /* of an origin */
     PAGE_SLOTS_MAX = 1 << 19, /* the most slots of the table that one part looks at */
-    OWN_ROOM_MIN = 1024,
-    PARTS_ROOM_MIN = 16,
 };
 
 struct collection {
@@ -38,9 +37,11 @@ struct collection {
     uint32_t count, room;
     /* own spends of buckets, told and not settled, by id, in the order of batches */
     struct spend *own;
-    uint32_t own_count, own_room;
+    uint32_t own_count;
+    size_t own_room;
     struct number_parts *parts; /* of the logs among the numbers: see put_parts */
-    uint32_t parts_count, parts_room;
+    uint32_t parts_count;
+    size_t parts_room;
 };
 
 /* ---- own spends ---- */
@@ -48,11 +49,7 @@ struct collection {
 /* `expires_ns` takes the time at which the batch was closed: buckets do not expire. */
 static void add_own(struct collection *collection, const struct spend *spend, uint64_t at_ns)
 {
-    if (collection->own_count == collection->own_room) {
-        collection->own_room = collection->own_room ? 2 * collection->own_room : OWN_ROOM_MIN;
-        collection->own = realloc(collection->own, collection->own_room * sizeof *collection->own);
-        assert(collection->own && "out of memory");
-    }
+    ARRAY_REQUIRE(collection->own, collection->own_room, collection->own_count + 1);
     collection->own[collection->own_count] = *spend;
     collection->own[collection->own_count++].expires_ns = at_ns;
 }
@@ -152,11 +149,7 @@ static void put_parts(struct collection *collection, struct spend *number, const
     const struct node *node = collection->node;
     const struct limit *limit = &node->limits.limit[number->limit];
     struct events_part part[LOG_PARTS_MAX];
-    if (collection->parts_count == collection->parts_room) {
-        collection->parts_room = collection->parts_room ? 2 * collection->parts_room : PARTS_ROOM_MIN;
-        collection->parts = realloc(collection->parts, collection->parts_room * sizeof *collection->parts);
-        assert(collection->parts && "out of memory");
-    }
+    ARRAY_REQUIRE(collection->parts, collection->parts_room, collection->parts_count + 1);
     number->credit = collection->parts_count;
     struct number_parts *parts = &collection->parts[collection->parts_count++];
     parts->count = events_parts(limit->events, &bucket->events, LOG_PARTS_MAX, part);
@@ -259,7 +252,7 @@ static uint32_t told_parts(const struct collection *collection, uint32_t count, 
     for (uint32_t i = 0; i < count; i++)
         if (kind_lists(collection->node->limits.limit[collection->numbers[i].limit].kind))
             told[logs++] = collection->parts[collection->numbers[i].credit];
-    const size_t room = room_bytes / (PART_ENCODED_MAX_BYTES / 2);
+    const size_t room = room_bytes / PARTS_NUMBER_MAX_BYTES;
     const uint64_t most = number_least(PARTS_NUMBERS_MAX, room > 0 ? room - 1 : 0);
     for (uint32_t parts = LOG_PARTS_MAX; parts_numbers(told, logs) > most; parts /= 2) {
         if (parts == 1)

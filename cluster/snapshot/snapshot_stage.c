@@ -7,6 +7,7 @@
  */
 #include "cluster/snapshot/snapshot_stage.h"
 
+#include "base/array.h"
 #include "base/number.h"
 #include "cluster/apply/pages.h"
 #include "cluster/apply/receive.h"
@@ -14,7 +15,6 @@
 #include "cluster/state/node_state.h"
 #include "limit/kind.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 static int by_id(const void *a, const void *b)
@@ -23,19 +23,6 @@ static int by_id(const void *a, const void *b)
     if (x->id.high != y->id.high)
         return x->id.high < y->id.high ? -1 : 1;
     return x->id.low < y->id.low ? -1 : x->id.low > y->id.low;
-}
-
-static bool make_room(struct stage *stage, uint32_t count)
-{
-    if (stage->part_room - stage->part_count >= count)
-        return true;
-    const uint32_t room = 2 * stage->part_room + LOG_PARTS_MAX;
-    struct events_part *part = realloc(stage->part, room * sizeof *part);
-    if (!part)
-        return false;
-    stage->part = part;
-    stage->part_room = room;
-    return true;
 }
 
 /*
@@ -47,7 +34,7 @@ static bool stage_parts(const struct node *node, const struct number_record *rec
 {
     const uint64_t period_ns = node->limits.limit[staged->limit].period_ns;
     uint64_t at_ns = UINT64_MAX;
-    if (!make_room(stage, record->part_count))
+    if (!ARRAY_RESERVE(stage->part, stage->part_room, stage->part_count + record->part_count))
         return false;
     staged->first_part = stage->part_count;
     staged->part_count = record->part_count;
@@ -65,7 +52,7 @@ bool stage_page(struct node *node, struct number_reader reader, struct stage *st
     struct number_record record = {0};
     uint32_t group = UINT32_MAX;
     int limit = -1;
-    stage->room = (uint32_t)(node->options.message_max_bytes / sizeof(struct key_id)) + 1;
+    stage->room = node->options.message_max_bytes / sizeof(struct key_id) + 1;
     stage->staged = calloc(stage->room, sizeof *stage->staged);
     if (!stage->staged)
         return false;
@@ -119,11 +106,7 @@ struct unlisted {
 static void append(struct unlisted *unlisted, const struct spend *spend, const struct limit *limit)
 {
     struct stage *stage = unlisted->stage;
-    if (unlisted->end == stage->room) {
-        stage->room *= 2;
-        stage->staged = realloc(stage->staged, stage->room * sizeof *stage->staged);
-        assert(stage->staged && "out of memory");
-    }
+    ARRAY_REQUIRE(stage->staged, stage->room, unlisted->end + 1);
     stage->staged[unlisted->end++] = (struct staged){
         .id = spend->id,
         .limit = spend->limit,

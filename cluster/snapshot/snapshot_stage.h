@@ -37,9 +37,11 @@ struct staged {
 /* Starts as all zero. */
 struct stage {
     struct staged *staged; /* by id */
-    uint32_t count, room;
-    struct events_part *part; /* of all logs: what the donor has spends of, newest first */
-    uint32_t part_count, part_room;
+    uint32_t count;
+    size_t room;
+    struct events_part *part; /* of all logs: when the spends end that the donor has, newest first */
+    uint32_t part_count;
+    size_t part_room;
     bool some_paid;
     bool adds; /* charges of this node come on top of the donor's level */
     bool some_unlisted;

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <nng/nng.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <sysexits.h>

@@ -18,7 +18,7 @@ void populate_add(struct populate *populate, void *memory, size_t bytes)
 
 static void populate_slice(struct populate *populate)
 {
-    struct populate_part *part = &populate->part[populate->part_at];
+    const struct populate_part *part = &populate->part[populate->part_at];
     size_t left = part->bytes - populate->offset, bytes = left < SLICE_BYTES ? left : SLICE_BYTES;
     populate->failed = memory_populate(part->memory + populate->offset, bytes);
     if (populate->failed != 0)
