@@ -90,10 +90,46 @@ static void many_in_parts(void)
     world_close();
 }
 
+/* A page has no room for all parts: each log has fewer, and none ends early. */
+static void in_a_small_page(void)
+{
+    enum { KEYS = 400, SPENDS = 12 };
+    char key[16];
+    unsigned early = 0, sooner = 0, late = 0;
+    rights_world_init(3);
+    for (unsigned i = 0; i < 3; i++)
+        world.host[i].options.message_max_bytes = 65536;
+    rights_world_start();
+    for (unsigned s = 0; s < SPENDS; s++) {
+        for (unsigned k = 0; k < KEYS; k++) {
+            (void)snprintf(key, sizeof key, "key %u", k);
+            (void)rights_take(BOB, key, &log_of_100, 1);
+        }
+        world_run(STEP_MS);
+    }
+    world_run(1000);
+    rights_world_restart(ANN);
+    for (unsigned i = 0; i < PERIOD_MS / 1000 + 6; i++) {
+        for (unsigned k = 0; k < KEYS; k++) {
+            (void)snprintf(key, sizeof key, "key %u", k);
+            const double here = used(ANN, key);
+            early += here < used(BOB, key);
+            sooner += here > 0 && here < SPENDS;
+            late += i > PERIOD_MS / 1000 && here > 0;
+        }
+        world_run(1000);
+    }
+    OK_U64(early, 0, "in a page of 64 KB, no spend of 400 keys ends earlier at a start than it does elsewhere");
+    OK(sooner > 0, "they do not end all at once");
+    OK_U64(late, 0, "and all have ended a window later");
+    world_close();
+}
+
 int main(void)
 {
     restarted_in_turn();
     ends_as_elsewhere();
     many_in_parts();
+    in_a_small_page();
     return tap_done();
 }
