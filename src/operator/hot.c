@@ -8,33 +8,6 @@
 
 enum { HOT_WORDS_MAX = COMMAND_WORDS_MAX + 1 };
 
-static void json_member(struct json *json, const char *name, const struct headgate_reply *value);
-
-static void json_list(struct json *json, const char *name, const struct headgate_reply *list)
-{
-    json_open(json, name, '[');
-    for (uint32_t i = 0; i < list->count; i++) {
-        const struct headgate_reply *map = headgate_reply_at(list, i);
-        json_open(json, NULL, '{');
-        for (uint32_t k = 0; k + 1 < map->count; k += 2)
-            json_member(json, headgate_reply_at(map, k)->text, headgate_reply_at(map, k + 1));
-        json_close(json, '}');
-    }
-    json_close(json, ']');
-}
-
-static void json_member(struct json *json, const char *name, const struct headgate_reply *value)
-{
-    if (value->kind == HEADGATE_REPLY_ARRAY)
-        json_list(json, name, value);
-    else if (value->kind == HEADGATE_REPLY_INTEGER)
-        json_integer(json, name, value->integer);
-    else if (value->kind == HEADGATE_REPLY_TEXT)
-        json_text(json, name, value->text, value->size);
-    else
-        json_null(json, name);
-}
-
 static const char *or_name(const char *text, const char *otherwise)
 {
     return text[0] ? text : otherwise;
@@ -74,7 +47,7 @@ static void print_hot(const struct invocation *invocation, const struct headgate
     struct json json;
     json_init(&json, stdout);
     if (invocation->json)
-        json_list(&json, NULL, reply);
+        json_list(&json, NULL, reply, NULL);
     else if (reply->count == 0)
         printf("nothing to show\n");
     for (uint32_t i = 0; i < reply->count && !invocation->json; i++)
@@ -96,11 +69,8 @@ static void print_fingerprint(const struct invocation *invocation, const struct 
     const struct headgate_reply *rules = command_member(reply, "rules");
     struct json json;
     if (invocation->json) {
-        json_begin(&json, stdout, '{');
-        json_string(&json, "fingerprint", command_member_text(reply, "fingerprint"));
-        if (rules)
-            json_list(&json, "rules", rules);
-        json_close(&json, '}');
+        json_init(&json, stdout);
+        json_map(&json, NULL, reply, NULL);
         return;
     }
     printf("%s ", command_member_text(reply, "fingerprint"));

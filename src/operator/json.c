@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void write_text(FILE *out, const char *text, size_t size)
@@ -114,4 +115,55 @@ void json_null(struct json *json, const char *name)
 {
     begin(json, name);
     fputs("null", json->out);
+}
+
+/* ---- replies of daemons ---- */
+
+static bool is_among(const char *name, const char *const *names)
+{
+    while (names && *names && strcmp(*names, name) != 0)
+        names++;
+    return names && *names;
+}
+
+static void json_value(struct json *json, const char *name, const struct headgate_reply *value,
+                       const struct json_types *types)
+{
+    if (value->kind == HEADGATE_REPLY_ARRAY)
+        json_list(json, name, value, types);
+    else if (value->kind == HEADGATE_REPLY_INTEGER && types && name && is_among(name, types->flags))
+        json_bool(json, name, value->integer != 0);
+    else if (value->kind == HEADGATE_REPLY_INTEGER)
+        json_integer(json, name, value->integer);
+    else if (value->kind == HEADGATE_REPLY_TEXT && types && name && is_among(name, types->numbers))
+        json_number(json, name, strtod(value->text, NULL));
+    else if (value->kind == HEADGATE_REPLY_TEXT)
+        json_text(json, name, value->text, value->size);
+    else
+        json_null(json, name);
+}
+
+void json_map(struct json *json, const char *name, const struct headgate_reply *map, const struct json_types *types)
+{
+    json_open(json, name, '{');
+    for (uint32_t i = 0; i + 1 < map->count; i += 2) {
+        const struct headgate_reply *key = headgate_reply_at(map, i);
+        if (key->kind == HEADGATE_REPLY_TEXT)
+            json_value(json, key->text, headgate_reply_at(map, i + 1), types);
+    }
+    json_close(json, '}');
+}
+
+void json_list(struct json *json, const char *name, const struct headgate_reply *list,
+               const struct json_types *types)
+{
+    json_open(json, name, '[');
+    for (uint32_t i = 0; i < list->count; i++) {
+        const struct headgate_reply *element = headgate_reply_at(list, i);
+        if (element->kind == HEADGATE_REPLY_ARRAY)
+            json_map(json, NULL, element, types);
+        else
+            json_value(json, NULL, element, types);
+    }
+    json_close(json, ']');
 }

@@ -3,17 +3,20 @@
  * brackets.
  *
  * Bytes that are not printable ASCII are written as \u00XX, so that the output is valid whatever a
- * server sends. Fractions have nine digits. Does not read JSON.
+ * server sends. Fractions have nine digits. json_map writes what a daemon answered as it is, so that
+ * a field which a newer daemon adds is shown. Does not read JSON.
  */
 #ifndef HEADGATE_OPERATOR_JSON_H
 #define HEADGATE_OPERATOR_JSON_H
+
+#include "headgate/client.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
-enum { JSON_DEPTH_MAX = 8 };
+enum { JSON_DEPTH_MAX = 10 }; /* the arrays of a reply (REPLY_DEPTH_MAX), and two around them */
 
 struct json {
     FILE *out;
@@ -37,5 +40,17 @@ void json_count(struct json *json, const char *name, uint64_t value);
 void json_number(struct json *json, const char *name, double value);
 void json_bool(struct json *json, const char *name, bool value);
 void json_null(struct json *json, const char *name);
+
+/* Names of flags and of fractions, which RESP2 sends as integers and texts. NULL ends each list; it may be NULL. */
+struct json_types {
+    const char *const *flags, *const *numbers;
+};
+
+/* A map of a reply: names and values in turn. A value that is an array is a list. `types` may be NULL. */
+void json_map(struct json *json, const char *name, const struct headgate_reply *map,
+              const struct json_types *types);
+/* A list of maps, texts and integers. */
+void json_list(struct json *json, const char *name, const struct headgate_reply *list,
+               const struct json_types *types);
 
 #endif

@@ -8,15 +8,14 @@
 #include "operator/clock_cell.h"
 #include "operator/command.h"
 #include "operator/json.h"
+#include "operator/sheet.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NODES_COLUMNS = 11, NODES_CELL_BYTES = 64 };
-
-static void fill_row(const struct headgate_reply *node, char cell[NODES_COLUMNS][NODES_CELL_BYTES])
+static void fill_row(const struct headgate_reply *node, char cell[][SHEET_CELL_BYTES])
 {
     bool self = command_member_integer(node, "self") != 0;
     int64_t heard_ms = command_member_integer(node, "heard_ago_ms");
@@ -24,31 +23,31 @@ static void fill_row(const struct headgate_reply *node, char cell[NODES_COLUMNS]
     const char *state = command_member_text(node, "state");
     const bool has_left = strcmp(state, "left") == 0;
     char text[UNITS_TEXT_BYTES];
-    (void)snprintf(cell[0], NODES_CELL_BYTES, "%s%s", command_member_text(node, "node"), self ? " *" : "");
-    (void)snprintf(cell[1], NODES_CELL_BYTES, "%s", command_member_text(node, "region"));
-    (void)snprintf(cell[2], NODES_CELL_BYTES, "%s",
+    (void)snprintf(cell[0], SHEET_CELL_BYTES, "%s%s", command_member_text(node, "node"), self ? " *" : "");
+    (void)snprintf(cell[1], SHEET_CELL_BYTES, "%s", command_member_text(node, "region"));
+    (void)snprintf(cell[2], SHEET_CELL_BYTES, "%s",
                    has_left && command_member_integer(node, "forgotten") != 0 ? "forgotten"
                    : command_member_integer(node, "passed_over") != 0         ? "passed over"
                                                                               : state);
     if (has_left) /* it takes no part, and a part of 0 says nothing of whether one is kept for it */
-        (void)snprintf(cell[3], NODES_CELL_BYTES, "-");
+        (void)snprintf(cell[3], SHEET_CELL_BYTES, "-");
     else
-        (void)snprintf(cell[3], NODES_CELL_BYTES, "%.2f%%", strtod(command_member_text(node, "share"), NULL) * 100);
-    (void)snprintf(cell[4], NODES_CELL_BYTES, "%s%s",
+        (void)snprintf(cell[3], SHEET_CELL_BYTES, "%.2f%%", strtod(command_member_text(node, "share"), NULL) * 100);
+    (void)snprintf(cell[4], SHEET_CELL_BYTES, "%s%s",
                    self           ? "-"
                    : heard_ms < 0 ? "never"
                                   : command_duration(text, heard_ms),
                    self || heard_ms < 0 ? "" : " ago");
-    (void)snprintf(cell[5], NODES_CELL_BYTES, "%s",
+    (void)snprintf(cell[5], SHEET_CELL_BYTES, "%s",
                    round_trip_ns ? units_format_duration_short(text, sizeof text, round_trip_ns) : "-");
-    (void)snprintf(cell[6], NODES_CELL_BYTES, "%" PRId64, command_member_integer(node, "lag_batches"));
-    (void)snprintf(cell[7], NODES_CELL_BYTES, "%" PRId64, command_member_integer(node, "log_batches"));
+    (void)snprintf(cell[6], SHEET_CELL_BYTES, "%" PRId64, command_member_integer(node, "lag_batches"));
+    (void)snprintf(cell[7], SHEET_CELL_BYTES, "%" PRId64, command_member_integer(node, "log_batches"));
     clock_cell(cell[8], command_member_text(node, "clock"), strtod(command_member_text(node, "clock_rate"), NULL),
                command_member_integer(node, "clock_jumps"));
-    (void)snprintf(cell[9], NODES_CELL_BYTES, "%s",
+    (void)snprintf(cell[9], SHEET_CELL_BYTES, "%s",
                    command_member_integer(node, "config_differs") ? "DIFFERS" : "same");
     const char *key = command_member_text(node, "key_state");
-    (void)snprintf(cell[10], NODES_CELL_BYTES, "%s",
+    (void)snprintf(cell[10], SHEET_CELL_BYTES, "%s",
                    strcmp(key, "differs") == 0                  ? "DIFFERS"
                    : strcmp(key, "missing") == 0                ? "MISSING"
                    : key[0] == '\0' || strcmp(key, "none") == 0 ? "-"
@@ -57,24 +56,18 @@ static void fill_row(const struct headgate_reply *node, char cell[NODES_COLUMNS]
 
 static void print_nodes_table(const struct headgate_reply *nodes)
 {
-    enum { ROWS_MAX = 65 };
-    static char cell[ROWS_MAX][NODES_COLUMNS][NODES_CELL_BYTES] = {
-        {"NODE", "REGION", "STATE", "SHARE", "HEARD", "ROUND TRIP", "LAG", "LOG", "CLOCK", "CONFIG", "KEY"}};
-    static const bool right[NODES_COLUMNS] = {[3] = true, [4] = true, [5] = true, [6] = true, [7] = true};
-    int width[NODES_COLUMNS] = {0};
-    uint32_t rows = nodes->count < ROWS_MAX - 1 ? nodes->count + 1 : ROWS_MAX;
-    for (uint32_t i = 1; i < rows; i++)
-        fill_row(headgate_reply_at(nodes, i - 1), cell[i]);
-    for (uint32_t i = 0; i < rows; i++)
-        for (int c = 0; c < NODES_COLUMNS; c++)
-            width[c] = (int)strlen(cell[i][c]) > width[c] ? (int)strlen(cell[i][c]) : width[c];
-    for (uint32_t i = 0; i < rows; i++)
-        for (int c = 0; c < NODES_COLUMNS; c++) {
-            bool last = c == NODES_COLUMNS - 1;
-            printf("%*s%s", last ? 0 : right[c] ? width[c] : -width[c], cell[i][c], last ? "\n" : "  ");
-        }
-    for (uint32_t i = 1; i < rows; i++) {
-        const struct headgate_reply *node = headgate_reply_at(nodes, i - 1);
+    static const char *const title[] = {"NODE", "REGION", "STATE", "SHARE",  "HEARD", "ROUND TRIP",
+                                        "LAG",  "LOG",    "CLOCK", "CONFIG", "KEY"};
+    struct sheet sheet = {.title = title, .columns = 11, .right = 31u << 3};
+    for (uint32_t i = 0; i < nodes->count; i++) {
+        char(*cell)[SHEET_CELL_BYTES] = sheet_add(&sheet);
+        if (cell)
+            fill_row(headgate_reply_at(nodes, i), cell);
+    }
+    sheet_print(&sheet);
+    sheet_close(&sheet);
+    for (uint32_t i = 0; i < nodes->count; i++) {
+        const struct headgate_reply *node = headgate_reply_at(nodes, i);
         const char *waits_for = command_member_text(node, "waits_for");
         if (waits_for[0] != '\0')
             printf("%s waits for %s\n", command_member_text(node, "node"), waits_for);
@@ -83,36 +76,16 @@ static void print_nodes_table(const struct headgate_reply *nodes)
 
 static void print_nodes(const struct invocation *invocation, const struct headgate_reply *nodes)
 {
+    const struct json_types types = {.flags = (const char *const[]){"self", "config_differs", "decides",
+                                                                    "forgotten", "passed_over", NULL},
+                                     .numbers = (const char *const[]){"share", "clock_rate", NULL}};
     if (!invocation->json) {
         print_nodes_table(nodes);
         return;
     }
     struct json json;
-    json_begin(&json, stdout, '[');
-    for (uint32_t i = 0; i < nodes->count; i++) {
-        const struct headgate_reply *node = headgate_reply_at(nodes, i);
-        json_open(&json, NULL, '{');
-        for (uint32_t k = 0; k + 1 < node->count; k += 2) {
-            const struct headgate_reply *key = headgate_reply_at(node, k), *value = headgate_reply_at(node, k + 1);
-            if (key->kind != HEADGATE_REPLY_TEXT)
-                continue;
-            if (strcmp(key->text, "self") == 0 || strcmp(key->text, "config_differs") == 0 ||
-                strcmp(key->text, "decides") == 0 || strcmp(key->text, "forgotten") == 0 ||
-                strcmp(key->text, "passed_over") == 0)
-                json_bool(&json, key->text, value->integer != 0);
-            else if (value->kind == HEADGATE_REPLY_INTEGER)
-                json_integer(&json, key->text, value->integer);
-            else if (value->kind == HEADGATE_REPLY_NIL)
-                json_null(&json, key->text);
-            else if (value->kind == HEADGATE_REPLY_TEXT &&
-                     (strcmp(key->text, "share") == 0 || strcmp(key->text, "clock_rate") == 0))
-                json_number(&json, key->text, strtod(value->text, NULL));
-            else if (value->kind == HEADGATE_REPLY_TEXT)
-                json_text(&json, key->text, value->text, value->size);
-        }
-        json_close(&json, '}');
-    }
-    json_close(&json, ']');
+    json_init(&json, stdout);
+    json_list(&json, NULL, nodes, &types);
 }
 
 int command_nodes(const struct invocation *invocation)

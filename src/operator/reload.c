@@ -69,35 +69,14 @@ static void print_text(const struct headgate_reply *reply)
         printf("the certificate for clients ends: %s\n", day);
 }
 
-static void print_paths_json(struct json *json, const char *name, const struct headgate_reply *paths)
-{
-    json_open(json, name, '[');
-    for (uint32_t i = 0; i < count_of(paths); i++)
-        json_string(json, NULL, path_at(paths, i));
-    json_close(json, ']');
-}
-
 static void print_reload(const struct invocation *invocation, const struct headgate_reply *reply)
 {
-    static const char *const sentences[] = {"limits_wait", "limits_differ"};
-    const int64_t ends_s = command_member_integer(reply, "certificate_ends");
-    if (!invocation->json) {
-        print_text(reply);
-        return;
-    }
     struct json json;
-    json_begin(&json, stdout, '{');
-    print_paths_json(&json, "changed", command_member(reply, "changed"));
-    print_paths_json(&json, "needs_restart", command_member(reply, "needs_restart"));
-    if (ends_s > 0)
-        json_integer(&json, "certificate_ends", ends_s);
+    json_init(&json, stdout);
+    if (invocation->json)
+        json_map(&json, NULL, reply, NULL);
     else
-        json_null(&json, "certificate_ends");
-    print_paths_json(&json, "renewed", command_member(reply, "renewed"));
-    for (size_t i = 0; i < sizeof sentences / sizeof sentences[0]; i++)
-        if (command_member_text(reply, sentences[i])[0])
-            json_string(&json, sentences[i], command_member_text(reply, sentences[i]));
-    json_close(&json, '}');
+        print_text(reply);
 }
 
 int command_reload(const struct invocation *invocation)

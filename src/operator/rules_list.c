@@ -1,10 +1,10 @@
 /*
  * headgate rules list and history: tables, or JSON.
  */
-#include "base/array.h"
 #include "operator/command.h"
 #include "operator/json.h"
 #include "operator/rules.h"
+#include "operator/sheet.h"
 #include "rules/rule_value.h"
 
 #include <inttypes.h>
@@ -12,68 +12,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-enum { COLUMNS_MAX = 9, CELL_BYTES = 136 };
-
-struct sheet_row {
-    char cell[COLUMNS_MAX][CELL_BYTES];
-};
-
-/* A table in memory; columns are aligned when it is printed. */
-struct sheet {
-    const char *const *title;
-    unsigned columns;
-    unsigned right; /* bits: columns that are aligned to the right */
-    size_t count, room;
-    struct sheet_row *row;
-};
-
-/* Adds a row of empty cells; NULL: memory is short. */
-static struct sheet_row *sheet_add(struct sheet *sheet)
-{
-    if (!ARRAY_RESERVE(sheet->row, sheet->room, sheet->count + 1))
-        return NULL;
-    struct sheet_row *row = &sheet->row[sheet->count++];
-    memset(row, 0, sizeof *row);
-    return row;
-}
-
-static void sheet_print(const struct sheet *sheet)
-{
-    int width[COLUMNS_MAX] = {0};
-    for (unsigned c = 0; c < sheet->columns; c++) {
-        width[c] = (int)strlen(sheet->title[c]);
-        for (size_t i = 0; i < sheet->count; i++) {
-            int cell = (int)strlen(sheet->row[i].cell[c]);
-            width[c] = cell > width[c] ? cell : width[c];
-        }
-    }
-    for (size_t i = 0; i <= sheet->count; i++)
-        for (unsigned c = 0; c < sheet->columns; c++) {
-            const char *cell = i == 0 ? sheet->title[c] : sheet->row[i - 1].cell[c];
-            bool last = c + 1 == sheet->columns;
-            printf("%*s%s", sheet->right >> c & 1 ? width[c] : last ? 0 : -width[c], cell, last ? "\n" : "  ");
-        }
-}
-
-/* Writes a map as an object; in_force and deleted become booleans. */
-static void json_map(struct json *json, const struct headgate_reply *map)
-{
-    json_open(json, NULL, '{');
-    for (uint32_t k = 0; k + 1 < map->count; k += 2) {
-        const struct headgate_reply *key = headgate_reply_at(map, k), *value = headgate_reply_at(map, k + 1);
-        if (key->kind != HEADGATE_REPLY_TEXT)
-            continue;
-        if (strcmp(key->text, "in_force") == 0 || strcmp(key->text, "deleted") == 0)
-            json_bool(json, key->text, value->integer != 0);
-        else if (value->kind == HEADGATE_REPLY_INTEGER)
-            json_integer(json, key->text, value->integer);
-        else if (value->kind == HEADGATE_REPLY_TEXT)
-            json_text(json, key->text, value->text, value->size);
-        else
-            json_null(json, key->text);
-    }
-    json_close(json, '}');
-}
+static const struct json_types types = {.flags = (const char *const[]){"in_force", "deleted", NULL}};
 
 static uint64_t share(const struct headgate_reply *row)
 {
@@ -89,23 +28,22 @@ static const char *const list_title[] = {"RULE",   "ENDPOINT",      "BY",       
 static bool list_row(struct sheet *sheet, const struct headgate_reply *row)
 {
     char percent[32];
-    struct sheet_row *added = sheet_add(sheet);
-    if (!added)
+    char(*cell)[SHEET_CELL_BYTES] = sheet_add(sheet);
+    if (!cell)
         return false;
-    char(*cell)[CELL_BYTES] = added->cell;
-    (void)snprintf(cell[0], CELL_BYTES, "%s/%s", command_member_text(row, "service"),
+    (void)snprintf(cell[0], SHEET_CELL_BYTES, "%s/%s", command_member_text(row, "service"),
                    command_member_text(row, "id"));
-    (void)snprintf(cell[1], CELL_BYTES, "%s", command_member_text(row, "endpoint"));
+    (void)snprintf(cell[1], SHEET_CELL_BYTES, "%s", command_member_text(row, "endpoint"));
     const char *by = command_member_text(row, "by");
-    (void)snprintf(cell[2], CELL_BYTES, "%s", *by ? by : "-");
-    (void)snprintf(cell[3], CELL_BYTES, "%s", command_member_text(row, "algorithm"));
-    (void)snprintf(cell[4], CELL_BYTES, "%s%s%s", command_member_text(row, "mode"),
+    (void)snprintf(cell[2], SHEET_CELL_BYTES, "%s", *by ? by : "-");
+    (void)snprintf(cell[3], SHEET_CELL_BYTES, "%s", command_member_text(row, "algorithm"));
+    (void)snprintf(cell[4], SHEET_CELL_BYTES, "%s%s%s", command_member_text(row, "mode"),
                    share(row) > 0 ? ", canary " : "",
                    share(row) > 0 ? rule_percent_text(share(row), percent, sizeof percent) : "");
-    (void)snprintf(cell[5], CELL_BYTES, "%" PRId64, command_member_integer(row, "allowed"));
-    (void)snprintf(cell[6], CELL_BYTES, "%" PRId64, command_member_integer(row, "denied"));
-    (void)snprintf(cell[7], CELL_BYTES, "%" PRId64, command_member_integer(row, "shadow_denied"));
-    (void)snprintf(cell[8], CELL_BYTES, "%" PRId64, command_member_integer(row, "over_limit"));
+    (void)snprintf(cell[5], SHEET_CELL_BYTES, "%" PRId64, command_member_integer(row, "allowed"));
+    (void)snprintf(cell[6], SHEET_CELL_BYTES, "%" PRId64, command_member_integer(row, "denied"));
+    (void)snprintf(cell[7], SHEET_CELL_BYTES, "%" PRId64, command_member_integer(row, "shadow_denied"));
+    (void)snprintf(cell[8], SHEET_CELL_BYTES, "%" PRId64, command_member_integer(row, "over_limit"));
     return true;
 }
 
@@ -125,7 +63,7 @@ static int list_all(struct rules_invocation *invocation, struct sheet *sheet, st
         for (uint32_t i = 0; i < rows->count; i++) {
             const struct headgate_reply *row = headgate_reply_at(rows, i);
             if (json)
-                json_map(json, row);
+                json_map(json, NULL, row, &types);
             else if (!list_row(sheet, row))
                 return command_no_memory(invocation->name);
             (void)snprintf(last.service, sizeof last.service, "%s", command_member_text(row, "service"));
@@ -143,9 +81,8 @@ int rules_list(struct rules_invocation *invocation)
 {
     struct sheet sheet = {.title = list_title, .columns = 9, .right = 15u << 5};
     struct json json;
-    if (invocation->json) {
+    if (invocation->json)
         json_begin(&json, stdout, '[');
-    }
     int status = list_all(invocation, &sheet, invocation->json ? &json : NULL);
     if (invocation->json)
         json_close(&json, ']');
@@ -155,7 +92,7 @@ int rules_list(struct rules_invocation *invocation)
         printf("no rule of the service %s is in force\n", invocation->word[0]);
     else if (status == EX_OK)
         printf("no rule is in force: the limits of the config count, each by its name (headgate info limits)\n");
-    free(sheet.row);
+    sheet_close(&sheet);
     return status;
 }
 
@@ -166,10 +103,9 @@ static const char *const history_title[] = {"RULE", "VERSION", "WHEN", "BY", "ST
 static bool history_row(struct sheet *sheet, const struct headgate_reply *row)
 {
     char when[32] = "-", percent[32] = "";
-    struct sheet_row *added = sheet_add(sheet);
-    if (!added)
+    char(*cell)[SHEET_CELL_BYTES] = sheet_add(sheet);
+    if (!cell)
         return false;
-    char(*cell)[CELL_BYTES] = added->cell;
     int64_t made_s = command_member_integer(row, "unix_ms") / 1000;
     if (made_s > 0)
         (void)rule_moment_text((uint64_t)made_s, when, sizeof when);
@@ -177,17 +113,17 @@ static bool history_row(struct sheet *sheet, const struct headgate_reply *row)
         (void)rule_percent_text(share(row), percent, sizeof percent);
     bool deleted = command_member_integer(row, "deleted") != 0;
     bool in_force = command_member_integer(row, "in_force") != 0;
-    (void)snprintf(cell[0], CELL_BYTES, "%s/%s", command_member_text(row, "service"),
+    (void)snprintf(cell[0], SHEET_CELL_BYTES, "%s/%s", command_member_text(row, "service"),
                    command_member_text(row, "id"));
-    (void)snprintf(cell[1], CELL_BYTES, "%" PRId64, command_member_integer(row, "version"));
-    (void)snprintf(cell[2], CELL_BYTES, "%s", when);
-    (void)snprintf(cell[3], CELL_BYTES, "%s", command_member_text(row, "author"));
-    (void)snprintf(cell[4], CELL_BYTES, "%s%s%s", share(row) > 0 ? "canary " : "", percent,
+    (void)snprintf(cell[1], SHEET_CELL_BYTES, "%" PRId64, command_member_integer(row, "version"));
+    (void)snprintf(cell[2], SHEET_CELL_BYTES, "%s", when);
+    (void)snprintf(cell[3], SHEET_CELL_BYTES, "%s", command_member_text(row, "author"));
+    (void)snprintf(cell[4], SHEET_CELL_BYTES, "%s%s%s", share(row) > 0 ? "canary " : "", percent,
                    deleted      ? "deleted"
                    : !in_force  ? (share(row) > 0 ? ", over" : "over")
                    : share(row) ? ""
                                 : "in force");
-    (void)snprintf(cell[5], CELL_BYTES, "%s", command_member_text(row, "note"));
+    (void)snprintf(cell[5], SHEET_CELL_BYTES, "%s", command_member_text(row, "note"));
     return true;
 }
 
@@ -221,12 +157,11 @@ int rules_history(struct rules_invocation *invocation)
         return status;
     struct sheet sheet = {.title = history_title, .columns = 6, .right = 1u << 1};
     struct json json;
-    if (invocation->json) {
+    if (invocation->json)
         json_begin(&json, stdout, '[');
-    }
     for (uint32_t i = 0; i < rows->count && status == EX_OK; i++) {
         if (invocation->json)
-            json_map(&json, headgate_reply_at(rows, i));
+            json_map(&json, NULL, headgate_reply_at(rows, i), &types);
         else if (!history_row(&sheet, headgate_reply_at(rows, i)))
             status = command_no_memory(invocation->name);
     }
@@ -237,6 +172,6 @@ int rules_history(struct rules_invocation *invocation)
         if (invocation->text)
             print_texts(rows);
     }
-    free(sheet.row);
+    sheet_close(&sheet);
     return status;
 }

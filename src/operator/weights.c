@@ -18,54 +18,16 @@ static double member_number(const struct headgate_reply *map, const char *name)
     return strtod(command_member_text(map, name), NULL);
 }
 
-static void json_member_number(struct json *json, const struct headgate_reply *map, const char *name)
-{
-    json_number(json, name, member_number(map, name));
-}
-
-static void json_member_string(struct json *json, const struct headgate_reply *map, const char *name)
-{
-    json_string(json, name, command_member_text(map, name));
-}
-
 /* ---- what is in force ---- */
 
 static void print_all_json(const struct headgate_reply *reply)
 {
-    const struct headgate_reply *regions = command_member(reply, "regions"),
-                                *waits = command_member(reply, "wait_for");
+    const struct json_types types = {.flags = (const char *const[]){"by_demand", NULL},
+                                     .numbers = (const char *const[]){"weight", "complete", "in_force",
+                                                                      "spent_per_s", "refused_per_s", NULL}};
     struct json json;
-    json_begin(&json, stdout, '{');
-    json_integer(&json, "version", command_member_integer(reply, "version"));
-    json_integer(&json, "complete", command_member_integer(reply, "complete"));
-    json_member_string(&json, reply, "region");
-    json_open(&json, "regions", '[');
-    for (uint32_t i = 0; regions && i < regions->count; i++) {
-        const struct headgate_reply *row = headgate_reply_at(regions, i);
-        json_open(&json, NULL, '{');
-        json_member_string(&json, row, "region");
-        json_member_number(&json, row, "weight");
-        json_member_number(&json, row, "complete");
-        json_member_number(&json, row, "in_force");
-        json_member_number(&json, row, "spent_per_s");
-        json_member_number(&json, row, "refused_per_s");
-        json_close(&json, '}');
-    }
-    json_close(&json, ']');
-    json_bool(&json, "by_demand", command_member_integer(reply, "by_demand") != 0);
-    json_member_string(&json, reply, "proposer");
-    json_integer(&json, "looks_in_s", command_member_integer(reply, "looks_in_s"));
-    json_open(&json, "wait_for", '[');
-    for (uint32_t i = 0; waits && i < waits->count; i++) {
-        const struct headgate_reply *row = headgate_reply_at(waits, i);
-        json_open(&json, NULL, '{');
-        json_member_string(&json, row, "node");
-        json_member_string(&json, row, "why");
-        json_member_string(&json, row, "advice");
-        json_close(&json, '}');
-    }
-    json_close(&json, ']');
-    json_close(&json, '}');
+    json_init(&json, stdout);
+    json_map(&json, NULL, reply, &types);
 }
 
 static void print_all(const struct invocation *invocation, const struct headgate_reply *reply)
@@ -136,28 +98,11 @@ static void print_version(const struct headgate_reply *row)
 
 static void print_history_json(const struct headgate_reply *reply)
 {
+    const struct json_types types = {.flags = (const char *const[]){"complete", NULL},
+                                     .numbers = (const char *const[]){"weight", NULL}};
     struct json json;
     json_begin(&json, stdout, '{');
-    json_open(&json, "history", '[');
-    for (uint32_t i = 0; i < reply->count; i++) {
-        const struct headgate_reply *row = headgate_reply_at(reply, i), *regions = command_member(row, "regions");
-        json_open(&json, NULL, '{');
-        json_integer(&json, "version", command_member_integer(row, "version"));
-        json_member_string(&json, row, "author");
-        json_integer(&json, "unix_ms", command_member_integer(row, "unix_ms"));
-        json_bool(&json, "complete", command_member_integer(row, "complete") != 0);
-        json_open(&json, "regions", '[');
-        for (uint32_t r = 0; regions && r < regions->count; r++) {
-            const struct headgate_reply *part = headgate_reply_at(regions, r);
-            json_open(&json, NULL, '{');
-            json_member_string(&json, part, "region");
-            json_member_number(&json, part, "weight");
-            json_close(&json, '}');
-        }
-        json_close(&json, ']');
-        json_close(&json, '}');
-    }
-    json_close(&json, ']');
+    json_list(&json, "history", reply, &types);
     json_close(&json, '}');
 }
 
