@@ -150,23 +150,21 @@ int command_certs(int argc, char **argv)
 {
     struct certs certs = {.dir = ".", .days = DAYS_DEFAULT};
     struct option_reader reader = option_reader_of("headgate certs", options, OPTION_COUNT, argc, argv);
-    const char *value;
-    int option;
-    while ((option = option_next(&reader, &value)) != OPTION_END) {
-        if (option == OPTION_WRONG)
-            return EX_USAGE;
-        if (option == HELP) {
-            help();
-            return EX_OK;
-        }
-        if (option == DIR)
-            certs.dir = value;
-        if (option == DAYS &&
-            (!units_parse_count(bytes_of(value), &certs.days) || certs.days < 1 || certs.days > DAYS_MAX))
-            return wrong_days(value);
-        if (option == OPTION_WORD && !add_host(&certs, value))
-            return fail("too many hosts: expected at most 15", EX_USAGE);
+    struct arguments given;
+    if (!arguments_read(&reader, &given))
+        return EX_USAGE;
+    if (given.value[HELP]) {
+        help();
+        return EX_OK;
     }
+    if (given.value[DIR])
+        certs.dir = given.value[DIR];
+    if (given.value[DAYS] &&
+        (!units_parse_count(bytes_of(given.value[DAYS]), &certs.days) || certs.days < 1 || certs.days > DAYS_MAX))
+        return wrong_days(given.value[DAYS]);
+    for (uint32_t i = 0; i < given.word_count; i++)
+        if (!add_host(&certs, given.word[i]))
+            return fail("too many hosts: expected at most 15", EX_USAGE);
     if (certs.host_count < NAME_WORDS)
         return fail("a word is missing: expected name [host ...]", EX_USAGE);
     certs.name = certs.hosts[0];

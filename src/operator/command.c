@@ -44,27 +44,22 @@ int command_unexpected(const char *name, const char *at)
     return EX_PROTOCOL;
 }
 
-void command_access_take(struct command_access *access, const char *option, const char *value)
+struct command_access command_access_of(const char *const *values)
 {
-    if (strcmp(option, "tls") == 0)
-        access->tls = true;
-    else if (strcmp(option, "user") == 0)
-        access->user = value;
-    else if (strcmp(option, "cacert") == 0)
-        access->ca = value;
-    else if (strcmp(option, "cert") == 0)
-        access->certificate = value;
-    else if (strcmp(option, "key") == 0)
-        access->key = value;
+    return (struct command_access){.user = values[0],
+                                   .tls = values[1] != NULL,
+                                   .ca = values[2],
+                                   .certificate = values[3],
+                                   .key = values[4]};
 }
 
-bool command_access_fits(const char *name, const struct command_access *access)
+bool command_access_fits(const char *name, const struct command_access *access, const char *key)
 {
     const char *password = getenv("HEADGATE_PASSWORD");
     if (!access->tls && (access->ca || access->certificate || access->key))
-        fprintf(stderr, "headgate %s: --cacert, --cert and --key have no effect without --tls\n", name);
+        fprintf(stderr, "headgate %s: --cacert, --cert and --%s have no effect without --tls\n", name, key);
     else if (!access->certificate != !access->key)
-        fprintf(stderr, "headgate %s: --cert and --key belong together\n", name);
+        fprintf(stderr, "headgate %s: --cert and --%s belong together\n", name, key);
     else if (access->user && (!password || !password[0]))
         fprintf(stderr, "headgate %s: --user needs the user's secret in $HEADGATE_PASSWORD\n", name);
     else
@@ -191,8 +186,8 @@ const char *command_duration(char out[UNITS_TEXT_BYTES], int64_t ms)
 
 bool command_take_timeout(const char *name, const char *value, uint32_t *timeout_ms)
 {
-    uint64_t ns;
-    if (!units_take(bytes_of(value), units_parse_duration, 1000000, UINT64_C(3600000000000), &ns)) {
+    uint64_t ns = COMMAND_TIMEOUT_MS * UINT64_C(1000000);
+    if (value && !units_take(bytes_of(value), units_parse_duration, 1000000, UINT64_C(3600000000000), &ns)) {
         fprintf(stderr, "headgate %s: --timeout is \"%s\": expected a duration from 1ms to 1h\n", name, value);
         return false;
     }

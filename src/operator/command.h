@@ -51,7 +51,7 @@ struct invocation {
     uint32_t timeout_ms;
     struct command_access access;
     bool json;
-    const char *word[COMMAND_WORDS_MAX];
+    const char *const *word;
     uint32_t word_count;
 };
 
@@ -78,10 +78,10 @@ int command_certs(int argc, char **argv);
 /* Runs `headgate rules`; argv holds the words behind "rules". See rules.h. */
 int command_rules(int argc, char **argv, const char *at);
 
-/* Takes the option of that name, if it is one of these. */
-void command_access_take(struct command_access *access, const char *option, const char *value);
-/* True: the options fit together. False: stderr says which does not. */
-bool command_access_fits(const char *name, const struct command_access *access);
+/* Takes the values of COMMAND_ACCESS_OPTIONS, in this order; NULL: not given. */
+struct command_access command_access_of(const char *const *values);
+/* True: the options fit together. False: stderr says which does not; `key` is how the option of the key is called. */
+bool command_access_fits(const char *name, const struct command_access *access, const char *key);
 
 /* Connects, and authenticates with the password in HEADGATE_PASSWORD if there is one. NULL: the
  * mistake is on stderr and the exit status in *status. */
@@ -120,7 +120,7 @@ const char *command_member_text(const struct headgate_reply *map, const char *na
 /* A duration as people read it; a negative one counts as 0. Returns `out`. */
 const char *command_duration(char out[UNITS_TEXT_BYTES], int64_t ms);
 
-/* --timeout of `headgate NAME`. False, and stderr says so: it is no duration from 1ms to 1h. */
+/* --timeout of `headgate NAME`; NULL: not given. False, and stderr says so: it is no duration from 1ms to 1h. */
 bool command_take_timeout(const char *name, const char *value, uint32_t *timeout_ms);
 
 #endif

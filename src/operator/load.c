@@ -187,22 +187,19 @@ static bool *flag_of(struct load_options *options, enum option_id option)
     const struct {
         enum option_id option;
         bool *flag;
-    } flags[] = {{OPTION_IN_ORDER, &options->in_order}, {OPTION_POISSON, &options->poisson},
-                 {OPTION_BUSY, &options->busy},         {OPTION_EXPECT_BOUND, &options->expect_bound},
-                 {OPTION_TLS, &options->access.tls},    {OPTION_NO_ACCURACY, &options->no_accuracy},
-                 {OPTION_JSON, &options->json},         {OPTION_HISTOGRAM, &options->histogram},
-                 {OPTION_QUIET, &options->quiet},       {OPTION_PROGRESS, &options->progress}};
+    } flags[] = {{OPTION_IN_ORDER, &options->in_order},
+                 {OPTION_POISSON, &options->poisson},
+                 {OPTION_BUSY, &options->busy},
+                 {OPTION_EXPECT_BOUND, &options->expect_bound},
+                 {OPTION_NO_ACCURACY, &options->no_accuracy},
+                 {OPTION_JSON, &options->json},
+                 {OPTION_HISTOGRAM, &options->histogram},
+                 {OPTION_QUIET, &options->quiet},
+                 {OPTION_PROGRESS, &options->progress}};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
         if (flags[i].option == option)
             return flags[i].flag;
     return NULL;
-}
-
-/* --key is a key to ask for here, so that of a certificate has another name than elsewhere. */
-static bool take_access(struct command_access *access, enum option_id option, const char *value)
-{
-    command_access_take(access, option == OPTION_CERT_KEY ? "key" : specs[option].name, value);
-    return true;
 }
 
 /* False: the value is invalid, and stderr says so. */
@@ -255,18 +252,17 @@ static bool take_option(struct load_options *options, enum option_id option, con
         return take_limit_rate(options, value);
     case OPTION_DECLARED:
         return take_declared(options, value);
-    case OPTION_USER:
-    case OPTION_CACERT:
-    case OPTION_CERT:
-    case OPTION_CERT_KEY:
-        return take_access(&options->access, option, value);
     case OPTION_SEED:
         return take_count(option, value, 0, UINT64_MAX, &options->seed);
     case OPTION_IN_ORDER:
     case OPTION_POISSON:
     case OPTION_BUSY:
     case OPTION_EXPECT_BOUND:
+    case OPTION_USER: /* command_access_of takes the five */
     case OPTION_TLS:
+    case OPTION_CACERT:
+    case OPTION_CERT:
+    case OPTION_CERT_KEY:
     case OPTION_NO_ACCURACY:
     case OPTION_JSON:
     case OPTION_HISTOGRAM:
@@ -283,18 +279,6 @@ static bool contradiction(const char *sentence)
 {
     fprintf(stderr, "headgate load: %s\n", sentence);
     return false;
-}
-
-static bool access_fits(const struct command_access *access)
-{
-    const char *password = getenv("HEADGATE_PASSWORD");
-    if (!access->tls && (access->ca || access->certificate || access->key))
-        return contradiction("--cacert, --cert and --cert-key have no effect without --tls");
-    if (!access->certificate != !access->key)
-        return contradiction("--cert and --cert-key belong together");
-    if (access->user && (!password || !password[0]))
-        return contradiction("--user needs the user's secret in $HEADGATE_PASSWORD");
-    return true;
 }
 
 /* Fills in defaults and refuses options that exclude each other. */
@@ -318,7 +302,7 @@ static bool complete(struct load_options *options)
         return contradiction("--expect-bound cannot be judged with --no-accuracy or with more than 1,000,000 keys");
     if ((uint64_t)options->connections * options->target_count > LOAD_CONNECTIONS_MAX)
         return contradiction("too many connections: at most 4096 to all targets together");
-    if (!access_fits(&options->access))
+    if (!command_access_fits("load", &options->access, specs[OPTION_CERT_KEY].name))
         return false;
     if (options->keys == 0)
         options->keys = 1;
@@ -362,32 +346,39 @@ static int run(struct load *load)
     return judgement.within_bound ? EX_OK : 1;
 }
 
+static bool take_options(struct load_options *options, const struct arguments *given, const char *at)
+{
+    options->connections = 4;
+    options->seconds = 10;
+    options->cost = 1;
+    options->seed = clock_wall_ns(); /* different for every run on one machine */
+    options->access = command_access_of(&given->value[OPTION_USER]);
+    if (given->word_count > 0) {
+        fprintf(stderr, "headgate load: unexpected word \"%s\": see --help\n", given->word[0]);
+        return false;
+    }
+    bool good = take_targets(options, at);
+    for (int option = 0; option < OPTION_COUNT && good; option++)
+        if (given->value[option])
+            good = take_option(options, (enum option_id)option, given->value[option]);
+    return good && complete(options);
+}
+
 int command_load(int argc, char **argv, const char *at)
 {
-    struct load *load = calloc(1, sizeof *load);
     struct option_reader reader = option_reader_of("headgate load", specs, OPTION_COUNT, argc, argv);
-    const char *value;
-    int option;
+    struct arguments given;
+    if (!arguments_read(&reader, &given))
+        return EX_USAGE;
+    if (given.value[OPTION_HELP]) {
+        help();
+        return EX_OK;
+    }
+    struct load *load = calloc(1, sizeof *load);
     if (!load)
         return command_no_memory("load");
     load->epoll = -1;
-    load->options.connections = 4;
-    load->options.seconds = 10;
-    load->options.cost = 1;
-    int status = EX_OK;
-    load->options.seed = clock_wall_ns(); /* different for every run on one machine */
-    bool going = take_targets(&load->options, at);
-    while (going && (option = option_next(&reader, &value)) != OPTION_END) {
-        if (option == OPTION_HELP) {
-            help();
-            free(load);
-            return EX_OK;
-        }
-        if (option == OPTION_WORD)
-            fprintf(stderr, "headgate load: unexpected word \"%s\": see --help\n", value);
-        going = option >= 0 && take_option(&load->options, (enum option_id)option, value);
-    }
-    status = going && complete(&load->options) ? run(load) : EX_USAGE;
+    const int status = take_options(&load->options, &given, at) ? run(load) : EX_USAGE;
     load_close(load);
     free(load);
     return status;

@@ -165,96 +165,75 @@ static const struct subcommand *find_subcommand(const char *name)
     return NULL;
 }
 
-static bool takes(const struct subcommand *subcommand, int option)
+/* Options as bits. */
+static uint64_t taken_by(const struct subcommand *subcommand)
 {
-    if (!asks_daemon(subcommand) || option == VERSION)
-        return false;
-    return option >= SERVICE ? subcommand->takes_rule : option == COST ? subcommand->takes_cost : true;
-}
-
-/* False: the subcommand has no such option, or the value is invalid; stderr says so. */
-static bool take_option(struct invocation *invocation, const struct subcommand *subcommand, int option,
-                        const char *value)
-{
-    if (!takes(subcommand, option)) {
-        fprintf(stderr, "headgate %s: --%s makes no sense here\n", subcommand->name, options[option].name);
-        return false;
-    }
-    if (option == AT)
-        invocation->at = value;
-    if (option == JSON)
-        invocation->json = true;
-    command_access_take(&invocation->access, options[option].name, value);
-    if (option == RULE)
-        invocation->rule = value;
-    if (option == SERVICE)
-        invocation->service = value;
-    if (option == ENDPOINT)
-        invocation->endpoint = value;
-    if (option == TIER)
-        invocation->tier = value;
-    if (option == PRIORITY)
-        invocation->priority = value;
-    if (option == TIMEOUT)
-        return command_take_timeout(subcommand->name, value, &invocation->timeout_ms);
-    if (option == COST && !units_parse_count(bytes_of(value), &invocation->cost)) {
-        fprintf(stderr, "headgate %s: --cost is \"%s\": expected a number of tokens\n", subcommand->name, value);
-        return false;
-    }
-    return true;
+    uint64_t taken = UINT64_C(1) << HELP;
+    for (int option = 0; option < OPTION_COUNT && asks_daemon(subcommand); option++)
+        if (option >= SERVICE ? subcommand->takes_rule
+            : option == COST  ? subcommand->takes_cost
+                              : option != VERSION)
+            taken |= UINT64_C(1) << option;
+    return taken;
 }
 
 /* True, and stderr says so: "cost", as redis-cli has it, where --cost is meant. */
-static bool is_bare_option(const struct invocation *invocation, const struct subcommand *subcommand,
-                           const char *word)
+static bool has_bare_option(const struct subcommand *subcommand, const struct arguments *arguments)
 {
-    for (int option = COST; option < OPTION_COUNT; option++) {
-        if (!takes(subcommand, option) || invocation->word_count == 0 ||
-            strcasecmp(word, options[option].name) != 0)
-            continue;
-        fprintf(stderr, "headgate %s: \"%s\" is no identifier: expected --%s\n", subcommand->name, word,
-                options[option].name);
+    for (uint32_t i = 1; i < arguments->word_count; i++)
+        for (int option = COST; option < OPTION_COUNT; option++) {
+            if (!(taken_by(subcommand) >> option & 1) || strcasecmp(arguments->word[i], options[option].name) != 0)
+                continue;
+            fprintf(stderr, "headgate %s: \"%s\" is no identifier: expected --%s\n", subcommand->name,
+                    arguments->word[i], options[option].name);
+            return true;
+        }
+    return false;
+}
+
+static bool take_cost(const char *name, const char *value, uint64_t *cost)
+{
+    *cost = 1;
+    if (!value || units_parse_count(bytes_of(value), cost))
         return true;
-    }
+    fprintf(stderr, "headgate %s: --cost is \"%s\": expected a number of tokens\n", name, value);
     return false;
 }
 
 static int run_subcommand(const struct subcommand *subcommand, int argc, char **argv, const char *at)
 {
-    struct invocation invocation = {.name = subcommand->name,
-                                    .at = at,
-                                    .cost = 1,
-                                    .timeout_ms = COMMAND_TIMEOUT_MS};
+    const struct arguments_expected expected = {.allowed = taken_by(subcommand),
+                                                .words_min = subcommand->words_min,
+                                                .words_max = subcommand->words_max,
+                                                .words = subcommand->words};
+    const char *name = subcommand->name;
     char called[32];
-    (void)snprintf(called, sizeof called, "headgate %s", subcommand->name);
+    struct arguments given;
+    (void)snprintf(called, sizeof called, "headgate %s", name);
     struct option_reader reader = option_reader_of(called, options, OPTION_COUNT, argc, argv);
-    const char *value;
-    int option;
-    while ((option = option_next(&reader, &value)) != OPTION_END) {
-        if (option == OPTION_WRONG)
-            return EX_USAGE;
-        if (option == HELP) {
-            help_subcommand(stdout, subcommand);
-            return EX_OK;
-        }
-        if (option == OPTION_WORD) {
-            if (invocation.word_count == subcommand->words_max) {
-                fprintf(stderr, "headgate %s: \"%s\" is one word too many: expected %s\n", subcommand->name, value,
-                        subcommand->words_max ? subcommand->words : "none");
-                return EX_USAGE;
-            }
-            if (is_bare_option(&invocation, subcommand, value))
-                return EX_USAGE;
-            invocation.word[invocation.word_count++] = value;
-        } else if (!take_option(&invocation, subcommand, option, value)) {
-            return EX_USAGE;
-        }
-    }
-    if (invocation.word_count < subcommand->words_min) {
-        fprintf(stderr, "headgate %s: a word is missing: expected %s\n", subcommand->name, subcommand->words);
+    if (!arguments_read(&reader, &given))
         return EX_USAGE;
+    if (given.value[HELP]) {
+        help_subcommand(stdout, subcommand);
+        return EX_OK;
     }
-    return command_access_fits(subcommand->name, &invocation.access) ? subcommand->run(&invocation) : EX_USAGE;
+    struct invocation invocation = {.name = name,
+                                    .at = given.value[AT] ? given.value[AT] : at,
+                                    .rule = given.value[RULE],
+                                    .service = given.value[SERVICE],
+                                    .endpoint = given.value[ENDPOINT],
+                                    .tier = given.value[TIER],
+                                    .priority = given.value[PRIORITY],
+                                    .access = command_access_of(&given.value[USER]),
+                                    .json = given.value[JSON] != NULL,
+                                    .word = given.word,
+                                    .word_count = given.word_count};
+    if (!arguments_fit(&reader, &given, &expected) || has_bare_option(subcommand, &given) ||
+        !command_take_timeout(name, given.value[TIMEOUT], &invocation.timeout_ms) ||
+        !take_cost(name, given.value[COST], &invocation.cost) ||
+        !command_access_fits(name, &invocation.access, options[KEY].name))
+        return EX_USAGE;
+    return subcommand->run(&invocation);
 }
 
 /*

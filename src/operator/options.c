@@ -1,8 +1,6 @@
-/*
- * Reads options in the order of argv; words may stand between options.
- */
 #include "operator/options.h"
 
+#include <assert.h>
 #include <string.h>
 
 static int find(const struct option_reader *reader, const char *name, size_t size)
@@ -51,6 +49,42 @@ int option_next(struct option_reader *reader, const char **value)
     if (spec->argument)
         *value = equals ? equals + 1 : reader->argv[reader->next++];
     return index;
+}
+
+bool arguments_read(struct option_reader *reader, struct arguments *arguments)
+{
+    const char *value;
+    int option;
+    assert(reader->spec_count <= OPTIONS_MAX);
+    *arguments = (struct arguments){0};
+    while ((option = option_next(reader, &value)) != OPTION_END) {
+        if (option == OPTION_WRONG)
+            return false;
+        if (option >= 0)
+            arguments->value[option] = value ? value : "";
+        else if (arguments->word_count < OPTION_WORDS_MAX)
+            arguments->word[arguments->word_count++] = value;
+    }
+    return true;
+}
+
+bool arguments_fit(const struct option_reader *reader, const struct arguments *arguments,
+                   const struct arguments_expected *expected)
+{
+    const uint32_t most = expected->skipped + expected->words_max;
+    for (size_t i = 0; i < reader->spec_count; i++)
+        if (arguments->value[i] && !(expected->allowed >> i & 1)) {
+            fprintf(stderr, "%s: --%s makes no sense here\n", reader->command, reader->specs[i].name);
+            return false;
+        }
+    if (arguments->word_count > most)
+        fprintf(stderr, "%s: \"%s\" is one word too many: expected %s\n", reader->command, arguments->word[most],
+                expected->words_max > 0 ? expected->words : "none");
+    else if (arguments->word_count < expected->skipped + expected->words_min)
+        fprintf(stderr, "%s: a word is missing: expected %s\n", reader->command, expected->words);
+    else
+        return true;
+    return false;
 }
 
 void option_help(FILE *out, const struct option_spec *specs, size_t spec_count)

@@ -2,12 +2,15 @@
  * options: long options and their help from one table per command.
  *
  * Reads "--name value", "--name=value", flags without a value, and "--", after which every argument
- * is a word. The caller checks values.
+ * is a word. Words may stand between options. Of an option that is given twice the last value counts.
+ * The caller checks values.
  */
 #ifndef HEADGATE_OPERATOR_OPTIONS_H
 #define HEADGATE_OPERATOR_OPTIONS_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 struct option_spec {
@@ -42,6 +45,31 @@ enum { OPTION_WORD = -1, OPTION_END = -2, OPTION_WRONG = -3 };
  * with the word in *value; or OPTION_END; or OPTION_WRONG after a sentence on stderr.
  */
 int option_next(struct option_reader *reader, const char **value);
+
+enum {
+    OPTIONS_MAX = 48,      /* of a command */
+    OPTION_WORDS_MAX = 66, /* more than any command takes */
+};
+
+/* What a command was given; the strings are argv's. */
+struct arguments {
+    const char *value[OPTIONS_MAX];     /* by the index of the option's spec; NULL: not given; a flag has "" */
+    const char *word[OPTION_WORDS_MAX]; /* further words are left out */
+    uint32_t word_count;
+};
+
+/* Reads all options and words. False: stderr says which one is wrong. */
+bool arguments_read(struct option_reader *reader, struct arguments *arguments);
+
+/* What a command takes: options as bits, and words behind the first `skipped` ones. `words`: how help calls them. */
+struct arguments_expected {
+    uint64_t allowed;
+    uint32_t skipped, words_min, words_max;
+    const char *words;
+};
+/* False: stderr says which option or word is too much or missing. */
+bool arguments_fit(const struct option_reader *reader, const struct arguments *arguments,
+                   const struct arguments_expected *expected);
 
 /* Prints the options aligned, at least one line each. */
 void option_help(FILE *out, const struct option_spec *specs, size_t spec_count);

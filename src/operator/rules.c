@@ -172,44 +172,16 @@ int rules_read_files(const struct rules_invocation *invocation, struct rule_list
 
 /* ---- the command line ---- */
 
-static bool take_daemons(struct rules_invocation *invocation, const char *value)
+static bool take_daemons(const char *value, uint32_t *daemons)
 {
-    uint64_t count;
-    if (units_parse_count(bytes_of(value), &count) && count >= 1 && count <= RULES_DAEMONS_MAX) {
-        invocation->daemons = (uint32_t)count;
-        return true;
+    uint64_t count = RULES_DAEMONS;
+    if (value && !(units_parse_count(bytes_of(value), &count) && count >= 1 && count <= RULES_DAEMONS_MAX)) {
+        fprintf(stderr, "headgate rules: --daemons is \"%s\": expected a number from 1 to %d\n", value,
+                RULES_DAEMONS_MAX);
+        return false;
     }
-    fprintf(stderr, "headgate rules: --daemons is \"%s\": expected a number from 1 to %d\n", value,
-            RULES_DAEMONS_MAX);
-    return false;
-}
-
-static bool take_option(struct rules_invocation *invocation, int option, const char *value)
-{
-    if (option == AT)
-        invocation->at = value;
-    if (option == JSON)
-        invocation->json = true;
-    command_access_take(&invocation->access, options[option].name, value);
-    if (option == CANARY)
-        invocation->canary = value;
-    if (option == WATCH)
-        invocation->watch = value;
-    if (option == THRESHOLD)
-        invocation->threshold = value;
-    if (option == NOTE)
-        invocation->note = value;
-    if (option == TO)
-        invocation->to = value;
-    if (option == CONFIG)
-        invocation->config = value;
-    if (option == PRUNE)
-        invocation->prune = true;
-    if (option == TEXT)
-        invocation->text = true;
-    if (option == DAEMONS)
-        return take_daemons(invocation, value);
-    return option != TIMEOUT || command_take_timeout("rules", value, &invocation->timeout_ms);
+    *daemons = (uint32_t)count;
+    return true;
 }
 
 static const struct action *find_action(const char *name)
@@ -232,71 +204,53 @@ static int fail_unknown(const char *name)
     return EX_USAGE;
 }
 
-static bool take_word(struct rules_invocation *invocation, const struct action *action, const char *word)
+static int run(const struct action *action, const struct option_reader *reader, const struct arguments *given,
+               const char *at)
 {
-    if (invocation->word_count == action->words_max) {
-        fprintf(stderr, "headgate rules %s: \"%s\" is one word too many: expected %s\n", action->name, word,
-                action->words);
-        return false;
-    }
-    invocation->word[invocation->word_count++] = word;
-    return true;
-}
-
-/* Reads options and words in any order; the first word is the action. EX_OK with *action NULL: help
- * was shown. */
-static int read_arguments(struct option_reader *reader, struct rules_invocation *invocation,
-                          const struct action **action)
-{
-    unsigned given = 0;
-    const char *value;
-    int option;
-    while ((option = option_next(reader, &value)) != OPTION_END) {
-        if (option == HELP) {
-            help(stdout);
-            *action = NULL;
-            return EX_OK;
-        }
-        if (option == OPTION_WORD && !*action) {
-            *action = find_action(value);
-            if (*action)
-                continue;
-            return fail_unknown(value);
-        }
-        if (option == OPTION_WRONG || (option == OPTION_WORD && !take_word(invocation, *action, value)) ||
-            (option >= 0 && !take_option(invocation, option, value)))
-            return EX_USAGE;
-        given |= option >= 0 ? 1u << option : 0;
-    }
-    if (!*action) {
-        help(stderr);
+    const struct arguments_expected expected = {.allowed = action->options,
+                                                .skipped = 1,
+                                                .words_min = action->words_min,
+                                                .words_max = action->words_max,
+                                                .words = action->words};
+    struct rules_invocation invocation = {.name = reader->command + sizeof "headgate",
+                                          .at = given->value[AT] ? given->value[AT] : at,
+                                          .access = command_access_of(&given->value[USER]),
+                                          .canary = given->value[CANARY],
+                                          .watch = given->value[WATCH],
+                                          .threshold = given->value[THRESHOLD],
+                                          .note = given->value[NOTE],
+                                          .to = given->value[TO],
+                                          .config = given->value[CONFIG],
+                                          .json = given->value[JSON] != NULL,
+                                          .text = given->value[TEXT] != NULL,
+                                          .prune = given->value[PRUNE] != NULL,
+                                          .word = given->word + 1,
+                                          .word_count = given->word_count - 1};
+    if (!arguments_fit(reader, given, &expected) ||
+        !command_take_timeout("rules", given->value[TIMEOUT], &invocation.timeout_ms) ||
+        !take_daemons(given->value[DAEMONS], &invocation.daemons) ||
+        !command_access_fits(invocation.name, &invocation.access, options[KEY].name))
         return EX_USAGE;
-    }
-    for (int i = 0; i < OPTION_COUNT; i++)
-        if ((given & ~(*action)->options) >> i & 1) {
-            fprintf(stderr, "headgate rules %s: --%s makes no sense here\n", (*action)->name, options[i].name);
-            return EX_USAGE;
-        }
-    if (invocation->word_count >= (*action)->words_min)
-        return EX_OK;
-    fprintf(stderr, "headgate rules %s: a word is missing: expected %s\n", (*action)->name, (*action)->words);
-    return EX_USAGE;
-}
-
-int command_rules(int argc, char **argv, const char *at)
-{
-    struct rules_invocation invocation = {.at = at, .timeout_ms = COMMAND_TIMEOUT_MS, .daemons = RULES_DAEMONS};
-    struct option_reader reader = option_reader_of("headgate rules", options, OPTION_COUNT, argc, argv);
-    const struct action *action = NULL;
-    char name[32];
-    int status = read_arguments(&reader, &invocation, &action);
-    if (status != EX_OK || !action)
-        return status;
-    (void)snprintf(name, sizeof name, "rules %s", action->name);
-    if (!command_access_fits(name, &invocation.access))
-        return EX_USAGE;
-    invocation.name = name;
-    status = action->run(&invocation);
+    const int status = action->run(&invocation);
     headgate_client_destroy(&invocation.client);
     return status;
+}
+
+/* Options and words stand in any order; the first word is the action. */
+int command_rules(int argc, char **argv, const char *at)
+{
+    char called[32] = "headgate rules";
+    struct option_reader reader = option_reader_of(called, options, OPTION_COUNT, argc, argv);
+    struct arguments given;
+    if (!arguments_read(&reader, &given))
+        return EX_USAGE;
+    if (given.value[HELP] || given.word_count == 0) {
+        help(given.value[HELP] ? stdout : stderr);
+        return given.value[HELP] ? EX_OK : EX_USAGE;
+    }
+    const struct action *action = find_action(given.word[0]);
+    if (!action)
+        return fail_unknown(given.word[0]);
+    (void)snprintf(called, sizeof called, "headgate rules %s", action->name);
+    return run(action, &reader, &given, at);
 }

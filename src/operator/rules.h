@@ -27,7 +27,7 @@ struct rules_invocation {
     const char *canary, *watch, *threshold, *note, *to, *config; /* NULL: not given */
     uint32_t daemons; /* that share the limits; RULES_DAEMONS unless given */
     bool json, text, prune;
-    const char *word[RULES_WORDS_MAX];
+    const char *const *word;
     uint32_t word_count;
     struct headgate_client *client; /* connects at the first request */
 };
