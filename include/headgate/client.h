@@ -7,6 +7,7 @@
  * headgate_client_poll until HEADGATE_CLIENT_AGAIN. headgate_client_queue may be called at any time.
  *
  * A client is one connection with buffers of fixed size, allocated at its creation; one thread at a time may use it.
+ * After a fork one of both processes may use the connection; the other one closes it, or connects anew.
  * A client never reconnects by itself and never retries: a request whose reply was lost may have been granted.
  * Replies come in the order of the requests. Words are sent unchanged: a key may hold any byte.
  */
@@ -91,7 +92,8 @@ const struct headgate_reply *headgate_reply_at(const struct headgate_reply *arra
 
 /*
  * Connects; an open connection is dropped first. Of a host with several addresses each is tried. One that does not
- * answer takes all the time; the next call begins with the address behind it.
+ * answer takes all the time; the next call begins with the address behind it. So does the call after a connection that
+ * answered none of its requests.
  */
 enum headgate_client_status headgate_client_connect(struct headgate_client *client);
 

@@ -8,7 +8,8 @@
  *
  * Connections are kept. One that fails is tried again later, with growing pauses and some chance in them, while the
  * next daemon answers; a nearer one is used again as soon as it is there. A daemon that has no share yet, since it has
- * just started, counts as away. Blocking; one thread at a time may use it.
+ * just started, counts as away. Blocking; one thread at a time may use it. After a fork both processes may: the child
+ * makes connections of its own.
  */
 #ifndef HEADGATE_DAEMONS_H
 #define HEADGATE_DAEMONS_H
@@ -32,7 +33,8 @@ enum headgate_absence {
 };
 
 struct headgate_daemons_options {
-    const char *const *addresses; /* the nearest first, as in headgate_client_options */
+    /* The nearest first, as in headgate_client_options. A name may have several addresses, of a daemon each. */
+    const char *const *addresses;
     size_t address_count;         /* 1 to HEADGATE_DAEMONS_MAX */
     /* Of each connection. `address` must be NULL; `timeout_ms` is the deadline of a whole call, with all daemons. */
     struct headgate_client_options client;
@@ -44,8 +46,9 @@ struct headgate_daemons_options {
     /*
      * A CHECK has an idempotency key of its own, and is sent once more on another connection to the same daemon where
      * its answer was lost and time is left: that daemon charges it once. Keys are per daemon, which keeps them over an
-     * orderly restart if it has a state_dir: one that crashes in between takes the request for new. For daemons that
-     * know IDEMPOTENCY_KEY; not for DRAIN and WAIT.
+     * orderly restart if it has a state_dir: one that crashes in between takes the request for new. The same daemon is
+     * who has the same address and port: not for addresses that a balancer shares out. For daemons that know
+     * IDEMPOTENCY_KEY; not for DRAIN and WAIT.
      */
     bool resend;
     /*

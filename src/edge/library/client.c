@@ -29,14 +29,21 @@ enum headgate_client_status client_fail(struct headgate_client *client, enum hea
     return status;
 }
 
+/* Somebody waited for the connection's first bytes, in vain. */
+static bool was_silent(const struct headgate_client *client)
+{
+    return client->fd >= 0 &&
+           (client->connecting || (!client->heard && (client->greets || client->pending > 0)));
+}
+
 /* Closes the connection; received bytes stay readable. */
 static void hang_up(struct headgate_client *client)
 {
+    client->silent += was_silent(client);
     if (client->fd >= 0)
         (void)close(client->fd);
     client->fd = -1;
-    client->silent += client->connecting; /* in vain */
-    client->connecting = client->greets = false;
+    client->connecting = client->greets = client->heard = false;
     if (client->tls)
         client_tls_end(client->tls);
     client->output_start = client->output_end = 0;
@@ -318,6 +325,7 @@ enum headgate_client_status client_receive(struct headgate_client *client)
         if (got == 0)
             return lost(client, 0);
         client->input_end += (size_t)got;
+        client->heard = true;
     }
     return HEADGATE_CLIENT_OK;
 }

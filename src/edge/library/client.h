@@ -27,7 +27,8 @@ struct headgate_client {
     struct addrinfo *addresses; /* used while connecting */
     const struct addrinfo *next_address;
     uint32_t addresses_left; /* that were not tried, the next one counted */
-    uint32_t silent;         /* addresses that took no connection, and did not refuse it: further ones come first */
+    bool heard;              /* some bytes of a reply, on this connection */
+    uint32_t silent;         /* addresses that neither refused nor said anything: further ones come first */
     char *output, *input;
     size_t output_room, output_start, output_end;
     size_t input_room, input_start, input_end;

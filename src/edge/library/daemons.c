@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 enum {
@@ -59,6 +60,16 @@ static uint32_t or_default(uint32_t value, uint32_t by_default)
     return value > 0 ? value : by_default;
 }
 
+/* What no other process has. */
+static void take_chance(struct headgate_daemons *daemons)
+{
+    uint64_t seed;
+    randombytes_buf(&seed, sizeof seed);
+    random_seed(&daemons->random, seed);
+    randombytes_buf(daemons->key, sizeof daemons->key);
+    daemons->process = getpid();
+}
+
 /* Fills what needs no memory of its own. */
 static void set(struct headgate_daemons *daemons, const struct headgate_daemons_options *options)
 {
@@ -69,10 +80,8 @@ static void set(struct headgate_daemons *daemons, const struct headgate_daemons_
     if (daemons->pause_max_ms < daemons->pause_min_ms)
         daemons->pause_max_ms = daemons->pause_min_ms;
     daemons->resend = options->resend;
-    if (options->resend)
-        randombytes_buf(daemons->key, sizeof daemons->key);
     daemons->absence = options->absence;
-    random_seed(&daemons->random, clock_monotonic_ns() ^ (uintptr_t)daemons);
+    take_chance(daemons);
 }
 
 static bool make_links(struct headgate_daemons *daemons, const struct headgate_daemons_options *options)
@@ -141,13 +150,33 @@ const char *headgate_daemons_message(const struct headgate_daemons *daemons)
     return daemons->message;
 }
 
+/* ---- words of a request ---- */
+
+static bool takes_value(const char *word)
+{
+    static const char *const options[] = {"SERVICE", "ENDPOINT", "TIER",     "PRIORITY",
+                                          "RULE",    "COST",     "PATIENCE", "IDEMPOTENCY_KEY"};
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        if (strcasecmp(word, options[i]) == 0)
+            return true;
+    return false;
+}
+
+/* The place of an option, from word `from` on; `count`: it is not there. A value may be any word, an option's too. */
+static size_t find_option(size_t from, size_t count, const char *const *words, const char *option)
+{
+    while (from < count && strcasecmp(words[from], option) != 0)
+        from += takes_value(words[from]) ? 2 : 1;
+    return from < count ? from : count;
+}
+
 /* ---- where no daemon answers ---- */
 
 /* The plain number behind COST; 1 if there is none: costs by name are not of the limiter inside. */
 static uint64_t cost_of(size_t count, const char *const *words)
 {
-    for (size_t i = 2; i + 1 < count; i++)
-        if (strcasecmp(words[i], "COST") == 0 && !strchr(words[i + 1], '='))
+    for (size_t i = 2; (i = find_option(i, count, words, "COST")) + 1 < count; i += 2)
+        if (!strchr(words[i + 1], '='))
             return strtoull(words[i + 1], NULL, 10);
     return 1;
 }
@@ -258,6 +287,7 @@ struct asking {
     const char *with_key[WORDS_MAX];
     char key[KEY_BYTES];
     bool lost;                          /* a daemon may have charged what it has not answered */
+    struct sockaddr_storage peer;       /* which one: a name may have several */
     enum headgate_client_status failed; /* why it was not sent */
 };
 
@@ -268,19 +298,16 @@ static uint64_t deadline_of_try(const struct headgate_daemons *daemons, const st
     return is_last || (!asking->take && daemons->count == 1) ? deadline_ns : now_ns + (deadline_ns - now_ns) / 2;
 }
 
-static bool has_word(size_t count, const char *const *words, const char *word)
+static bool has_option(const struct asking *asking, const char *option)
 {
-    for (size_t i = 2; i < count; i++)
-        if (strcasecmp(words[i], word) == 0)
-            return true;
-    return false;
+    return find_option(2, asking->count, asking->words, option) < asking->count;
 }
 
-/* No other request of any program has the key; a program that forks has another number. */
+/* No other request of any program has the key. */
 static void add_key(struct headgate_daemons *daemons, struct asking *asking)
 {
-    (void)snprintf(asking->key, sizeof asking->key, "%016" PRIx64 "%016" PRIx64 "%08x%016" PRIx64, daemons->key[0],
-                   daemons->key[1], (unsigned)getpid(), daemons->key_count++);
+    (void)snprintf(asking->key, sizeof asking->key, "%016" PRIx64 "%016" PRIx64 "%016" PRIx64, daemons->key[0],
+                   daemons->key[1], daemons->key_count++);
     memcpy(asking->with_key, asking->words, asking->count * sizeof asking->words[0]);
     asking->with_key[asking->count++] = "IDEMPOTENCY_KEY";
     asking->with_key[asking->count++] = asking->key;
@@ -290,16 +317,17 @@ static void add_key(struct headgate_daemons *daemons, struct asking *asking)
 
 static void prepare(struct headgate_daemons *daemons, struct asking *asking)
 {
-    const bool has_key = has_word(asking->count, asking->words, "IDEMPOTENCY_KEY");
+    const bool has_key = has_option(asking, "IDEMPOTENCY_KEY");
     asking->keyed = asking->take && daemons->resend && has_key;
     if (asking->take && daemons->resend && !has_key && asking->count + 2 <= WORDS_MAX &&
-        !has_word(asking->count, asking->words, "DRAIN") && !has_word(asking->count, asking->words, "WAIT"))
+        !has_option(asking, "DRAIN") && !has_option(asking, "WAIT"))
         add_key(daemons, asking);
 }
 
 /*
  * Asks until a daemon has answered, or no daemon may be asked any more. A request with a key whose answer is lost is
- * sent once more, to that daemon alone, if it takes a connection at once.
+ * sent once more, to that daemon alone, if it takes a connection at once: others do not know its keys, though its name
+ * may lead to them.
  */
 static enum outcome ask_all(struct headgate_daemons *daemons, struct asking *asking, uint64_t deadline_ns,
                             struct headgate_daemons_answer *answer)
@@ -312,7 +340,12 @@ static enum outcome ask_all(struct headgate_daemons *daemons, struct asking *ask
             break;
         if (!link)
             continue;
+        if (only && !link_goes_to(link, &asking->peer)) {
+            daemons_say(daemons, "the name of a daemon that did not answer leads to another one now");
+            break;
+        }
         const bool is_last = asking->take && (!asking->keyed || only);
+        link_peer(link, &asking->peer);
         asking->failed = headgate_client_queue(link->client, asking->count, asking->words, NULL);
         if (asking->failed == HEADGATE_CLIENT_PROTOCOL) { /* of what came before: nothing is sent yet */
             link_fail(daemons, link, headgate_client_message(link->client), now_ns);
@@ -348,6 +381,10 @@ enum headgate_client_status headgate_daemons_ask(struct headgate_daemons *daemon
     if (!asking.take && (count < 2 || strcasecmp(words[0], "PEEK") != 0)) {
         daemons_say(daemons, "the words are no request: expected CHECK or PEEK and an id");
         return HEADGATE_CLIENT_USAGE;
+    }
+    if (daemons->process != getpid()) {
+        links_leave(daemons);
+        take_chance(daemons);
     }
     prepare(daemons, &asking);
     switch (ask_all(daemons, &asking, deadline_ns, answer)) {

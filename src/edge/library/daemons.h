@@ -12,6 +12,9 @@
 #include "headgate/daemons.h"
 
 #include <poll.h>
+#include <sys/types.h>
+
+struct sockaddr_storage;
 
 enum link_state {
     LINK_AWAY,       /* not connected; to be tried again at `next_ns` */
@@ -36,6 +39,7 @@ struct headgate_daemons {
     size_t count;
     uint32_t timeout_ms, connect_timeout_ms, pause_min_ms, pause_max_ms;
     char *user, *password;
+    pid_t process; /* whose connections they are */
     bool resend;
     uint64_t key[2], key_count; /* of idempotency keys: what no other program has, and how many there were */
     enum headgate_absence absence;
@@ -50,6 +54,8 @@ void daemons_say(struct headgate_daemons *daemons, const char *sentence);
 void link_fail(struct headgate_daemons *daemons, struct daemon_link *link, const char *sentence, uint64_t now_ns);
 /* The connection is made anew at once. */
 void link_retry(struct daemon_link *link, uint64_t now_ns);
+/* A child of the process leaves the connections to it: answers to one would go to the other. */
+void links_leave(struct headgate_daemons *daemons);
 /*
  * Does what needs no waiting for all connections: begins, goes on, gives up, notices what was closed. `only`: for this
  * one alone; NULL: for all.
@@ -57,6 +63,10 @@ void link_retry(struct daemon_link *link, uint64_t now_ns);
 void links_step(struct headgate_daemons *daemons, struct daemon_link *only, uint64_t now_ns);
 /* The nearest connection that is ready, or `only` if that is; NULL: none is. */
 struct daemon_link *links_ready(struct headgate_daemons *daemons, struct daemon_link *only);
+/* The address that a ready connection goes to; AF_UNSPEC: it has ended. */
+void link_peer(const struct daemon_link *link, struct sockaddr_storage *peer);
+/* Whether it goes there. */
+bool link_goes_to(const struct daemon_link *link, const struct sockaddr_storage *peer);
 /* What poll is to look for. */
 struct pollfd link_events(const struct daemon_link *link);
 /* Waits until a connection (`only`: this one) that is being made goes on, or `until_ns`. False: none is being made. */

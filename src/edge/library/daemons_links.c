@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 enum {
     FIRST_PART = 4,     /* of the time for a connection, in which only the nearest is dialled */
@@ -35,6 +36,16 @@ void link_fail(struct headgate_daemons *daemons, struct daemon_link *link, const
 void link_retry(struct daemon_link *link, uint64_t now_ns)
 {
     link->next_ns = now_ns;
+}
+
+void links_leave(struct headgate_daemons *daemons)
+{
+    for (size_t i = 0; i < daemons->count; i++) {
+        struct daemon_link *link = &daemons->link[i];
+        headgate_client_close(link->client); /* the descriptors of this process alone */
+        link->state = LINK_AWAY;
+        link->next_ns = 0;
+    }
 }
 
 /* ---- steps ---- */
@@ -212,6 +223,21 @@ void links_step(struct headgate_daemons *daemons, struct daemon_link *only, uint
             return;
         waits = waits || first_until_ns(daemons, link) > now_ns;
     }
+}
+
+void link_peer(const struct daemon_link *link, struct sockaddr_storage *peer)
+{
+    socklen_t size = sizeof *peer;
+    memset(peer, 0, sizeof *peer);
+    if (getpeername(headgate_client_fd(link->client), (struct sockaddr *)(void *)peer, &size) < 0)
+        peer->ss_family = AF_UNSPEC;
+}
+
+bool link_goes_to(const struct daemon_link *link, const struct sockaddr_storage *peer)
+{
+    struct sockaddr_storage now;
+    link_peer(link, &now);
+    return now.ss_family != AF_UNSPEC && memcmp(&now, peer, sizeof now) == 0;
 }
 
 struct pollfd link_events(const struct daemon_link *link)

@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -345,13 +346,43 @@ static void test_resend(void)
     OK(headgate_daemons_ask(daemons, 4, own, &answer) == HEADGATE_CLIENT_OK && answer.decided &&
            atomic_load(&near.checks) == before + 2,
        "a request with a key of its own is sent again as it is");
+    const char *const named[] = {"CHECK", "user=alice", "ENDPOINT", "Idempotency_Key", "TIER", "drain"};
+    OK(headgate_daemons_ask(daemons, 6, named, &answer) == HEADGATE_CLIENT_OK && near.key[0][0] != '\0',
+       "an endpoint and a tier that are called as options are get one as well");
     atomic_store(&near.manner, DROPS);
     OK(ask("CHECK") == HEADGATE_CLIENT_OK && !answer.decided && answer.maybe_charged, "once, and not for ever");
-    OK(atomic_load(&near.checks) == before + 4 && atomic_load(&far.checks) == 0, "and to nobody else");
+    OK(atomic_load(&near.checks) == before + 5 && atomic_load(&far.checks) == 0, "and to nobody else");
     headgate_daemons_destroy(&daemons);
     open_daemons();
     atomic_store(&near.manner, ANSWERS);
     OK(ask("CHECK") == HEADGATE_CLIENT_OK && strncmp(near.key[0], key, 32) != 0, "others have other keys");
+    headgate_daemons_destroy(&daemons);
+    fake_close(&near);
+    fake_close(&far);
+}
+
+/* An answer to one process would be taken for that of a request of the other. */
+static void test_fork(void)
+{
+    struct fake near, far;
+    char key[KEY_BYTES];
+    int status = -1;
+    fake_open(&near, ANSWERS, 0);
+    fake_open(&far, ANSWERS, 0);
+    begin(&near, &far);
+    options.resend = true;
+    open_daemons();
+    OK(ask("CHECK") == HEADGATE_CLIENT_OK && answer.decided, "a program asks, and forks");
+    memcpy(key, near.key[0], sizeof key);
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(ask("CHECK") == HEADGATE_CLIENT_OK && answer.decided ? 0 : 1);
+    OK(child > 0 && waitpid(child, &status, 0) == child && status == 0, "its child asks");
+    OK_U64(atomic_load(&near.connections), 2, "on a connection of its own");
+    OK(strncmp(near.key[0], key, 32) != 0, "with keys of its own");
+    OK(ask("CHECK") == HEADGATE_CLIENT_OK && answer.decided && atomic_load(&near.connections) == 2,
+       "the program goes on with that which it had");
+    OK(strncmp(near.key[0], key, 32) == 0, "and its keys");
     headgate_daemons_destroy(&daemons);
     fake_close(&near);
     fake_close(&far);
@@ -500,6 +531,9 @@ static void test_absence(void)
     for (int i = 0; i < 9; i++)
         allowed += headgate_daemons_ask(daemons, 4, named, &answer) == HEADGATE_CLIENT_OK && answer.verdict.allowed;
     OK_U64(allowed, 5, "and a cost by name leaves it at one token for a request");
+    const char *const tier[] = {"CHECK", "user=cid", "TIER", "COST", "5", "COST", "2"};
+    OK(headgate_daemons_ask(daemons, 7, tier, &answer) == HEADGATE_CLIENT_OK && answer.verdict.remaining == 3,
+       "the name of a tier is no option");
     headgate_daemons_destroy(&daemons);
 }
 
@@ -539,6 +573,7 @@ int main(void)
     test_nearest();
     test_once();
     test_resend();
+    test_fork();
     test_manners();
     test_seldom();
     test_joining();
