@@ -10,6 +10,7 @@
 
 enum {
     FRAME_WORK = 2,
+    FIELD_WORK_BYTES = 64,
     RESETS_BURST = 500, /* streams that a client may reset at once, */
     RESETS_RATE = 50,   /* and in a second */
     ACKS_MAX = 200,     /* of PING and SETTINGS that are not written yet */
@@ -186,15 +187,30 @@ static int on_begin_headers(nghttp2_session *http2, const nghttp2_frame *frame, 
     return nghttp2_session_set_stream_user_data(http2, frame->hd.stream_id, call);
 }
 
+/* A field may come as one byte, a place in the table of fields, and all of its bytes are looked at. */
+static void count_field(struct grpc_session *session, size_t name_size, size_t value_size)
+{
+    session->grpc->worked += (uint32_t)((name_size + value_size) / FIELD_WORK_BYTES);
+}
+
 static int on_header(nghttp2_session *http2, const nghttp2_frame *frame, const uint8_t *name, size_t name_size,
                      const uint8_t *value, size_t value_size, uint8_t flags, void *context)
 {
     struct grpc_call *call = call_of(http2, frame->hd.stream_id);
-    (void)flags, (void)context;
+    (void)flags;
+    count_field(context, name_size, value_size);
     if (call == NULL || call->answered)
         return 0;
     grpc_hear_field(call, (struct bytes){(const char *)name, name_size},
                     (struct bytes){(const char *)value, value_size}, frame->headers.cat == NGHTTP2_HCAT_REQUEST);
+    return 0;
+}
+
+static int on_invalid_header(nghttp2_session *http2, const nghttp2_frame *frame, const uint8_t *name,
+                             size_t name_size, const uint8_t *value, size_t value_size, uint8_t flags, void *context)
+{
+    (void)http2, (void)frame, (void)name, (void)value, (void)flags;
+    count_field(context, name_size, value_size);
     return 0;
 }
 
@@ -255,6 +271,7 @@ bool grpc_http2_prepare(struct grpc *grpc)
         return false;
     nghttp2_session_callbacks_set_on_begin_headers_callback(grpc->callbacks, on_begin_headers);
     nghttp2_session_callbacks_set_on_header_callback(grpc->callbacks, on_header);
+    nghttp2_session_callbacks_set_on_invalid_header_callback(grpc->callbacks, on_invalid_header);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(grpc->callbacks, on_data);
     nghttp2_session_callbacks_set_on_frame_recv_callback(grpc->callbacks, on_frame);
     nghttp2_session_callbacks_set_on_frame_send_callback(grpc->callbacks, on_frame_sent);

@@ -312,6 +312,27 @@ static void test_pings(void)
     grpc_client_end();
 }
 
+/* A long field that is named again, a byte each time, costs what it would cost in full. */
+static void test_fields(void)
+{
+    enum { VALUE_BYTES = 3900, AGAIN = 4000, AT = 9, FRAME_BYTES = AT + 6 + VALUE_BYTES + AGAIN };
+    static const char begun[] = "\x40\x01x\x7f\xbd\x1d"; /* of one letter, of VALUE_BYTES, to be kept */
+    char frame[FRAME_BYTES] = {0, (FRAME_BYTES - AT) >> 8, (char)((FRAME_BYTES - AT) & 0xff), 1, 5, 0, 0, 0, 1};
+    memcpy(frame + AT, begun, sizeof begun - 1);
+    for (uint32_t good = 0; good < 2; good++) {
+        grpc_client_begin(MEMORY, WINDOW);
+        grpc_client_run();
+        memset(frame + AT + 6, good ? 'a' : '\1', VALUE_BYTES);
+        memset(frame + AT + 6 + VALUE_BYTES, '\xbe', AGAIN);
+        client.work = 1000;
+        client.rounds = 0;
+        grpc_client_send((struct bytes){frame, sizeof frame});
+        grpc_client_run();
+        OK(client.rounds >= AGAIN / 512, "fields from the table take turns: %u", client.rounds);
+        grpc_client_end();
+    }
+}
+
 static void test_continuations(void)
 {
     static const char head_frame[] = "\0\0\1\1\0\0\0\0\1\x82", more[] = "\0\0\1\x9\0\0\0\0\1\x84";
@@ -379,6 +400,7 @@ int main(void)
     test_leaving_half();
     test_resets();
     test_pings();
+    test_fields();
     test_continuations();
     test_no_http2();
     test_memory();
