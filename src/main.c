@@ -200,6 +200,7 @@ int main(int argc, char **argv)
     struct request request = {0};
     struct error error = {0};
     int status;
+    server_hold_signals();
     if (!descriptors_open_standard())
         return EX_OSERR;
     if (!read_options(argc, argv, &request, &status))

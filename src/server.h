@@ -12,6 +12,12 @@
 #include "edge/settings/settings.h"
 
 /*
+ * Signals that ask for something else than an end wait from now on, until server_run takes them: by default they would
+ * end the process. For the beginning of the process, while it has one thread.
+ */
+void server_hold_signals(void);
+
+/*
  * Runs a daemon until SIGTERM or SIGINT; the daemon then leaves the cluster within leave_timeout,
  * and true is returned. A second signal ends the process at once. False: the daemon could not
  * start, and `error` has the exit status. `settings` must have its incarnation and seed, and must

@@ -5,12 +5,14 @@
  * line into the log: by default it would end the process without a goodbye. SIGQUIT keeps its default
  * for a daemon that is stuck: the process ends at once, and leaves a core if the system keeps cores.
  *
- * Signals that do not ask to leave are obeyed at most once in SIGNALS_EACH_MS: the first at once, all others
+ * Before the loop runs, signals that do not ask to leave wait: a SIGHUP of that time may be about a config that was
+ * read already. After that they are obeyed at most once in SIGNALS_EACH_MS: the first at once, all others
  * together when that time is over. So clients do not wait for a flood of signals.
  */
 #include "server_state.h"
 
 #include "base/metric.h"
+#include "server.h"
 
 #include <stdlib.h>
 
@@ -41,10 +43,12 @@ static void on_drained(uv_timer_t *timer)
     worker_threads_stop(&server->worker_threads);
 }
 
+/* Those of other threads who wait for the end of joining are accepted in a moment. */
 static bool has_clients(struct server *server)
 {
-    return server->worker_threads.count > 0 ? atomic_load(&server->connected) > 0
-                                            : metric_get(&server->worker.listener.stats.connected_clients) > 0;
+    if (server->worker_threads.count > 0)
+        return atomic_load(&server->connected) > 0 || !atomic_load(&server->accepts_handed);
+    return metric_get(&server->worker.listener.stats.connected_clients) > 0;
 }
 
 /*
@@ -113,19 +117,27 @@ static void on_signal(uv_signal_t *handle, int number)
         on_signals_due(&server->signals_due);
 }
 
-void server_signals_ignore(void)
+static void mask(int how)
 {
+    sigset_t held;
+    (void)sigemptyset(&held);
     for (size_t i = 0; i < SERVER_SIGNALS; i++)
         if (signals[i].said)
-            (void)signal(signals[i].number, SIG_IGN);
-    /* the write reports that a client is gone */
-    (void)signal(SIGPIPE, SIG_IGN);
-    /* the write reports that a file may not grow */
-    (void)signal(SIGXFSZ, SIG_IGN);
+            (void)sigaddset(&held, signals[i].number);
+    (void)pthread_sigmask(how, &held, NULL);
+}
+
+void server_hold_signals(void)
+{
+    mask(SIG_BLOCK);
 }
 
 void server_signals_init(struct server *server)
 {
+    /* the write reports that a client is gone */
+    (void)signal(SIGPIPE, SIG_IGN);
+    /* the write reports that a file may not grow */
+    (void)signal(SIGXFSZ, SIG_IGN);
     for (size_t i = 0; i < SERVER_SIGNALS; i++) {
         (void)uv_signal_init(&server->worker.loop, &server->signals[i]);
         server->signals[i].data = server;
@@ -140,6 +152,7 @@ void server_signals_start(struct server *server)
 {
     for (size_t i = 0; i < SERVER_SIGNALS; i++)
         (void)uv_signal_start(&server->signals[i], on_signal, signals[i].number);
+    mask(SIG_UNBLOCK);
 }
 
 /* libuv restores the default of a signal when its last handle closes. */
@@ -149,5 +162,7 @@ void server_signals_close(struct server *server)
         uv_close((uv_handle_t *)&server->signals[i], NULL);
     uv_close((uv_handle_t *)&server->signals_due, NULL);
     uv_close((uv_handle_t *)&server->drained, NULL);
-    server_signals_ignore();
+    for (size_t i = 0; i < SERVER_SIGNALS; i++)
+        if (signals[i].said)
+            (void)signal(signals[i].number, SIG_IGN);
 }

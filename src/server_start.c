@@ -346,7 +346,6 @@ static struct server *create(struct settings *settings, const char *config_path)
 
 bool server_run(struct settings *settings, const char *config_path, struct error *error)
 {
-    server_signals_ignore(); /* until the loop runs and handles signals */
     struct server *server = create(settings, config_path);
     if (!server)
         return error_set(error, EX_OSERR, "cannot make an event loop: out of memory or file descriptors");

@@ -191,10 +191,10 @@ bool server_build_fence(struct server *server, struct error *error);
 
 /* ---- server_signals.c ---- */
 
-/* Ignores all these signals: before there is a loop, and after it. */
-void server_signals_ignore(void);
 void server_signals_init(struct server *server);
+/* Signals that were held come as soon as the loop runs. */
 void server_signals_start(struct server *server);
+/* From here on signals that do not ask to leave are ignored. */
 void server_signals_close(struct server *server);
 
 #endif

@@ -300,8 +300,13 @@ static void nothing(void *context)
 
 void worker_stop_accepting(struct worker *worker)
 {
-    if (worker->has_listener)
-        listener_stop_accepting(&worker->listener);
+    if (!worker->has_listener)
+        return;
+    listener_stop_accepting(&worker->listener);
+    if (worker->http != NULL)
+        http_leave(worker->http);
+    if (worker->grpc != NULL)
+        grpc_go_away(worker->grpc);
 }
 
 void worker_close_listener(struct worker *worker)

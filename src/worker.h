@@ -121,7 +121,10 @@ struct worker_changes {
 };
 /* In the worker's own thread. */
 void worker_change(struct worker *worker, const struct worker_changes *changes);
-/* Accepts no more clients. Requests of those that are there are taken until worker_close_listener. */
+/*
+ * Accepts no more clients. Requests of those that are there are taken until worker_close_listener, and their answers
+ * say that no others should follow, where the protocol can say so.
+ */
 void worker_stop_accepting(struct worker *worker);
 /* Takes no more requests. The loop goes on until clients have read their answers. */
 void worker_close_listener(struct worker *worker);

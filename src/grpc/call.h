@@ -49,6 +49,7 @@ struct grpc {
     struct commands *commands;
     struct grpc_options options;
     struct turn turn;
+    bool goes_away;   /* see grpc_go_away */
     uint32_t worked;  /* in the last call of grpc_serve */
     uint32_t waiting; /* requests of all connections that wait for their share, and sessions with more to say */
     nghttp2_session_callbacks *callbacks;
@@ -159,6 +160,8 @@ void grpc_http2_leave(struct grpc_session *session);
 void grpc_http2_go_on(struct grpc_session *session);
 /* Says which request was the last, and resets those that have no answer: they took nothing. */
 void grpc_http2_go_away(struct grpc_session *session);
+/* GOAWAY that leaves room for streams that are on their way. */
+void grpc_http2_warn(struct grpc_session *session);
 /* Has requests that wait decided again, those that are due. */
 void grpc_http2_retry(struct grpc_session *session);
 

@@ -31,6 +31,11 @@ void grpc_close(struct grpc_session *session)
     grpc_account_close(&session->account); /* nghttp2 may have lost something where there was no memory */
 }
 
+void grpc_go_away(struct grpc *grpc)
+{
+    grpc->goes_away = true;
+}
+
 uint32_t grpc_worked(const struct grpc *grpc)
 {
     return grpc->worked;
@@ -112,6 +117,8 @@ enum serve_status grpc_serve(struct grpc *grpc, struct grpc_session *session, st
         return SERVE_CLOSE;
     }
     (void)grpc_http2_expire(session);
+    if (grpc->goes_away && !session->warned)
+        grpc_http2_warn(session);
     const enum serve_status status = converse(session, input, output, &at);
     grpc->worked = work_done(grpc, output, begun);
     const bool unfinished = session->waiting == 0 && (session->unfinished > session->watching || !session->greeted);

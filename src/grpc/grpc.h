@@ -34,6 +34,7 @@ struct grpc_session {
     bool ahead;           /* nghttp2 has had the first byte of the input: see grpc_serve */
     bool greeted;         /* the client's preface was whole */
     bool known;           /* it has asked something, with the password if there is one */
+    bool warned;          /* it has heard that others should follow elsewhere: see grpc_go_away */
     bool unspoken;        /* grpc_rouse had more to say than there was room for */
     bool broken;          /* nothing more can be said to the client */
     bool ends;            /* it is closed once all is said */
@@ -67,6 +68,8 @@ bool grpc_waits(const struct grpc_session *session);
 bool grpc_waits_soon(const struct grpc *grpc);
 /* As struct service asks of `rouse`. */
 bool grpc_rouse(struct grpc *grpc, struct grpc_session *session, struct output *output, struct turn turn);
+/* From now on each client that asks something hears, before its answer, that it should ask elsewhere. */
+void grpc_go_away(struct grpc *grpc);
 /* As struct service asks of `leave`: GOAWAY. */
 void grpc_leave(struct grpc_session *session, struct output *output);
 /* The work of the last grpc_serve, see struct serve_budget. */

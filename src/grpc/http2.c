@@ -345,6 +345,12 @@ void grpc_http2_go_away(struct grpc_session *session)
     session->broken |= failed != 0;
 }
 
+void grpc_http2_warn(struct grpc_session *session)
+{
+    session->warned = true;
+    session->broken |= nghttp2_submit_shutdown_notice(session->http2) != 0;
+}
+
 void grpc_http2_leave(struct grpc_session *session)
 {
     for (struct list *link = session->calls.next; link != &session->calls; link = link->next)

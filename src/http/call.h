@@ -32,6 +32,7 @@ enum {
 struct http {
     struct commands *commands;
     struct http_options options;
+    bool leaves;      /* see http_leave */
     uint32_t worked;  /* in the last call of http_serve */
     uint64_t usual_s; /* since 1970: of `usual` */
     size_t usual_bytes;
@@ -59,6 +60,7 @@ struct http_call {
     struct output decoded;    /* over http->decoded */
     struct output fields;     /* lines for the head, each with its CR LF */
     struct output body;
+    bool last;     /* no other request of the connection has come */
     bool closes;   /* the connection, after the answer */
     bool feeds;    /* the body goes on until the connection ends: see live.h */
     bool endless;  /* of HEAD: the answer to GET feeds, so that there is no length to tell */

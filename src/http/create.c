@@ -22,6 +22,11 @@ void http_take_settings(struct http *http, const struct http_settings *settings)
     http_options_change(&http->options, settings);
 }
 
+void http_leave(struct http *http)
+{
+    http->leaves = true;
+}
+
 void http_destroy(struct http **http)
 {
     free(*http);

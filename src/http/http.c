@@ -68,6 +68,7 @@ static void begin(struct http_call *call, struct http *http, struct http_session
     call->decoded = output_over(http->decoded, sizeof http->decoded);
     call->fields = output_over(call->fields_room, sizeof call->fields_room);
     call->body = output_over(http->body, HTTP_ANSWER_BYTES);
+    call->last = true;
     call->closes = call->delays = call->feeds = call->endless = call->holds = false;
     call->work = 0;
 }
@@ -96,7 +97,7 @@ static void answer_method(struct http_call *call, const struct http_route *route
 
 static void answer(struct http_call *call, const struct http_route *route)
 {
-    call->closes = !call->message->keep_alive;
+    call->closes = !call->message->keep_alive || (call->http->leaves && call->last);
     if (route == NULL)
         http_problem(call, 404, NULL, "there is no such path");
     else if ((route->methods & call->message->method) == 0)
@@ -116,7 +117,7 @@ static void count(struct http_call *call)
 static void put_off(struct http_call *call)
 {
     struct http_session *session = call->session;
-    session->waits_last = !call->message->keep_alive;
+    session->waits_last = !call->message->keep_alive || call->http->leaves;
     session->waits_head = call->message->method == HTTP_METHOD_HEAD;
 }
 
@@ -138,6 +139,7 @@ bool http_resume(struct http *http, struct http_session *session, struct output 
         count(&call);
     else
         return false;
+    session->waits_last |= http->leaves;
     call.closes = session->waits_last;
     http_write(&call, output);
     return true;
@@ -172,6 +174,7 @@ struct serving {
     struct turn turn;
     size_t begun; /* of the output */
     uint32_t work;
+    bool last;            /* there is no input behind the message */
     uint64_t walks_begun; /* of ask_begin_walks */
 };
 
@@ -191,6 +194,7 @@ static enum serve_status serve_message(struct serving *serving, struct bytes fra
     struct http_call call;
     begin(&call, http, serving->session, serving->turn);
     call.frame = frame;
+    call.last = serving->last;
     call.known = known;
     if (known == NULL)
         http_query_split(call.message->target, &call.path, &call.query);
@@ -239,6 +243,7 @@ static enum serve_status serve_front(struct serving *serving, struct bytes input
     switch (known != NULL ? HTTP_WHOLE
                           : http_frame(&serving->session->framer, input, &http->message, &whole, &fault)) {
     case HTTP_WHOLE:
+        serving->last = whole == input.size;
         status = serve_message(serving, (struct bytes){input.data, whole}, known);
         *size = status == SERVE_AGAIN || serving->session->waits_check || serving->session->waiting > 0 ? 0 : whole;
         return status;

@@ -38,6 +38,8 @@ extern const char http_too_many[], http_unfinished[];
 /* `commands` outlives it, and is used from the first request on. NULL without memory. */
 struct http *http_create(struct commands *commands, const struct http_settings *settings);
 void http_destroy(struct http **http);
+/* From now on each connection ends behind an answer. */
+void http_leave(struct http *http);
 /* Other settings, for requests that begin from now on. */
 void http_take_settings(struct http *http, const struct http_settings *settings);
 

@@ -2,9 +2,13 @@
 # Signals: those that ask to leave are obeyed, others are told of in the log and change nothing. SIGHUP: reload.t.
 use strict;
 use warnings;
+use Fcntl qw(O_NONBLOCK O_WRONLY);
 use FindBin;
 use lib $FindBin::Bin;
 use Headgate;
+use Http;
+use List::Util qw(first);
+use POSIX ();
 use Test::More;
 
 my %said = (
@@ -44,6 +48,43 @@ is($here->wait_end(10), 0, 'other signals do not end it before');
 like($here->log, qr/here has left\n\z/, 'with a goodbye');
 $there->signal('CONT');
 is($there->stop, 0, 'the other one ends as well');
+
+# ---- before it runs ----
+
+# A config that comes through a pipe keeps the process where it is: the pipe has a writer once it has a reader.
+my $early = Headgate::cluster(regions => ['here'])->daemon('here');
+my $writer;
+rename $early->{config}, "$early->{config}.kept" or die $!;
+POSIX::mkfifo($early->{config}, 0600) or die $!;
+$early->spawn;
+ok(Headgate::wait_until(20, sub { sysopen $writer, $early->{config}, O_WRONLY | O_NONBLOCK }),
+   'a daemon reads its config');
+local $SIG{PIPE} = 'IGNORE';
+$early->signal($_) for 'HUP', sort keys %said;
+rename "$early->{config}.kept", $early->{config} or die $!;
+print {$writer} Headgate::read_file($early->{config});
+close $writer;
+ok(eval { $early->wait_listening(20) }, 'signals before it has it do not end it') or diag($@);
+ok(Headgate::wait_until(20, sub { $early->log =~ / info SIGHUP: .* is read again/ }), 'and are obeyed later: SIGHUP');
+for my $signal (sort keys %said) {
+    ok(Headgate::wait_until(20, sub { $early->log =~ / info SIG$signal: \Q$said{$signal}\E$/m }), "SIG$signal");
+}
+
+# ---- HTTP at the end ----
+
+# The last answer of a connection that asks on until it ends, behind a SIGTERM.
+sub last_answer {
+    my $daemon = Headgate::cluster(regions => ['here'], listen_http => 1)->daemon('here')->start;
+    my $client = Http::connect($daemon);
+    $client->get('/check?user=ann');
+    $daemon->signal('TERM');
+    my ($last, $count) = ({head => {}}, 0);
+    $count++ while eval { $last = $client->get('/check?user=ann') };
+    is($daemon->wait_end(20), 0, "it leaves, after $count answers");
+    return $last;
+}
+# A process that stands still for 0.1 s has no answer of that time.
+ok((first { (last_answer()->{head}{connection} // '') eq 'close' } 1 .. 5), 'the last answer before the end says so');
 
 # ---- standard streams that are closed: nothing else has their numbers ----
 

@@ -60,6 +60,33 @@ is(first_answer('500ms'), '1 1 1 1 active',
    'clients that connect while a daemon joins are answered when it has joined');
 is(first_answer('1h'), '0 0 0 0 joining', 'and those of one that does not join are refused, but answered');
 
+# One daemon ends while its clients wait for it to join, the next one joins at once.
+sub answers_of_two {
+    my ($threads) = @_;
+    my $pair = Headgate::cluster(regions => [qw(one two)], threads => $threads, join_timeout => '1h');
+    my $one = $pair->daemon('one');
+    local @Headgate::handed = (Reconnect::listener($one->{ports}{clients}));
+    $one->spawn;
+    my $status = "/proc/$one->{pid}/status";
+    ok(Headgate::wait_until(20, sub { Headgate::read_file($status) =~ /^SigCgt:\s.*[4-7c-f]...$/m }),
+       'it takes SIGTERM');
+    my @early = map { $one->client->send_raw(Headgate::Client::encode('CAN_ACCESS', "early$_")) } 1 .. 8;
+    is($one->stop(20), 0, 'it leaves');
+    my $two = Headgate::cluster(regions => ['one'])->daemon('one');
+    $two->{ports}{clients} = $one->{ports}{clients};
+    $two->{settings}{listen}{clients} = "127.0.0.1:$one->{ports}{clients}";
+    $two->write_config->start;
+    my $answers = join '', map { eval { $_->reply } // '-' } @early;
+    is($two->stop(20), 0, 'the next one leaves');
+    return $answers;
+}
+for my $threads (1, 4) {
+    my $answers = answers_of_two($threads);
+    like($answers, qr/^[01]{8}\z/,
+         "threads: $threads, SIGTERM while it joins: each client is answered by it, or by the next");
+    unlike($answers, qr/^1*\z/, 'some by it');
+}
+
 # ---- mistakes ----
 sub start_fails {
     my ($sentence, $what) = @_;

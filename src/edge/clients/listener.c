@@ -76,8 +76,8 @@ static bool admit(struct listener *listener)
 static bool may_accept(const struct listener *listener, uint32_t index)
 {
     const atomic_bool *accepts = listener->handed[index] ? listener->options.accepts_handed : NULL;
-    return listener->accepted_count < listener->options.accepts_max &&
-           (accepts == NULL || atomic_load_explicit(accepts, memory_order_relaxed));
+    return listener->accepts_last || (listener->accepted_count < listener->options.accepts_max &&
+                                      (accepts == NULL || atomic_load_explicit(accepts, memory_order_relaxed)));
 }
 
 static void on_connection(uv_stream_t *stream, int status)
@@ -352,6 +352,7 @@ void listener_stop_accepting(struct listener *listener)
 {
     if (listener->accepts_no_more)
         return;
+    listener->accepts_last = true;
     accept_waiting(listener);
     listener->accepts_no_more = true;
     for (uint32_t i = 0; i < listener->socket_count; i++)

@@ -280,6 +280,7 @@ struct listener {
     struct output sealed; /* likewise: what TLS has made of an output; see struct stream_port */
     uint64_t next_id;
     uint32_t handles_open; /* handles of sockets and connections, and the listener's own three */
+    bool accepts_last;     /* clients that libuv has taken from their sockets are accepted, since these close now */
     bool accepts_no_more;  /* the sockets are closed */
     bool closing;
     /* Private to the listener: a connection calls it when nothing of the connection is in use any more. */

@@ -282,6 +282,26 @@ static void test_leaving_half(void)
     grpc_client_end();
 }
 
+/* Before that there is a moment in which requests that were sent already are served. */
+static void test_going_away(void)
+{
+    grpc_client_begin(MEMORY, WINDOW);
+    const int32_t first = ask();
+    grpc_client_run();
+    grpc_go_away(client.grpc);
+    OK(is_good(first) && !client.went_away, "whoever asks nothing is told at the end");
+    const int32_t second = ask(), half = grpc_client_ask(GRPC_RATE_LIMIT, asked(), NULL, NULL, false);
+    grpc_client_run();
+    OK(client.went_away && client.last_stream == INT32_MAX, "others hear that more requests are not wanted");
+    OK(is_good(second) && client.status == SERVE_MORE, "and are answered");
+    char said[32 << 10];
+    struct output output = output_over(said, sizeof said);
+    grpc_leave(&client.session, &output);
+    (void)nghttp2_session_mem_recv(client.http2, (const uint8_t *)said, output.size);
+    OK_I64(client.last_stream, half, "at the end they hear which request was the last");
+    grpc_client_end();
+}
+
 /* ---- floods ---- */
 
 static void test_resets(void)
@@ -398,6 +418,7 @@ int main(void)
     test_heads();
     test_leaving();
     test_leaving_half();
+    test_going_away();
     test_resets();
     test_pings();
     test_fields();

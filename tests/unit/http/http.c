@@ -482,8 +482,28 @@ static void test_users(void)
     end();
 }
 
+/* A client that asks on while the daemon leaves is told to connect elsewhere, behind all that it has asked already. */
+static void test_leaving(void)
+{
+#define PLAIN "GET /check?user=a HTTP/1.1\r\nHost: a\r\n\r\n"
+    begin();
+    OK_STRING(field(ask_bytes(PLAIN), "Connection"), "", "a connection goes on");
+    http_leave(http);
+    OK_STRING(field(ask_bytes(PLAIN PLAIN "GET /check"), "Connection"), "", "one that has begun another request");
+    OK(status == SERVE_MORE && consumed == 2 * strlen(PLAIN), "may finish it");
+    (void)ask_bytes(PLAIN "GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n");
+    const char *second = strstr(answer + 1, "HTTP/1.1 ");
+    OK(second != NULL && code(answer) == 200 && code(second) == 404, "two requests at once are answered");
+    OK(status == SERVE_CLOSE && strstr(answer, "Connection: ") > second,
+       "then the connection ends, and it is told");
+    OK_STRING(field(second, "Connection"), "close", "as HTTP tells it");
+    end();
+#undef PLAIN
+}
+
 int main(void)
 {
+    test_leaving();
     test_gateway();
     test_soft();
     test_post();
