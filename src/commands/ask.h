@@ -53,17 +53,8 @@ void call_decide(struct commands *commands, const struct match *match, const str
  */
 void ask_drain(struct commands *commands, struct question *question, const uint64_t *paid,
                const struct asker *asker, uint64_t now_ns, struct decision *decision, uint64_t *taken);
-/* The index of the charge that decided, or -1 if none did. One that is over its soft limit decides where all allow. */
-int decision_of(const struct match *match, bool allowed, const struct verdict *verdicts);
 /*
- * The rule that denies the request for good, by a list or a limit of 0; of a request that is allowed, the soft rule
- * that would. It decided, whatever decision_of says. NULL: none denies for good.
- */
-const struct matched *decision_denier(const struct match *match, bool allowed);
-/* True: the request is allowed, and a soft rule would have denied it. */
-bool decision_is_over(const struct match *match, bool allowed, const struct verdict *verdicts);
-/*
- * The same for a request that may wait: false: it has to. Nothing is decided then; the caller asks again when
+ * As call_decide, for a request that may wait. False: it has to. Nothing is decided then; the caller asks again when
  * patient_is_due for *ticket, which is 0 at first. A request that takes no tokens waits for the central store alone.
  */
 bool call_decide_patiently(struct commands *commands, const struct match *match, const struct asker *asker,
@@ -98,22 +89,6 @@ static inline uint32_t ask_work_of_walks(uint64_t begun)
 {
     enum { LOOKS_FOR_A_WORK = 16 };
     return (uint32_t)((events_looked() - begun) / LOOKS_FOR_A_WORK);
-}
-
-/* The figures of a verdict that clients are told. If nothing is counted, each protocol has its own figures. */
-struct verdict_figures {
-    int64_t limit, remaining, available; /* tokens */
-    int64_t retry_after_ms;              /* -1: never */
-    int64_t reset_after_ms;
-};
-
-static inline struct verdict_figures verdict_figures(const struct verdict *verdict)
-{
-    return (struct verdict_figures){.limit = (int64_t)verdict->limit_tokens,
-                                    .remaining = (int64_t)verdict->remaining_tokens,
-                                    .available = (int64_t)verdict->available_tokens,
-                                    .retry_after_ms = verdict->allowed ? 0 : call_ms(verdict->retry_after_ns),
-                                    .reset_after_ms = call_ms(verdict->reset_after_ns)};
 }
 
 /*

@@ -6,6 +6,7 @@
 
 #include "commands/ask.h"
 #include "commands/commands.h"
+#include "commands/verdict_report.h"
 #include "wire/answer.h"
 #include "wire/command.h"
 #include "wire/command_query.h"
@@ -85,11 +86,8 @@ enum {
 };
 void call_answer_verdict(struct answer *answer, size_t more, const struct match *match, bool allowed,
                          const struct verdict *verdicts);
-/* The same without the way of its own for what is simply allowed. `decider` is that of decision_of. */
-void call_answer_any_verdict(struct answer *answer, size_t more, const struct match *match, bool allowed,
-                             const struct verdict *verdicts, int decider);
-/* The same of a request that was allowed before, and is answered as it was then. `over`: by a soft rule. */
-void call_answer_again(struct answer *answer, const struct verdict_figures *figures, struct bytes rule, bool over);
+/* The same of a report. */
+void call_answer_report(struct answer *answer, size_t more, const struct verdict_report *report);
 /* Writes the name of the next of the `more` elements, where elements have names. */
 void call_answer_next(struct answer *answer, const char *name);
 /* WAIT: writes for how many milliseconds the client must hold the request for an even stream; -1: it was denied. */

@@ -67,8 +67,8 @@ static void answer_drained(struct call *call, const struct question *question, c
 {
     const struct command_query *query = &question->query;
     struct answer *answer = &call->answer;
-    call_answer_any_verdict(answer, 1 + (size_t)query->wait + query->verbose, &question->match, decision->allowed,
-                            decision->verdict, decision_of(&question->match, decision->allowed, decision->verdict));
+    const struct verdict_report report = verdict_report_of(&question->match, decision->allowed, decision->verdict);
+    call_answer_report(answer, 1 + (size_t)query->wait + query->verbose, &report);
     call_answer_next(answer, "taken");
     answer_integer(answer, (int64_t)taken);
     if (query->wait)

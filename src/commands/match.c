@@ -113,59 +113,9 @@ uint64_t call_window_ns(const struct commands *commands, const struct charge *ch
     return limit->period_ns > 0 ? limit->period_ns : UINT64_MAX;
 }
 
-/* ---- the rule that decided ---- */
-
-int decision_of(const struct match *match, bool allowed, const struct verdict *verdicts)
-{
-    const struct verdict *best = NULL, *verdict = verdicts;
-    for (const struct matched *matched = match->rule, *end = matched + match->count; matched < end;
-         matched++, verdict++) {
-        if (allowed ? matched->shadow && !matched->soft : matched->shadow || verdict->allowed)
-            continue;
-        if (!best || verdict_decides_before(verdict, best))
-            best = verdict;
-    }
-    return best ? (int)(best - verdicts) : -1;
-}
-
-const struct matched *decision_denier(const struct match *match, bool allowed)
-{
-    if (!allowed)
-        return match->status == MATCH_DENIED ? &match->passed[match->denied_by] : NULL;
-    for (uint32_t i = 0; i < match->passed_count; i++)
-        if (match->passed[i].soft && match_why_denies(match->passed[i].why))
-            return &match->passed[i];
-    return NULL;
-}
-
-bool decision_is_over(const struct match *match, bool allowed, const struct verdict *verdicts)
-{
-    if (!allowed)
-        return false;
-    for (uint32_t i = 0; i < match->count; i++)
-        if (match->rule[i].soft && !verdicts[i].allowed)
-            return true;
-    return decision_denier(match, true) != NULL;
-}
-
 /* ---- the figures of a verdict ---- */
 
-/* The figures of a request that nothing counts: it has no limit, or a rule denies it for good. */
-static struct verdict_figures figures_of_none(bool allowed, bool denies)
-{
-    const int64_t none = denies ? 0 : -1;
-    return (struct verdict_figures){none, none, none, allowed ? 0 : -1, 0};
-}
-
 enum { FIGURES_NAMED = 6 };
-
-/* What a request is told. */
-struct told {
-    bool allowed, over;
-    enum verdict_reason reason; /* of a refusal */
-    struct verdict_figures figures;
-    struct bytes rule;
-};
 
 static void answer_named(struct answer *answer, bool allowed, const struct verdict_figures *figures)
 {
@@ -183,73 +133,44 @@ static void answer_named(struct answer *answer, bool allowed, const struct verdi
  * Begins an array in RESP2, whose elements have fixed places, or a map in RESP3, which alone has room for `over` and
  * the reason.
  */
-static void answer_figures(struct answer *answer, size_t more, const struct told *told)
+void call_answer_report(struct answer *answer, size_t more, const struct verdict_report *report)
 {
-    const struct verdict_figures *figures = &told->figures;
+    const struct verdict_figures *figures = &report->figures;
     if (answer->protocol < 3) {
-        const int64_t values[] = {told->allowed, figures->limit, figures->remaining, figures->retry_after_ms,
+        const int64_t values[] = {report->allowed, figures->limit, figures->remaining, figures->retry_after_ms,
                                   figures->reset_after_ms};
         answer_array_of(answer, VERDICT_FIELDS + more, values, sizeof values / sizeof values[0]);
     } else {
-        answer_map(answer, FIGURES_NAMED + (size_t)(told->over || !told->allowed) + 1 + more);
-        answer_named(answer, told->allowed, figures);
-        if (told->over) {
+        answer_map(answer, FIGURES_NAMED + (size_t)(report->over_limit || !report->allowed) + 1 + more);
+        answer_named(answer, report->allowed, figures);
+        if (report->over_limit) {
             answer_pair_bool(answer, "over_limit", true);
         }
-        if (!told->allowed) {
-            answer_pair_text(answer, "reason", verdict_reason_name(told->reason));
+        if (!report->allowed) {
+            answer_pair_text(answer, "reason", verdict_reason_name(report->reason));
         }
         answer_text(answer, "rule");
     }
-    answer_bulk(answer, told->rule);
+    answer_bulk(answer, report->rule);
 }
 
 _Static_assert(VERDICT_FIELDS == 6, "answer_allowed answers as many");
 
-static void answer_undecided(struct answer *answer, size_t more, const struct match *match, bool allowed, bool over)
-{
-    const struct matched *denier = decision_denier(match, allowed);
-    answer_figures(answer, more,
-                   &(struct told){.allowed = allowed,
-                                  .over = over,
-                                  .reason = denier && !allowed ? match_denial(denier->why) : VERDICT_ALLOWED,
-                                  .figures = figures_of_none(allowed, denier || !allowed),
-                                  .rule = denier ? denier->rule->id : (struct bytes){"", 0}});
-}
-
 /* noinline: keeps its frame off the way of what is simply allowed. */
-__attribute__((noinline)) void call_answer_any_verdict(struct answer *answer, size_t more,
-                                                       const struct match *match, bool allowed,
-                                                       const struct verdict *verdicts, int decider)
+__attribute__((noinline)) static void answer_any(struct answer *answer, size_t more, const struct match *match,
+                                                 bool allowed, const struct verdict *verdicts)
 {
-    const bool over = decision_is_over(match, allowed, verdicts);
-    if (decider < 0 || decision_denier(match, allowed)) {
-        answer_undecided(answer, more, match, allowed, over);
-        return;
-    }
-    const struct verdict *verdict = &verdicts[decider];
-    struct told told = {.allowed = allowed,
-                        .over = over,
-                        .reason = verdict->reason,
-                        .figures = verdict_figures(verdict),
-                        .rule = match->rule[decider].rule->id};
-    if (allowed)
-        told.figures.retry_after_ms = 0; /* of a soft rule as well */
-    answer_figures(answer, more, &told);
-}
-
-void call_answer_again(struct answer *answer, const struct verdict_figures *figures, struct bytes rule, bool over)
-{
-    answer_figures(answer, 0, &(struct told){.allowed = true, .over = over, .figures = *figures, .rule = rule});
+    const struct verdict_report report = verdict_report_of(match, allowed, verdicts);
+    call_answer_report(answer, more, &report);
 }
 
 void call_answer_verdict(struct answer *answer, size_t more, const struct match *match, bool allowed,
                          const struct verdict *verdicts)
 {
-    const int decider = decision_of(match, allowed, verdicts);
-    if (decider < 0 || !allowed || !verdicts[decider].allowed || more > 0 || answer->protocol >= 3 ||
-        match->passed_count > 0) {
-        call_answer_any_verdict(answer, more, match, allowed, verdicts, decider);
+    const bool is_plain = allowed && more == 0 && answer->protocol < 3 && match->passed_count == 0;
+    const int decider = is_plain ? decision_of(match, true, verdicts) : -1;
+    if (decider < 0 || !verdicts[decider].allowed) {
+        answer_any(answer, more, match, allowed, verdicts);
         return;
     }
     answer_allowed(answer, (int64_t)verdicts[decider].limit_tokens, (int64_t)verdicts[decider].remaining_tokens,
@@ -304,20 +225,12 @@ static void answer_rule_begin(struct answer *answer, const struct matched *match
 
 void call_answer_rules(struct answer *answer, const struct match *match, const struct verdict *verdicts)
 {
-    uint32_t counted = match->status == MATCH_CHARGES ? match->count : 0;
     call_answer_next(answer, "rules");
-    answer_array(answer, counted + match->passed_count);
-    for (uint32_t i = 0; i < counted + match->passed_count; i++) {
-        bool counts = i < counted;
-        const struct matched *matched = counts ? &match->rule[i] : &match->passed[i - counted];
-        const bool allowed = counts ? verdicts[i].allowed : !match_why_denies(matched->why);
-        const struct verdict_figures figures =
-            counts ? verdict_figures(&verdicts[i]) : figures_of_none(allowed, !allowed);
-        const enum verdict_reason reason = counts    ? verdicts[i].reason
-                                           : allowed ? VERDICT_ALLOWED
-                                                     : match_denial(matched->why);
-        answer_rule_begin(answer, matched);
-        answer_named(answer, allowed, &figures);
-        answer_pair_text(answer, "reason", verdict_reason_name(reason));
+    answer_array(answer, verdict_rules(match));
+    for (uint32_t i = 0; i < verdict_rules(match); i++) {
+        const struct verdict_report report = verdict_report_of_rule(match, verdicts, i);
+        answer_rule_begin(answer, verdict_rule(match, i));
+        answer_named(answer, report.allowed, &report.figures);
+        answer_pair_text(answer, "reason", verdict_reason_name(report.reason));
     }
 }

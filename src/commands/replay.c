@@ -1,5 +1,6 @@
 #include "commands/replay_table.h"
 
+#include "base/number.h"
 #include "base/spin.h"
 #include "limit/key.h"
 #include "wire/output.h"
@@ -121,6 +122,26 @@ bool replay_is_other(struct replays *replays, const struct user *user, struct by
     if (status == REPLAY_NEW)
         (void)replay_close(&replay, NULL, now_ns);
     return status == REPLAY_OTHER;
+}
+
+void replay_note(struct replay_answer *answer, const struct verdict_report *report)
+{
+    const size_t size = number_least(report->rule.size, sizeof answer->rule - 1);
+    memcpy(answer->rule, report->rule.data, size);
+    answer->rule[size] = '\0';
+    answer->figures = report->figures;
+    answer->window_ms = report->window_ms;
+    answer->over_limit = report->over_limit;
+}
+
+struct verdict_report replay_report(const struct replay_answer *answer)
+{
+    return (struct verdict_report){.allowed = true,
+                                   .over_limit = answer->over_limit,
+                                   .decider = -1,
+                                   .rule = bytes_of(answer->rule),
+                                   .figures = answer->figures,
+                                   .window_ms = answer->window_ms};
 }
 
 /* ---- what a key stands for ---- */

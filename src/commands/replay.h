@@ -14,7 +14,7 @@
 
 #include "base/bytes.h"
 #include "base/hash.h"
-#include "commands/ask.h"
+#include "commands/verdict_report.h"
 
 enum {
     REPLAY_KEY_MAX_BYTES = 128,
@@ -34,6 +34,11 @@ struct replay_answer {
     uint64_t number;                          /* of a refund */
     char reservation[RESERVATION_TEXT_BYTES]; /* of a reservation */
 };
+
+/* Notes what a client was told of a request that was allowed; the number and the reservation stay. */
+void replay_note(struct replay_answer *answer, const struct verdict_report *report);
+/* What the client was told, with the rule's name in `answer`. */
+struct verdict_report replay_report(const struct replay_answer *answer);
 
 struct replays;
 

@@ -186,8 +186,7 @@ void grpc_reply_add(struct grpc_reply *reply, const struct commands *commands, c
     struct verdict_report report = verdict_report(commands, match, decision->allowed, decision->verdict);
     struct told *told = next(reply, decision->allowed);
     const bool denies = decision_denier(match, decision->allowed) != NULL;
-    int decider =
-        match->status == MATCH_CHARGES && !denies ? decision_of(match, decision->allowed, decision->verdict) : -1;
+    int decider = report.decider;
     const bool shadow = decider < 0 && !denies && match->status == MATCH_CHARGES && match->count > 0;
     if (shadow) {
         decider = shadow_of(match, decision->verdict);

@@ -46,7 +46,7 @@ static bool decide(struct http_call *call, struct question *question, struct byt
         http_once_end(call, &once, false); /* the key stands for nothing yet */
         return false;
     }
-    http_once_note(&once, report);
+    replay_note(&once.answer, report);
     http_once_end(call, &once, report->allowed);
     return true;
 }

@@ -81,28 +81,11 @@ void http_once_end(struct http_call *call, struct http_once *once, bool keeps)
     once->has_key = false;
 }
 
-void http_once_note(struct http_once *once, const struct verdict_report *report)
-{
-    struct replay_answer *answer = &once->answer;
-    const size_t size = report->rule.size < sizeof answer->rule - 1 ? report->rule.size : sizeof answer->rule - 1;
-    if (size > 0)
-        memcpy(answer->rule, report->rule.data, size);
-    answer->rule[size] = '\0';
-    answer->figures = report->figures;
-    answer->window_ms = report->window_ms;
-    answer->over_limit = report->over_limit;
-}
-
 struct verdict_report http_once_report(const struct http_once *once, struct output *texts)
 {
-    const struct replay_answer *answer = &once->answer;
-    struct bytes rule = {texts->data + texts->size, strlen(answer->rule)};
-    output_append(texts, answer->rule, rule.size);
-    if (texts->overflowed)
-        rule.size = 0;
-    return (struct verdict_report){.allowed = true,
-                                   .over_limit = answer->over_limit,
-                                   .rule = rule,
-                                   .figures = answer->figures,
-                                   .window_ms = answer->window_ms};
+    struct verdict_report report = replay_report(&once->answer);
+    const char *copy = texts->data + texts->size;
+    output_append(texts, report.rule.data, report.rule.size);
+    report.rule = (struct bytes){copy, texts->overflowed ? 0 : report.rule.size};
+    return report;
 }

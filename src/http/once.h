@@ -37,8 +37,7 @@ enum http_once_status http_once_begin(struct http_call *call, struct http_once *
 /* `keeps`: what was done must not be done again: once->answer is remembered. */
 void http_once_end(struct http_call *call, struct http_once *once, bool keeps);
 
-/* The answer of a verdict, and back; `texts` outlives the report. */
-void http_once_note(struct http_once *once, const struct verdict_report *report);
+/* What the answer says; `texts` outlives the report. */
 struct verdict_report http_once_report(const struct http_once *once, struct output *texts);
 
 #endif

@@ -79,7 +79,7 @@ static bool reserve(struct http_call *call, struct question *question, struct ht
         return false;
     }
     *report = verdict_report(commands, &question->match, decision.allowed, decision.verdict);
-    http_once_note(once, report);
+    replay_note(&once->answer, report);
     http_once_end(call, once, report->allowed);
     return true;
 }

@@ -1,47 +1,5 @@
 #include "http/verdict.h"
 
-#include "cluster/node.h"
-
-static struct verdict_report report_of(const struct commands *commands, const struct matched *matched,
-                                       const struct charge *charge, const struct verdict *verdict, bool allowed)
-{
-    struct verdict_report report = {.allowed = allowed,
-                                    .reason = allowed ? VERDICT_ALLOWED : verdict->reason,
-                                    .rule = matched->rule->id,
-                                    .figures = verdict_figures(verdict),
-                                    .window_ms = call_ms(call_window_ns(commands, charge))};
-    if (allowed)
-        report.figures.retry_after_ms = 0; /* of a soft rule as well */
-    return report;
-}
-
-/* Of what counts nothing: no limit, or denied for good. `matched` is the rule; NULL: there is none. */
-static struct verdict_report report_of_none(bool allowed, const struct matched *matched)
-{
-    const int64_t none = matched != NULL && match_why_denies(matched->why) ? 0 : -1;
-    return (struct verdict_report){.allowed = allowed,
-                                   .reason = allowed || !matched ? VERDICT_ALLOWED : match_denial(matched->why),
-                                   .rule = matched ? matched->rule->id : (struct bytes){0},
-                                   .figures = {none, none, none, allowed ? 0 : -1, 0},
-                                   .window_ms = -1};
-}
-
-struct verdict_report verdict_report(const struct commands *commands, const struct match *match, bool allowed,
-                                     const struct verdict *verdicts)
-{
-    const struct matched *denier = decision_denier(match, allowed);
-    const int decider = match->status == MATCH_CHARGES && !denier ? decision_of(match, allowed, verdicts) : -1;
-    struct verdict_report report;
-    if (decider >= 0) {
-        report = report_of(commands, &match->rule[decider], &match->charge[decider], &verdicts[decider], allowed);
-    } else {
-        report = report_of_none(allowed, denier);
-        report.figures.reset_after_ms = allowed ? 0 : -1;
-    }
-    report.over_limit = decision_is_over(match, allowed, verdicts);
-    return report;
-}
-
 /* ---- JSON ---- */
 
 enum { FIGURE_BYTES = 20 + DIGITS_BYTES, FIGURES = 6 }; /* one with its name, and how many there are */
@@ -100,21 +58,12 @@ static void put_rule(struct output *output, const struct matched *matched, const
     put_verdict_reason(output, report->reason);
 }
 
-uint32_t verdict_rules(const struct match *match)
-{
-    return verdict_counted(match) + match->passed_count;
-}
-
 void put_verdict_rule(struct output *output, const struct commands *commands, const struct match *match,
                       const struct decision *decision, uint32_t i)
 {
-    const uint32_t counted = verdict_counted(match);
-    const struct matched *matched = i < counted ? &match->rule[i] : &match->passed[i - counted];
-    const bool allowed = i < counted ? decision->verdict[i].allowed : !match_why_denies(matched->why);
-    const struct verdict_report report =
-        i < counted ? report_of(commands, matched, &match->charge[i], &decision->verdict[i], allowed)
-                    : report_of_none(allowed, matched);
-    put_rule(output, matched, &report);
+    struct verdict_report report = verdict_report_of_rule(match, decision->verdict, i);
+    report.window_ms = verdict_window_ms(commands, match, report.decider);
+    put_rule(output, verdict_rule(match, i), &report);
 }
 
 void put_verdict_rules(struct output *output, const struct commands *commands, const struct match *match,

@@ -8,30 +8,11 @@
 #ifndef HEADGATE_HTTP_VERDICT_H
 #define HEADGATE_HTTP_VERDICT_H
 
+#include "commands/verdict_report.h"
 #include "http/call.h"
 
-/* What a client is told. -1: there is no such figure, or never. */
-struct verdict_report {
-    bool allowed;
-    bool over_limit; /* it is allowed, and over the limit of a soft rule */
-    bool drained;    /* the request takes what is left: `taken` tokens */
-    uint64_t taken;
-    enum verdict_reason reason;
-    struct bytes rule;
-    struct verdict_figures figures;
-    int64_t window_ms;
-};
-
-struct verdict_report verdict_report(const struct commands *commands, const struct match *match, bool allowed,
-                                     const struct verdict *verdicts);
 /* Puts the object, without its closing bracket, so that more can follow. */
 void put_verdict(struct output *output, const struct verdict_report *report);
-/* The rules that a request falls under: those that count it first, and then those that only passed it or denied it. */
-static inline uint32_t verdict_counted(const struct match *match)
-{
-    return match->status == MATCH_CHARGES ? match->count : 0;
-}
-uint32_t verdict_rules(const struct match *match);
 /* Puts ,"reason":"share". */
 void put_verdict_reason(struct output *output, enum verdict_reason reason);
 /* Puts what one of them said, an object without its closing bracket, and with its reason at the end. */

@@ -3,6 +3,7 @@
 #include "cluster/node.h"
 #include "commands/ask.h"
 #include "commands/commands.h"
+#include "commands/verdict_report.h"
 #include "limit/named_limit.h"
 #include "wire/command_query.h"
 #include "wire/resp.h"
@@ -186,25 +187,15 @@ static bool read_words(struct rules_world *world, const char *words, struct erro
 /* The rule and the figures that CHECK would tell. */
 static void tell(const struct match *match, const struct decision *decision, struct rules_answer *answer)
 {
-    const int decider = decision_of(match, decision->allowed, decision->verdict);
-    struct bytes rule = {NULL, 0};
-    *answer = (struct rules_answer){.allowed = decision->allowed,
-                                    .over_limit = decision_is_over(match, decision->allowed, decision->verdict),
-                                    .limit = -1,
-                                    .remaining = -1};
-    const struct matched *denier = decision_denier(match, decision->allowed);
-    if (denier != NULL) {
-        rule = denier->rule->id;
-        answer->limit = answer->remaining = 0;
-        answer->retry_after_ms = decision->allowed ? 0 : -1;
-    } else if (decider >= 0 && match->rule[decider].why != WHY_CONFIG) {
-        const struct verdict_figures figures = verdict_figures(&decision->verdict[decider]);
-        rule = match->rule[decider].rule->id;
-        answer->limit = figures.limit;
-        answer->remaining = figures.remaining;
-        answer->retry_after_ms = decision->allowed ? 0 : figures.retry_after_ms;
-    }
-    (void)snprintf(answer->rule, sizeof answer->rule, "%.*s", (int)rule.size, rule.size > 0 ? rule.data : "");
+    const struct verdict_report report = verdict_report_of(match, decision->allowed, decision->verdict);
+    const bool by_config = report.decider >= 0 && match->rule[report.decider].why == WHY_CONFIG;
+    const struct bytes rule = by_config ? bytes_of("") : report.rule;
+    *answer = (struct rules_answer){.allowed = report.allowed,
+                                    .over_limit = report.over_limit,
+                                    .limit = by_config ? -1 : report.figures.limit,
+                                    .remaining = by_config ? -1 : report.figures.remaining,
+                                    .retry_after_ms = by_config ? 0 : report.figures.retry_after_ms};
+    (void)snprintf(answer->rule, sizeof answer->rule, "%.*s", (int)rule.size, rule.data);
 }
 
 bool rules_world_ask(struct rules_world *world, const char *words, struct rules_answer *answer, struct error *error)
