@@ -5,7 +5,7 @@
 #include "cluster/due.h"
 
 #include "base/number.h"
-#include "cluster/members/rest.h"
+#include "cluster/members/spared_ticks.h"
 #include "cluster/spend/voucher.h"
 #include "cluster/state/node_state.h"
 

@@ -158,7 +158,7 @@ struct digest_row {
     uint64_t number; /* number of the newest message of that member that the sender knows of */
     /*
      * Bit i: that member hears members[i] directly. The member's own bit: the member is at rest,
-     * see rest.c.
+     * see spared_ticks.c.
      */
     uint64_t hears;
     uint64_t applied[ORIGINS_MAX];

@@ -14,7 +14,7 @@
 #include "cluster/members/demand.h"
 #include "cluster/members/limit_list.h"
 #include "cluster/members/proofs.h"
-#include "cluster/members/rest.h"
+#include "cluster/members/spared_ticks.h"
 #include "cluster/members/statements.h"
 #include "cluster/members/stores.h"
 #include "cluster/members/takeover.h"

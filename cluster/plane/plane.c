@@ -8,7 +8,7 @@
 
 #include "cluster/codec/effects.h"
 #include "cluster/members/limit_list.h"
-#include "cluster/members/rest.h"
+#include "cluster/members/spared_ticks.h"
 #include "cluster/plane/plane_canary.h"
 #include "cluster/plane/plane_change.h"
 #include "cluster/plane/plane_compile.h"

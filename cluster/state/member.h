@@ -23,7 +23,7 @@ struct node;
 
 enum {
     HEARING_INTERVALS = 4, /* since the last message of a member that is heard directly */
-    REST_INTERVALS = 3,    /* between two messages of a member at rest: see rest.c */
+    REST_INTERVALS = 3,    /* between two messages of a member at rest: see spared_ticks.c */
 };
 
 /* The newest word of a member about what it was asked for, since that start of it: see members/demand.h. */

@@ -1,5 +1,5 @@
 /*
- * rest decides which ticks pass without a message.
+ * Decides which ticks pass without a message.
  *
  * A node is at rest when it has nothing to tell and waits for nothing that others would have to
  * tell. It says so in every message. Where all nodes are at rest, each publishes with every third
@@ -12,7 +12,7 @@
  * a member is unheard, and an unheard member is asked for a message with every tick long before it
  * is called silent.
  */
-#include "cluster/members/rest.h"
+#include "cluster/members/spared_ticks.h"
 
 #include "cluster/members/limit_list.h"
 #include "cluster/members/weights.h"

@@ -1,11 +1,11 @@
 /*
- * rest: decides when nothing has to be said.
+ * spared_ticks: decides which ticks pass without a message.
  *
  * The one idea: a node is at rest if it has nothing to tell and waits for nothing. Where all nodes
  * are at rest, two ticks of three pass without a message.
  */
-#ifndef HEADGATE_CLUSTER_MEMBERS_REST_H
-#define HEADGATE_CLUSTER_MEMBERS_REST_H
+#ifndef HEADGATE_CLUSTER_MEMBERS_SPARED_TICKS_H
+#define HEADGATE_CLUSTER_MEMBERS_SPARED_TICKS_H
 
 #include <stdbool.h>
 #include <stdint.h>
