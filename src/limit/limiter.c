@@ -141,14 +141,26 @@ static bool add_shards(struct headgate_limiter *limiter, uint64_t keys, void (*p
     return true;
 }
 
+/* What a program may have left out by mistake. */
+static bool check_pointers(const struct headgate_options *options, struct error *error)
+{
+    if (!options)
+        return error_set(error, 1, "no options are given");
+    if (!options->limits && options->limit_count > 0)
+        return error_set(error, 1, "limits is NULL, and limit_count is %zu: expected an array of so many limits",
+                         options->limit_count);
+    return options->secret || options->secret_size == 0 ||
+           error_set(error, 1, "secret is NULL, and secret_size is %zu: expected 0 where there is no secret",
+                     options->secret_size);
+}
+
 struct headgate_limiter *limiter_create(const struct headgate_options *options,
                                         void (*prepare)(void *memory, size_t bytes), char *error_text,
                                         size_t error_room)
 {
-    assert(options && (options->limits || options->limit_count == 0));
-    assert(options->secret || options->secret_size == 0);
     struct error error = {.text = "not enough memory"};
-    struct headgate_limiter *limiter = aligned_alloc(LINE_BYTES, sizeof *limiter);
+    const bool given = check_pointers(options, &error);
+    struct headgate_limiter *limiter = given ? aligned_alloc(LINE_BYTES, sizeof *limiter) : NULL;
     if (limiter) {
         memset(limiter, 0, sizeof *limiter);
         hash_private_init(&limiter->hash, options->secret, options->secret_size);

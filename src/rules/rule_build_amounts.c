@@ -43,14 +43,20 @@ bool rule_read_amount(const struct rule_builder *builder, const struct yaml_node
                       struct rule_amount *amount)
 {
     const struct rule *rule = builder->rule;
-    if (node->kind != YAML_TEXT || !rule_amount_parse(rule->algorithm, &rule->amount, node->text, amount))
-        return rule_wrong(&builder->reader, node, field, rule_amount_expected(rule->algorithm));
+    if (node->kind != YAML_TEXT || !rule_amount_parse(rule->algorithm, &builder->spoken, node->text, amount))
+        return rule_wrong(&builder->reader, node, field, rule_amount_expected(rule->algorithm, &builder->spoken));
     return check_amount(builder, node, field, amount);
 }
 
 static bool is_unlimited(const struct yaml_node *node)
 {
     return node && node->kind == YAML_TEXT && bytes_equal(node->text, bytes_of("unlimited"));
+}
+
+/* An unlimited rule may have a window for the limits of its tiers and overrides. */
+static bool has_use(const struct rule_builder *builder, enum rule_field field)
+{
+    return field == RULE_FIELD_WINDOW && (builder->field[RULE_FIELD_TIERS] || builder->field[RULE_FIELD_OVERRIDES]);
 }
 
 /* Refuses fields that the algorithm does not have, and fields that an unlimited rule does not have. */
@@ -78,7 +84,7 @@ static bool check_fields(const struct rule_builder *builder, bool unlimited)
         if (node && (amounts[i].forms & 1U << form) == 0)
             return rule_fail(&builder->reader, node->line, "%s makes no sense with %s: expected %s",
                              rule_field_names[amounts[i].field], rule_algorithm_name(algorithm), all_fields[form]);
-        if (node && unlimited && !amounts[i].with_unlimited)
+        if (node && unlimited && !amounts[i].with_unlimited && !has_use(builder, amounts[i].field))
             return rule_fail(&builder->reader, node->line, "%s makes no sense where all is unlimited",
                              rule_field_names[amounts[i].field]);
     }
@@ -121,6 +127,21 @@ static const char *window_expected(enum rule_algorithm algorithm)
                                                        : "a duration such as 1m";
 }
 
+/* Reads the window, or the unit of the calendar. */
+static bool read_span(const struct rule_builder *builder, struct rule_amount *amount)
+{
+    const struct yaml_node *window = builder->field[RULE_FIELD_WINDOW];
+    const enum rule_algorithm algorithm = builder->rule->algorithm;
+    int unit = 0;
+    if (!rule_has_calendar(algorithm))
+        return rule_read_duration(&builder->reader, window, "window", RULE_WINDOW_MIN_NS, LIMIT_PERIOD_MAX_NS,
+                                  &amount->period_ns);
+    if (!rule_read_choice(&builder->reader, window, "window", &rule_calendars, &unit))
+        return false;
+    amount->unit = (enum rule_calendar)unit;
+    return true;
+}
+
 static bool read_window(struct rule_builder *builder)
 {
     struct rule *rule = builder->rule;
@@ -139,15 +160,24 @@ static bool read_window(struct rule_builder *builder)
         return false;
     if (!window)
         return rule_missing(builder, RULE_FIELD_WINDOW, window_expected(rule->algorithm));
-    int unit = 0;
-    if (rule_has_calendar(rule->algorithm)) {
-        if (!rule_read_choice(&builder->reader, window, "window", &rule_calendars, &unit))
-            return false;
-        rule->amount.unit = (enum rule_calendar)unit;
-        return true;
-    }
-    return rule_read_duration(&builder->reader, window, "window", RULE_WINDOW_MIN_NS, LIMIT_PERIOD_MAX_NS,
-                              &rule->amount.period_ns);
+    return read_span(builder, &rule->amount);
+}
+
+/* Nothing of an unlimited amount is kept: its tiers and overrides are, each with its own window. */
+static bool read_unlimited(struct rule_builder *builder)
+{
+    const bool has_window = builder->field[RULE_FIELD_WINDOW] != NULL;
+    builder->spoken.unlimited = !has_window;
+    return !has_window || read_span(builder, &builder->spoken);
+}
+
+static bool read_own(struct rule_builder *builder)
+{
+    struct rule *rule = builder->rule;
+    if (!(rule_has_rate(rule->algorithm) ? read_bucket(builder) : read_window(builder)))
+        return false;
+    builder->spoken = rule->amount;
+    return true;
 }
 
 static bool read_zone(struct rule_builder *builder)
@@ -189,7 +219,7 @@ bool rule_read_amounts(struct rule_builder *builder)
         return false;
     rule->algorithm = (enum rule_algorithm)algorithm;
     if (rule->overrides_of.size > 0) {
-        rule->amount.unlimited = true;
+        rule->amount.unlimited = builder->spoken.unlimited = true;
         rule->zone = bytes_of("");
         return true;
     }
@@ -197,9 +227,7 @@ bool rule_read_amounts(struct rule_builder *builder)
     rule->amount.unlimited = is_unlimited(builder->field[main_field]);
     if (!check_fields(builder, rule->amount.unlimited) || !read_zone(builder) || !read_begins(builder))
         return false;
-    if (rule->amount.unlimited)
-        return true;
-    return rule_has_rate(rule->algorithm) ? read_bucket(builder) : read_window(builder);
+    return rule->amount.unlimited ? read_unlimited(builder) : read_own(builder);
 }
 
 /* ---- behaviour ---- */

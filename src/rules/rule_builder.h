@@ -55,7 +55,8 @@ struct rule_builder {
     struct rule_reader reader;
     const struct yaml_node *field[RULE_FIELDS]; /* NULL: the field is absent */
     struct rule *rule;
-    struct rule_tier *tiers; /* the rule's arrays while they are still writable */
+    struct rule_amount spoken; /* what amounts of tiers and overrides take from the rule: its window or unit */
+    struct rule_tier *tiers;   /* the rule's arrays while they are still writable */
     struct rule_override *overrides;
     struct rule_listed *allow, *deny, *when;
     struct bytes *replaces;

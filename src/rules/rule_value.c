@@ -148,17 +148,19 @@ const char *rule_amount_text(enum rule_algorithm algorithm, const struct rule_am
     return out;
 }
 
-const char *rule_amount_expected(enum rule_algorithm algorithm)
+const char *rule_amount_expected(enum rule_algorithm algorithm, const struct rule_amount *of)
 {
     switch (rule_amount_form(algorithm)) {
     case RULE_AMOUNT_RATE:
         return "a rate such as 100/m, perhaps with a burst such as 100/m burst 200, or unlimited";
     case RULE_AMOUNT_CALENDAR:
-        return "a count such as 5000, perhaps with a unit such as 5000/month, or unlimited";
+        return of->unlimited ? "a count with a unit such as 5000/month, or unlimited"
+                             : "a count such as 5000, perhaps with a unit such as 5000/month, or unlimited";
     case RULE_AMOUNT_WINDOW:
         break;
     }
-    return "a count such as 500, perhaps with a window such as 500/m, or unlimited";
+    return of->unlimited ? "a count with a window such as 500/m, or unlimited"
+                         : "a count such as 500, perhaps with a window such as 500/m, or unlimited";
 }
 
 /* ---- moments ---- */

@@ -45,7 +45,7 @@ bool rule_amount_parse(enum rule_algorithm algorithm, const struct rule_amount *
 const char *rule_amount_text(enum rule_algorithm algorithm, const struct rule_amount *of,
                              const struct rule_amount *amount, char *out, size_t room);
 /* The forms that rule_amount_parse accepts, for sentences; static. */
-const char *rule_amount_expected(enum rule_algorithm algorithm);
+const char *rule_amount_expected(enum rule_algorithm algorithm, const struct rule_amount *of);
 
 /* Reads "2027-01-31" (its first moment) or "2027-01-31T12:00:00Z" (UTC) as seconds since 1970, for
  * the years 1971 to 9999. */

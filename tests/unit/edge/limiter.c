@@ -71,6 +71,16 @@ static void mistakes(void)
     }
     struct headgate_options options = {.limits = NULL, .limit_count = 0};
     OK(!headgate_limiter_create(&options, NULL, 0), "nobody has to listen to the sentence");
+    char said[200];
+    OK(!headgate_limiter_create(NULL, said, sizeof said), "options that are missing are refused");
+    OK_STRING(said, "no options are given", "with a sentence");
+    options.limit_count = 2;
+    OK(!headgate_limiter_create(&options, said, sizeof said), "limits that are missing are refused");
+    OK_STRING(said, "limits is NULL, and limit_count is 2: expected an array of so many limits", "with a sentence");
+    options = (struct headgate_options){.limits = cases[2].limit, .limit_count = 1, .secret_size = 16};
+    OK(!headgate_limiter_create(&options, said, sizeof said), "a secret that is missing is refused");
+    OK_STRING(said, "secret is NULL, and secret_size is 16: expected 0 where there is no secret",
+              "with a sentence");
     struct headgate_limiter *none = NULL;
     headgate_limiter_destroy(&none);
     OK(!none, "destroying nothing is harmless");

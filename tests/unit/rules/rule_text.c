@@ -53,6 +53,13 @@ static const struct {
     {"a sliding log", "id: a\nalgorithm: sliding_log\nlimit: 10000\nwindow: 100ms\n", NULL},
     {"only a tier is limited", "id: a\nalgorithm: token_bucket\nrate: unlimited\ntiers:\n  free: 1/s\n", NULL},
     {"... of a window too", "id: a\nalgorithm: quota\nlimit: unlimited\ntiers:\n  free: 5/year\n", NULL},
+    {"... where a window is that of the tiers",
+     "{id: a, algorithm: fixed_window, limit: unlimited, window: 1.5h, tiers: {free: 5, pro: 5/m, vip: unlimited}, "
+     "overrides: [{for: x, amount: 7}]}",
+     "id: a\nalgorithm: fixed_window\nlimit: unlimited\ntiers:\n  free: 5/1.5h\n  pro: 5/m\n  vip: unlimited\n"
+     "overrides:\n  - for: user=x\n    amount: 7/1.5h\n"},
+    {"... and a unit", "{id: a, algorithm: quota, limit: unlimited, window: year, tiers: {free: 5}}",
+     "id: a\nalgorithm: quota\nlimit: unlimited\ntiers:\n  free: 5/year\n"},
     {"a rule for all requests together", "id: a\nby: []\nalgorithm: token_bucket\nrate: 1/s\n", NULL},
     {"a bucket that admits nothing",
      "{id: a, rate: 0/m, tiers: {b: 0/s, c: 1/s}, overrides: [{for: x, amount: 0}]}",

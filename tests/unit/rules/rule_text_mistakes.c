@@ -118,8 +118,7 @@ static const struct {
     {"id: a\noverrides_of: b\nrate: 1/s", "r.yaml:3: rule a: rate makes no sense with overrides_of: expected id, "
                                           "service, by, algorithm and overrides"},
     {"id: a\nalgorithm: quota\noverrides_of: b\noverrides: [{for: x, amount: 5}]",
-     "r.yaml:4: rule a: overrides[0].amount is '5': expected a count such as 5000, perhaps with a unit such as "
-     "5000/month, or unlimited"},
+     "r.yaml:4: rule a: overrides[0].amount is '5': expected a count with a unit such as 5000/month, or unlimited"},
     {"id: a\nrate: [1/s]", "r.yaml:2: rule a: rate is a list: expected a rate such as 100/m, or unlimited"},
     {"id: a\nrate: 1/366d\nburst: 1000000000000",
      "r.yaml:1: rule a: rate cannot be counted: capacity 1000000000000 at this rate needs more than 60 bits to "
@@ -167,9 +166,15 @@ static const struct {
      "r.yaml:4: rule a: tiers.free is '500': expected a rate such as 100/m, perhaps with a burst such as 100/m "
      "burst 200, or unlimited"},
     {"id: a\nalgorithm: quota\nlimit: unlimited\ntiers:\n  free: 500",
-     "r.yaml:5: rule a: tiers.free is '500': expected a count such as 5000, perhaps with a unit such as "
-     "5000/month, "
-     "or unlimited"},
+     "r.yaml:5: rule a: tiers.free is '500': expected a count with a unit such as 5000/month, or unlimited"},
+    {"id: a\nalgorithm: fixed_window\nlimit: unlimited\ntiers:\n  free: 500",
+     "r.yaml:5: rule a: tiers.free is '500': expected a count with a window such as 500/m, or unlimited"},
+    {"id: a\nalgorithm: fixed_window\nlimit: unlimited\nwindow: 1m",
+     "r.yaml:4: rule a: window makes no sense where all is unlimited"},
+    {"id: a\nalgorithm: quota\nlimit: unlimited\nwindow: 1h\ntiers: {free: 5}",
+     "r.yaml:4: rule a: window is '1h': expected hour, day, week, month or year"},
+    {"id: a\nalgorithm: fixed_window\nlimit: unlimited\nwindow: 1ms\ntiers: {free: 5}",
+     "r.yaml:4: rule a: window is '1ms': expected a duration from 100ms to 366d, such as 100ms or 2s"},
     {"id: a\nalgorithm: sliding_window\nlimit: 5\nwindow: 1m\ntiers:\n  free: 500/1ms",
      "r.yaml:6: rule a: tiers.free is '500/1ms': expected 1 to 1000000000000 for sliding_window, per 100ms to "
      "366d"},
