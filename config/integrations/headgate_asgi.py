@@ -10,13 +10,16 @@ Limits an application of FastAPI or Starlette: copy this file beside it. It need
 passes. The path is the endpoint. A question that the daemon finds wrong (a value that is too long) gets 400. Without an
 answer within `timeout_s`, or without the right to ask (401, 403), the request passes, or with closed=True gets 503; the
 logger "headgate" says so, once a minute.
+
+The handshake of a WebSocket counts as a request, and is closed (403) where it would get one of these. For it, `request`
+is Starlette's HTTPConnection.
 """
 import logging
 import time
 
 import httpx
 from starlette.datastructures import MutableHeaders
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import PlainTextResponse
 
 FIELDS = ("ratelimit", "ratelimit-policy", "retry-after", "x-ratelimit-limit", "x-ratelimit-remaining",
@@ -32,22 +35,23 @@ class Headgate:
         self.address, self.silent_until = address, 0
 
     async def __call__(self, scope, receive, send):
-        if scope["type"] != "http":
+        if scope["type"] not in ("http", "websocket"):
             return await self.app(scope, receive, send)
-        identifiers = {name: value for name, value in self.identify(Request(scope)).items() if value not in (None, "")}
+        request = Request(scope) if scope["type"] == "http" else HTTPConnection(scope)
+        identifiers = {name: value for name, value in self.identify(request).items() if value not in (None, "")}
         if not identifiers:
             return await self.app(scope, receive, send)
         status, fields = await self.ask({"service_id": self.service, "endpoint": scope["path"],
                                          "identifiers": identifiers})
         if status == 429:
-            return await PlainTextResponse("429 Too Many Requests\n", 429, fields)(scope, receive, send)
+            return await refuse(PlainTextResponse("429 Too Many Requests\n", 429, fields), scope, receive, send)
         if status in (400, 413):
-            return await PlainTextResponse("400 Bad Request\n", 400)(scope, receive, send)
+            return await refuse(PlainTextResponse("400 Bad Request\n", 400), scope, receive, send)
         if status != 200:
             self.complain(status)
             if self.closed:
                 unavailable = PlainTextResponse("503 Service Unavailable\n", 503, {"retry-after": "1"})
-                return await unavailable(scope, receive, send)
+                return await refuse(unavailable, scope, receive, send)
 
         async def send_with_fields(message):
             if message["type"] == "http.response.start":
@@ -70,3 +74,9 @@ class Headgate:
         except httpx.TransportError:
             return 0, {}
         return answer.status_code, {name: answer.headers[name] for name in FIELDS if name in answer.headers}
+
+
+async def refuse(answer, scope, receive, send):
+    if scope["type"] == "websocket":
+        return await send({"type": "websocket.close", "code": 1008})  # before it was accepted: the server answers 403
+    return await answer(scope, receive, send)

@@ -311,6 +311,38 @@ async def anything(request: Request):
 uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning")
 END
 
+# The server of this test may know no WebSockets: their handshakes come as such a server hands them on.
+subtest 'asgi, WebSockets' => sub {
+    plan skip_all => 'Starlette or httpx is not here' if system("@python -c 'import starlette, httpx' 2>/dev/null") != 0;
+    my $daemon = daemon_of();
+    my $place = Headgate::scratch() . '/websockets';
+    mkdir $place or die "$place: $!";
+    my ($script) = map { Headgate::write_file("$place/$_->[0]", $_->[1]) }
+        ['handshakes.py', <<'END'], ['headgate_asgi.py', Headgate::read_file("$files/headgate_asgi.py")];
+import asyncio
+import sys
+from headgate_asgi import Headgate
+
+async def application(scope, receive, send):
+    await send({"type": "websocket.accept"})
+
+async def main():
+    app = Headgate(application, service="shop", address=f"http://127.0.0.1:{sys.argv[1]}", timeout_s=5,
+                   identify=lambda request: {"api_key": request.headers.get("x-api-key")})
+    for key in [b"wes"] * 4 + [b"k" * 3000]:
+        said = []
+        async def send(message):
+            said.append(message["type"].replace("websocket.", ""))
+        await app({"type": "websocket", "path": "/live", "headers": [(b"x-api-key", key)]}, None, send)
+        print(*said)
+
+asyncio.run(main())
+END
+    my ($ended, $said, $complaint) = Headgate::run(60, @python, $script, $daemon->{ports}{http});
+    is($said, "accept\naccept\naccept\nclose\nclose\n", 'a handshake is a request: counted, and refused') or diag($complaint);
+    $daemon->stop;
+};
+
 middleware('express', "@node -e 'require(\"express\"); fetch'", 'headgate_express.js',
            ['application.js', <<'END'], @node);
 const [port, daemonPort, mode] = process.argv.slice(2);
