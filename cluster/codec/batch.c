@@ -48,10 +48,7 @@ void batch_destroy(struct batch **batch)
 
 int spend_compare_ids(const void *a, const void *b)
 {
-    const struct spend *x = a, *y = b;
-    if (x->id.high != y->id.high)
-        return x->id.high < y->id.high ? -1 : 1;
-    return x->id.low < y->id.low ? -1 : x->id.low > y->id.low;
+    return key_id_compare(((const struct spend *)a)->id, ((const struct spend *)b)->id);
 }
 
 int spend_compare(const void *a, const void *b)
@@ -155,9 +152,8 @@ static void sorting_close(struct sorting *sorting)
 
 static bool stands_before(const struct place *x, const struct place *y)
 {
-    if (x->id.high != y->id.high)
-        return x->id.high < y->id.high;
-    return x->id.low < y->id.low || (x->id.low == y->id.low && x->index < y->index);
+    const int order = key_id_compare(x->id, y->id);
+    return order < 0 || (order == 0 && x->index < y->index);
 }
 
 static int place_compare(const void *a, const void *b)

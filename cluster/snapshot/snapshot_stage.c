@@ -19,15 +19,13 @@
 
 static int by_id(const void *a, const void *b)
 {
-    const struct staged *x = a, *y = b;
-    if (x->id.high != y->id.high)
-        return x->id.high < y->id.high ? -1 : 1;
-    return x->id.low < y->id.low ? -1 : x->id.low > y->id.low;
+    return key_id_compare(((const struct staged *)a)->id, ((const struct staged *)b)->id);
 }
 
 /*
- * On this node's clock. The time on the way makes a part end too late. What was spent before this clock began counts
- * from then on. Of a part that is newer than the one before it, the donor has the order wrong: it counts as that one.
+ * Takes over the parts of a log, with times on this node's clock. The time for which the message travelled makes a
+ * part end later than at the donor. A spend from before this clock began counts from its begin. No part may be newer
+ * than the part before it: one that the donor calls newer counts as that one.
  */
 static bool stage_parts(const struct node *node, const struct number_record *record, struct stage *stage,
                         struct staged *staged)

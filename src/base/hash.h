@@ -71,4 +71,12 @@ static inline bool key_id_equal(struct key_id a, struct key_id b)
     return a.high == b.high && a.low == b.low;
 }
 
+/* Below 0, 0 or above 0, as for qsort. */
+static inline int key_id_compare(struct key_id a, struct key_id b)
+{
+    if (a.high != b.high)
+        return a.high < b.high ? -1 : 1;
+    return (a.low > b.low) - (a.low < b.low);
+}
+
 #endif

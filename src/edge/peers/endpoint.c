@@ -70,6 +70,22 @@ bool endpoint_same_address(const struct endpoint *a, const struct endpoint *b)
     return memcmp(a->address, b->address, sizeof a->address) == 0;
 }
 
+bool endpoint_ring_has(const struct endpoint_ring *ring, const struct endpoint *endpoint)
+{
+    for (size_t i = 0; i < ENDPOINT_RING_MAX; i++)
+        if (ring->at[i].port != 0 && endpoint_same_address(&ring->at[i], endpoint))
+            return true;
+    return false;
+}
+
+bool endpoint_ring_add(struct endpoint_ring *ring, const struct endpoint *endpoint)
+{
+    if (endpoint->port == 0 || endpoint_ring_has(ring, endpoint))
+        return false;
+    ring->at[ring->next++ % ENDPOINT_RING_MAX] = *endpoint;
+    return true;
+}
+
 bool endpoint_same_place(const struct endpoint *a, const struct endpoint *b)
 {
     const bool is_v4 = memcmp(a->address, mapped, sizeof mapped) == 0;

@@ -35,6 +35,16 @@ bool endpoint_same_address(const struct endpoint *a, const struct endpoint *b);
 /* The same, where all of one /64 of IPv6 is one place: whoever has one address of it has them all. */
 bool endpoint_same_place(const struct endpoint *a, const struct endpoint *b);
 
+/* The addresses that were added last. All zero: none. */
+enum { ENDPOINT_RING_MAX = 64 };
+struct endpoint_ring {
+    struct endpoint at[ENDPOINT_RING_MAX];
+    uint32_t next;
+};
+bool endpoint_ring_has(const struct endpoint_ring *ring, const struct endpoint *endpoint);
+/* False: it has the address already, or this is no endpoint. */
+bool endpoint_ring_add(struct endpoint_ring *ring, const struct endpoint *endpoint);
+
 /* What the kernel counts of a connection; both counters wrap. */
 struct arrivals {
     uint32_t segments;   /* with data, that have come */

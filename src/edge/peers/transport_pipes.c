@@ -64,19 +64,10 @@ static void on_refused(nng_pipe id, nng_pipe_ev event, void *context)
     (void)nng_pipe_close(id);
 }
 
-bool pipes_know(const struct pipes *pipes, const struct endpoint *remote)
-{
-    for (size_t i = 0; i < KNOWN_MAX; i++)
-        if (pipes->known[i].port != 0 && endpoint_same_address(&pipes->known[i], remote))
-            return true;
-    return false;
-}
-
 static void learn(struct pipes *pipes, const struct endpoint *remote)
 {
-    if (remote->port == 0 || pipes_know(pipes, remote))
+    if (!endpoint_ring_add(&pipes->known, remote))
         return;
-    pipes->known[pipes->known_next++ % KNOWN_MAX] = *remote;
     for (size_t i = 0; i < PIPES_MAX; i++)
         pipes->pipe[i].known |= pipes->pipe[i].id != 0 && endpoint_same_address(&pipes->pipe[i].remote, remote);
 }
@@ -109,7 +100,7 @@ static bool admit(struct pipes *pipes, struct pipe *pipe)
     }
     if (dialled)
         learn(pipes, &pipe->remote);
-    pipe->known = pipes_know(pipes, &pipe->remote);
+    pipe->known = endpoint_ring_has(&pipes->known, &pipe->remote);
     if (!dialled && !has_place(pipes, pipe)) {
         metric_add(&pipes->stats.refused, 1);
         return false;

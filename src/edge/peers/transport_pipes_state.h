@@ -90,7 +90,7 @@ struct former {
 };
 
 enum { FORMER_MAX = 256 };
-enum { KNOWN_MAX = 64, GREETINGS_MAX = 2 * TRANSPORT_GREETING_MAX, PORTS = 2 };
+enum { GREETINGS_MAX = 2 * TRANSPORT_GREETING_MAX, PORTS = 2 };
 
 struct pipes {
     uv_mutex_t lock;
@@ -103,8 +103,7 @@ struct pipes {
     struct former former[FORMER_MAX]; /* in a ring */
     uint32_t former_next;
     struct leaving leaving[PIPES_LEAVING_MAX];
-    struct endpoint known[KNOWN_MAX]; /* addresses of peers, in a ring */
-    uint32_t known_next;
+    struct endpoint_ring known; /* addresses of peers */
     struct greeting greeting[GREETINGS_MAX];
     uint64_t greetings_ns;    /* when greetings are looked at next */
     struct port port[PORTS];  /* ports that listen, by kind */
@@ -121,8 +120,6 @@ struct pipes {
 /* The function of the thread. `context` must be a struct pipes; the thread frees it at its end. */
 void *pipes_thread(void *context);
 void pipes_free(struct pipes *pipes);
-/* True: `remote` is the address of a peer. */
-bool pipes_know(const struct pipes *pipes, const struct endpoint *remote);
 /* The place of a dialer that is being closed; NULL: the dialer is not. */
 struct leaving *pipes_leaving(struct pipes *pipes, uint32_t dialer);
 /*

@@ -151,7 +151,7 @@ static void look_after_greeting(struct pipes *pipes, int fd, uint32_t *count)
         look_after_ended(pipes, fd, inode);
         return;
     }
-    bool known = pipes_know(pipes, &remote);
+    bool known = endpoint_ring_has(&pipes->known, &remote);
     struct greeting *greeting = greeting_of(pipes, inode);
     bool room = greeting && (known || *count < TRANSPORT_GREETING_MAX / 2);
     *count += !known;

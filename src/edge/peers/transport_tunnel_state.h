@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <uv.h>
 
-enum { TUNNEL_BUFFER_BYTES = 16384, TUNNEL_KNOWN_MAX = 64 };
+enum { TUNNEL_BUFFER_BYTES = 16384 };
 
 /* Bytes on their way in one direction. */
 struct tunnel_pipe {
@@ -67,9 +67,8 @@ struct tunnel {
     } door[TUNNEL_PORTS];
     uint64_t uses;
     struct tunnel_route route[TUNNEL_ROUTES_MAX];
-    struct endpoint known[TUNNEL_KNOWN_MAX]; /* addresses of peers, in a ring */
-    uint32_t known_next;
-    struct tunnel_stats stats; /* see base/metric.h */
+    struct endpoint_ring known; /* addresses of peers */
+    struct tunnel_stats stats;  /* see base/metric.h */
     struct tunnel_connection *connection[TUNNEL_CONNECTIONS_MAX];
 };
 

@@ -53,20 +53,6 @@ static void drop(struct tunnel *tunnel, uint32_t index)
     tunnel->connection[index] = NULL;
 }
 
-static bool is_known(const struct tunnel *tunnel, const struct endpoint *remote)
-{
-    for (uint32_t i = 0; i < TUNNEL_KNOWN_MAX; i++)
-        if (tunnel->known[i].port != 0 && endpoint_same_address(&tunnel->known[i], remote))
-            return true;
-    return false;
-}
-
-static void learn(struct tunnel *tunnel, const struct endpoint *remote)
-{
-    if (remote->port != 0 && !is_known(tunnel, remote))
-        tunnel->known[tunnel->known_next++ % TUNNEL_KNOWN_MAX] = *remote;
-}
-
 static void begin_to_carry(struct tunnel_connection *connection)
 {
     connection->state = TUNNEL_CARRIES;
@@ -125,7 +111,7 @@ static void let_in(struct tunnel *tunnel, enum tunnel_port port)
     if (fd < 0)
         return;
     struct tunnel_connection guest = {.port = port, .remote = endpoint_remote(fd)};
-    guest.known = is_known(tunnel, &guest.remote);
+    guest.known = endpoint_ring_has(&tunnel->known, &guest.remote);
     struct tunnel_connection *connection = make_room(tunnel, &guest) ? add(tunnel, TUNNEL_SHAKES) : NULL;
     SSL *ssl = connection ? transport_tls_accepts(tunnel->tls) : NULL;
     if (!connection || !ssl || SSL_set_fd(ssl, fd) != 1) {
@@ -170,7 +156,7 @@ static bool go_on_shaking(struct tunnel *tunnel, struct tunnel_connection *conne
     if (!done)
         return true;
     transport_tls_names(SSL_get0_peer_certificate(connection->ssl), connection->names);
-    learn(tunnel, &connection->remote);
+    (void)endpoint_ring_add(&tunnel->known, &connection->remote);
     begin_to_carry(connection);
     return join_inner(tunnel, connection);
 }
@@ -236,7 +222,7 @@ static bool take_contact(struct tunnel *tunnel, struct tunnel_connection *connec
     contact->ssl = NULL;
     contact_release(&connection->contact);
     connection->remote = endpoint_remote(connection->outer);
-    learn(tunnel, &connection->remote);
+    (void)endpoint_ring_add(&tunnel->known, &connection->remote);
     begin_to_carry(connection);
     return true;
 }

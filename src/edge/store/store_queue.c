@@ -114,11 +114,7 @@ static void clear_places(struct store_queue *queue)
 
 static int by_id(const void *left, const void *right)
 {
-    const struct key_id *a = &((const struct store_counter *)left)->id;
-    const struct key_id *b = &((const struct store_counter *)right)->id;
-    if (a->high != b->high)
-        return a->high < b->high ? -1 : 1;
-    return (a->low > b->low) - (a->low < b->low);
+    return key_id_compare(((const struct store_counter *)left)->id, ((const struct store_counter *)right)->id);
 }
 
 void store_queue_sort(struct store_queue *queue)
