@@ -82,8 +82,9 @@ static void measure_round_trip(struct node *node, struct member *member, uint64_
 }
 
 /*
- * A sender of an older release passes on another member's digest, but not that the digest names uncharged spends. So
- * it may name some, unless the member itself said that it knows nothing of that.
+ * A sender of an older release passes on the digest of another member, but not whether that digest names uncharged
+ * spends. So the digest counts as one that may name some, unless the member itself said that it knows nothing of
+ * uncharged spends.
  */
 static void take_uncharged(struct member *member, const struct member_record *record, bool direct)
 {
@@ -141,7 +142,7 @@ static void take_statement(struct node *node, uint32_t index, const struct state
     }
 }
 
-/* Of a member that signs nobody is believed but itself, or its signature: see statements.h. */
+/* What a member that signs has is believed only from the member itself, or by its signature: see statements.h. */
 static void take_row_of_other(struct node *node, const struct digest_row *row, uint32_t index, uint32_t sender,
                               struct effects *effects)
 {
@@ -198,9 +199,9 @@ static bool sender_waits(const struct message *message, uint32_t member, uint64_
 }
 
 /*
- * Takes over the sender's word on one origin that is kept here: it has ended, or it has ended and
- * all members have all of it. Members that forgot this node while it lived may lack some of an own
- * origin, and take no more of it: others that have more cannot tell them.
+ * Takes over what the sender says of one origin that is kept here: that it has ended, or that it has ended and all
+ * members have all its batches. Members that forgot this node while it lived may lack batches of an own origin, and
+ * take no more of them: a member that has more cannot pass them on.
  */
 static void take_ending(struct node *node, const struct message *message, uint32_t record_index, uint32_t slot,
                         struct member *sender)
@@ -218,7 +219,7 @@ static void take_ending(struct node *node, const struct message *message, uint32
         return;
     sender->retired[slot / 64] |= bit;
     if (!origin->mine)
-        return; /* what the sender lacks its maker tells anew, and hears of by what others know of the sender */
+        return; /* the maker tells anew what the sender lacks, and hears of that by what others know of the sender */
     if (!list_empty(&origin->log))
         retire_reclaim(node, slot, sender->known[slot]);
     if (sender->known[slot] < origin->applied)
@@ -250,10 +251,9 @@ static void take_digests(struct node *node, const struct message *message, const
 }
 
 /*
- * A message does not tell when it was made, and may have waited for long. But it tells the newest
- * own message that its sender knew, and it was made after that one, whose time is known here. 0:
- * nothing is known. (Where digests take turns, the word of earlier messages of the sender holds as
- * well.)
+ * A message does not tell when it was made, and it may have waited for long. But it names the newest message of this
+ * node that its sender knew. So it was made after that message, whose time is known here. 0: nothing is known. (Where
+ * digests take turns, earlier messages of the sender count as well.)
  */
 static uint64_t known_echo(struct node *node, const struct message *message, const int *member_map,
                            struct member *sender)
@@ -296,8 +296,8 @@ static bool is_for_me(struct node *node, const struct message *message, struct e
 }
 
 /*
- * To be called before the spends of the message are applied. They leave less to grant, and the member that asks has
- * made them by its own share.
+ * Must be called before the spends of the message are applied: applied spends leave less to grant, and the member
+ * that asks made them from its own share.
  */
 static void answer_asks(struct node *node, const struct message *message, uint32_t sender)
 {

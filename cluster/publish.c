@@ -29,7 +29,7 @@ enum {
     RELAY_FALLBACK = 4,     /* after so many resend times every peer may pass a batch on */
     SPARE_BATCH_BYTES = 64, /* the size of a batch without its keys, about */
     SPARE_BYTES = 4096,     /* of batches in each message in case an earlier copy was lost */
-    WORDS_PART = 4, /* of all asks in a message: so many may be words of contest_words.h */
+    WORDS_PART = 4,         /* of all asks in a message: so many may be words of contest_words.h */
     /* work sent again to a member that does not answer: as much as so many steps take */
     WINDOW_STEPS = 8,
 };
@@ -330,10 +330,10 @@ static uint64_t least_round_trip_ns(const struct node *node)
 }
 
 /*
- * A message has a digest of every member and goes to all members. So acknowledgements wait for each
- * other longer with the square of the number of members. Then the digests that each member sends
- * and reads grow no faster than that number. Where even the nearest peer is far away, more messages
- * do not make an answer much faster: they only meet more losses, and what follows a lost packet waits for it.
+ * A message has a digest of every member and goes to all members. So the time for which acknowledgements are gathered
+ * grows with the square of the number of members. Then the digests that a member sends and reads in a second grow no
+ * faster than that number. Where even the nearest peer is far away, more messages hardly make an answer faster: more
+ * of them are lost, and whatever follows a lost packet waits for it.
  */
 void publish_set_gaps(struct node *node)
 {

@@ -89,7 +89,7 @@ void note_peak(struct node *node, const struct entry *entry)
 }
 
 /*
- * The earliest time of the spends that a log's batch returned: see heeded_until_ns() in return.c.
+ * The earliest time of the spends that a log's batch returned: see record_heeded_until_ns.
  */
 static uint64_t returned_since_ns(const struct node *node, const struct spend *spend)
 {

@@ -1,11 +1,11 @@
 /*
- * pay ends the wait of spends that need not be told: this node's share of the refill has paid them
+ * deferred_round ends the wait of spends that need not be told: this node's share of the refill has paid them
  * off, and no other view of their key was below the capacity meanwhile. docs/accounting.md, "What
  * is never told", has the argument.
  *
  * A spend from a key that is full otherwise waits, if its unsettled tokens will soon be paid off.
  * Most spends are of this kind. Nothing is written about them but a mark at the entry of their key,
- * which says how many tokens wait and how often the entry was looked at. pay goes through the marks
+ * which says how many tokens wait and how often the entry was looked at. deferred_round goes through the marks
  * in rounds. A round takes as long as paying off takes and as the news of other peers needs. Where
  * all news has arrived, a mark from before the last round that was not renewed since ends without a
  * look at its entry. Of a key that was spent from again, the tokens that were noted at the last

@@ -216,9 +216,9 @@ static int64_t own_part_unpaid(const struct limit *limit, struct bucket *bucket,
 }
 
 /*
- * The donor says when its spends end, of whichever members. It lacks the newest ones here, own and others': those that
- * are not in its batches. Where all charges of this node come on top, or the key has other terms here, its times are of
- * no use.
+ * The donor says when the spends in its log end, whoever made them. It lacks the newest spends of the log here, own
+ * ones and others': those that are in none of its batches. Its times are of no use where all charges of this node are
+ * added on top, or where the key has other terms here.
  */
 static void lower_log(const struct node *node, const struct stage *stage, const struct staged *staged,
                       struct entry *entry, int64_t level, int64_t own)
@@ -265,8 +265,8 @@ static void merge_stage(struct node *node, struct stage *stage)
 }
 
 /*
- * The figures may contain grants of which no batch will tell. A key that was full at the donor is not listed, and may
- * have some as well, of a holder whose own spends the donor has not heard of.
+ * The donor's figures may contain grants that no batch will tell here. A key that the part does not list was full at
+ * the donor, and may have grants as well: those of a holder whose own spends the donor has not heard of.
  */
 static void note_grants(struct node *node, const struct stage *stage, const struct table_owed *owed, bool dropped)
 {

@@ -98,10 +98,10 @@ static bool keeps_origin(const struct node *node, uint32_t index, uint32_t slot)
 }
 
 /*
- * The donor has retired what all must have alike, and another member says that it has less or more than others: then
- * the donor is wrong, or the words of that one are on their way. What this node dropped now, nobody would send again.
- * Where this node has just started, that one does not retire the origin either, since this node lacks it: it must be
- * the donor.
+ * A donor retires an origin when all members have the same batches of it. If another member says that it has more or
+ * fewer of them, the donor is wrong, or newer words of that member are on their way. What this node dropped now,
+ * nobody would send again. Where this node has just started, that member does not retire the origin either, since
+ * this node lacks it: then that member must be the donor.
  */
 static bool retires_too_early(struct node *node, const struct page *page)
 {

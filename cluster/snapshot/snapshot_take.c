@@ -37,8 +37,9 @@ static uint64_t contained(const struct snapshot *snapshot, uint32_t slot)
 }
 
 /*
- * True: of that maker only itself says what it has made. It signs, goes on, and is not silent: its word comes. What a
- * donor makes up would have this node drop spends of the maker that are yet to come.
+ * True: only the maker itself says how many batches it has made. It signs, its incarnation goes on, and it is not
+ * silent: so its word comes. If a donor could invent batches of the maker, this node would drop the spends that the
+ * maker tells later.
  */
 static bool is_bound_by_its_maker(const struct node *node, uint32_t slot)
 {
@@ -76,8 +77,8 @@ static bool awaits_word_of_makers(struct node *node)
 }
 
 /*
- * The parts may contain what is beyond the maker's word. It is charged all the same when it comes; what it gives back
- * is not credited again, for some batches more. Of a maker that is not heard the donor is believed.
+ * The parts may contain batches beyond the maker's word. Such a batch is charged all the same when it comes; the
+ * returns of some of them are not credited again. Where the maker is not heard, the donor is believed.
  */
 static void heed_maker(struct node *node, uint32_t slot)
 {

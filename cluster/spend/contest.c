@@ -1,6 +1,6 @@
 /*
- * contest decides who is held back: whoever has had its part of a key while others are short of theirs, or while
- * tokens are kept for them.
+ * contest decides which charges are held back: those of a node that has had its part of the key, while peers are
+ * short of theirs or while tokens are kept for peers.
  */
 #include "cluster/spend/contest.h"
 
@@ -50,7 +50,10 @@ static void watch_further(const struct node *node, struct contest *contest, uint
     contest_watch_until(contest, now_ns + (watched_ns > WATCHED_LEAST_NS ? watched_ns : WATCHED_LEAST_NS));
 }
 
-/* What refilled while nobody asked is not missing: what demand begins with, others may have spent before. */
+/*
+ * Forgets the credit of a time without requests. Refill of that time is not missing here: peers may have spent it
+ * before requests came.
+ */
 static void drop_idle(const struct node *node, struct contest *contest, uint64_t now_ns)
 {
     const uint64_t sparse_ns = part_ns(node, contest->limit, 2 * contest->cost);

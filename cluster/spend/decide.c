@@ -1,7 +1,7 @@
 /*
- * decide leads a request to its decision. It prefetches the request's keys, takes their locks, and
- * calls the fast kernel (decide_fast.h), or the full kernel (decide_full.c) for requests that the
- * fast kernel leaves. It does not know the rule by which tokens are spent.
+ * decide leads a request to its decision. It prefetches the keys of the request, takes their locks and calls the fast
+ * kernel (decide_fast.h). Where the fast kernel leaves the request undecided, it calls the full kernel
+ * (decide_full.c). It does not know the rule by which tokens are spent.
  */
 #include "cluster/spend/decide.h"
 
@@ -19,7 +19,10 @@
 uint64_t request_time(const struct node *node, uint64_t now_ns)
 {
     now_ns = now_ns > node->now_ns ? now_ns : node->now_ns;
-    /* after the end of this node's right no refill pays off what is unsettled, and a step may come late */
+    /*
+     * Once this node's right has ended, refill pays off no unsettled spends any more. The step that ends the
+     * right may come late.
+     */
     return now_ns < node->takeover.right_ends_ns ? now_ns : node->takeover.right_ends_ns;
 }
 
@@ -89,8 +92,8 @@ enum { AHEAD_KEYS = 8 };
 _Static_assert(CHARGES_MAX <= 2 * AHEAD_KEYS, "the keys of a request are asked for before it is decided");
 
 /*
- * A processor waits for some cache lines side by side; a request for more of them waits as well. So
- * a few keys are prefetched at a time, in order, a few keys before they are decided.
+ * A processor loads a few cache lines side by side; a request for more of them stalls it. So a few keys are
+ * prefetched at a time, in order, a few keys before they are decided.
  */
 struct ahead {
     const struct key_id *ids;
@@ -103,7 +106,7 @@ void node_prefetch_tags(const struct node *node, struct key_id id)
     table_prefetch_tags(node->table, id);
 }
 
-/* Entries tell the places of their untold spends, which are prefetched as well. */
+/* An entry says where its untold spend stands: that place is prefetched as well. */
 static void ask_for(const struct node *node, struct ahead *ahead, uint32_t count)
 {
     const struct key_id *ids = ahead->ids;

@@ -1,11 +1,12 @@
 /*
  * decide_full is the full kernel: it decides any request, whatever its charges are. It knows shadows, isolation,
- * vouchers and requests that wait; key_view.c knows every kind of limit, changed limits, and the figures of a refusal.
+ * vouchers and requests that wait; key_view.c knows every kind of limit, changed limits, and the figures of a
+ * refusal.
  *
- * All charges of a request are decided first, and only then made, or none is (I10 of
- * docs/accounting.md). Between the two, room for one key may have moved or evicted another. So
- * where the table has changed, a key is looked up and decided again when its charge is made. If
- * that charge is refused after all, the charges made before are taken back.
+ * First all charges of a request are decided, and then all of them are made, or none is (I10 of docs/accounting.md).
+ * When one charge is made, the table may move or evict the key of another charge to make room. So a key is looked up
+ * and decided again at its charge if the table has changed since. If that charge is refused after all, the charges
+ * made before it are taken back.
  */
 #include "cluster/spend/decide_full.h"
 
@@ -31,7 +32,7 @@ static struct verdict refusal(const struct node *node, uint16_t limit, enum verd
     return verdict;
 }
 
-/* A rule that would rather err goes by the whole limit while a peer is silent. */
+/* True if the rule prefers to admit too much while a peer is silent: then it goes by the whole limit. */
 static bool is_open(const struct node *node, const struct charge *charge)
 {
     return charge->on_isolation == ISOLATION_OPEN && node->awake.somebody_silent;
@@ -160,8 +161,8 @@ static inline void decide(struct node *node, const struct charge *charge, bool t
 }
 
 /*
- * What the charge spends itself. Tokens of a voucher are charged everywhere, but for those of a log: these are an own
- * spend, in place of what was granted (own_used).
+ * The tokens that the charge spends itself. Tokens of a voucher were charged when they were granted. Those of a log
+ * are the exception: they become own spends, in place of the grant (own_used).
  */
 static inline uint64_t spent_of(const struct decision *decision, const struct charge *charge)
 {
@@ -234,8 +235,8 @@ static bool charge_all(struct node *node, const struct charge *charges, size_t c
 }
 
 /*
- * All charges are made. What was granted for tokens of a log, which are own spends now, ends; others may be given back
- * here from now on.
+ * All charges are made. The tokens of logs are own spends now, so what was granted for them ends. Tokens of other
+ * kinds that vouchers paid may be given back here from now on.
  */
 static void own_used(struct node *node, const struct charge *charges, size_t count, struct decision *decisions,
                      uint64_t now_ns, struct verdict *verdicts)
@@ -278,7 +279,10 @@ static void describe_untaken(struct node *node, const struct charge *charges, si
     }
 }
 
-/* The reason of the charge that decided against the request; counted as wanted if only its share is missing. */
+/*
+ * Counts the refusal by the reason of the charge that decided it. If only the share is too small, the tokens are
+ * noted as wanted.
+ */
 static void count_refusal(struct node *node, const struct charge *charges, size_t count,
                           const struct verdict *verdicts, uint64_t now_ns)
 {
@@ -289,12 +293,12 @@ static void count_refusal(struct node *node, const struct charge *charges, size_
     count_refused(own_thread(node), worst ? worst->reason : VERDICT_LOG_FULL);
     if (!worst || worst->remaining_tokens < charges[worst - verdicts].cost)
         return;
-    /* too large may be for the share alone, too */
+    /* a cost may be too large for the share alone */
     if (worst->reason == VERDICT_SHARE || (worst->reason == VERDICT_TOO_LARGE && !node->awake.somebody_silent))
         wanted_note(node, &charges[worst - verdicts], charges[worst - verdicts].id, now_ns);
 }
 
-/* What vouchers pay of a bucket of which this node has a share is not this node's own. */
+/* Tokens that a voucher pays and that are not this node's own: those of a bucket of which it has a share. */
 static uint64_t granted_of(const struct node *node, const struct charge *charge, const struct decision *decision)
 {
     return voucher_pays_own(node, charge->limit) ? 0 : decision->paid;

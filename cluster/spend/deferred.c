@@ -1,5 +1,5 @@
 /*
- * waits keeps spends that wait to be paid off by refill, key by key. The entry of the key is marked
+ * deferred keeps spends that wait to be paid off by refill, key by key. The entry of the key is marked
  * and says how many tokens wait; there is no other record. deferred_round.c goes round the table and ends the
  * wait of keys; it has the argument why such spends need not be told.
  */

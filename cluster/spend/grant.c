@@ -102,13 +102,16 @@ uint64_t granted_tokens(const struct node *node, struct key_id id, uint64_t used
 
 /* ---- what may be granted ---- */
 
-/* By so much more a grant may be than what was wanted, where a token has parts. */
+/* How many units more than was wanted a grant may have, where a token has parts. */
 static int64_t rounding_units(const struct limit *limit)
 {
     return limit->units_per_token > 1 ? (limit->units_per_token >> SPARE_BITS) + 2 : 0;
 }
 
-/* What is asked of this node: the asker's wish, divided by shares, and rounded up; all of it, of who has the whole. */
+/*
+ * The part of the asker's wish that is asked of this node, by the shares and rounded up. A node that has the whole is
+ * asked for all.
+ */
 static int64_t wanted_units(const struct ask_record *ask, const struct limit *limit, uint64_t share)
 {
     uint64_t token = (uint64_t)limit->units_per_token;
@@ -119,8 +122,9 @@ static int64_t wanted_units(const struct ask_record *ask, const struct limit *li
 }
 
 /*
- * Units that this node may spend of the key for somebody else. It keeps as many as its own clients have spent lately,
- * since they will want as many again: what has not settled was spent within about a round trip. `bucket`: the level.
+ * Units of the key that this node may spend for a peer. It keeps as many as its own clients have spent lately, since
+ * they will want as many again. Unsettled spends are recent: they were made within about a round trip. `bucket`: the
+ * level of the key.
  */
 static int64_t spare_units(const struct node *node, const struct entry *entry, const struct bucket *bucket)
 {
@@ -133,8 +137,8 @@ static int64_t spare_units(const struct node *node, const struct entry *entry, c
 }
 
 /*
- * Of two who are both short of a key, the one whose name comes first has the right of way: else all would spend on
- * their own behalf, and nobody would have enough.
+ * Where two nodes are short of the same key, the node whose name comes first has the right of way. Otherwise each
+ * would spend for itself, and neither would have enough.
  */
 static bool yields(struct node *node, const struct member *asker, struct key_id id)
 {
@@ -195,8 +199,9 @@ static int64_t make_grant(struct node *node, struct entry *entry, int64_t units,
 }
 
 /*
- * Few units stay as they are, unless somebody is silent: parts of tokens are charged at once (uncharged.c). Of many,
- * whole tokens are granted, rounded up if there are as many to spare. Who has the whole share grants the last one, too.
+ * A grant of few units is not rounded. Only while a peer is silent, it is rounded down to whole tokens: peers charge
+ * parts of tokens at once then (uncharged.c). A grant of many units is one of whole tokens, rounded up if there are
+ * as many to spare. A node that has the whole share grants its last token, too.
  */
 static int64_t rounded_units(const struct node *node, int64_t units, int64_t spare, uint16_t index)
 {
@@ -214,8 +219,8 @@ static int64_t rounded_units(const struct node *node, int64_t units, int64_t spa
 }
 
 /*
- * What was left of the window when it was asked for, since no age is told: the spends of the window before count for
- * more than they do by now, never for less.
+ * The window as it was when the peer asked, since an ask does not tell its age. The spends of the window before count
+ * for more than they do by now, never for less.
  */
 static struct key_window window_of(const struct ask_record *ask, uint64_t now_ns)
 {

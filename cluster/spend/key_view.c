@@ -49,8 +49,9 @@ static void convert(struct node *node, struct entry *entry, const struct charge 
     key_view_convert(node, entry, charge->limit, (enum bucket_inherit)charge->inherit, expires_ns, now_ns);
 }
 
-/* True: the key keeps the limit of another tier, see bucket_outgrows, and the view is of a debt. */
-static bool stays(struct node *node, const struct charge *charge, uint64_t now_ns, struct key_view *view)
+/* True: the key keeps the limit of another tier (see bucket_outgrows), and the view shows a debt. */
+static bool keeps_other_limit(struct node *node, const struct charge *charge, uint64_t now_ns,
+                              struct key_view *view)
 {
     struct entry *entry = view->entry;
     const struct limit *from = &node->limits.limit[entry->limit];
@@ -60,7 +61,10 @@ static bool stays(struct node *node, const struct charge *charge, uint64_t now_n
     return bucket_outgrows(&entry->bucket, from, view->limit, now_ns, &view->absent);
 }
 
-/* A window begins while nothing of it is used. One that was longer ends with the window that it would be now. */
+/*
+ * Sets the end of the window. A window of which nothing is used begins now. A window that would last longer than one
+ * that begins now ends with that one.
+ */
 static void fit_window(const struct node *node, struct entry *entry, const struct charge *charge, uint64_t now_ns)
 {
     const struct limit *limit = &node->limits.limit[charge->limit];
@@ -106,7 +110,8 @@ void key_view_look(struct node *node, const struct charge *charge, bool take, ui
     view->budget = &node->by_limit.budget[charge->limit];
     view->entry = take ? table_obtain(node->table, charge->id, charge->limit, charge->expires_ns, now_ns)
                        : table_find(node->table, charge->id);
-    view->stays = view->entry && view->entry->limit != charge->limit && stays(node, charge, now_ns, view);
+    view->stays =
+        view->entry && view->entry->limit != charge->limit && keeps_other_limit(node, charge, now_ns, view);
     if (view->stays) {
         view->entry = NULL;
         view->bucket = &view->absent;
@@ -149,7 +154,7 @@ static uint64_t retry_after_ns(const struct key_view *view, const struct charge 
                            : bucket_retry_after_ns(view->bucket, view->limit, view->budget, &wait);
 }
 
-/* The time until the whole limit has so many tokens again, of a window as if nobody spent meanwhile. */
+/* The time until the whole limit has `tokens` tokens again. Of a window: if nobody spends meanwhile. */
 static uint64_t renewed_after_ns(const struct key_view *view, const struct charge *charge, uint64_t tokens,
                                  uint64_t now_ns)
 {
@@ -209,8 +214,8 @@ static uint64_t settling_ns(const struct node *node)
 }
 
 /*
- * The time until all peers together may spend so much, as if nobody spent meanwhile, and one round trip more. `own_ns`:
- * the time until this node's share suffices.
+ * The time until all peers together may spend the cost if nobody spends meanwhile, plus one round trip. `own_ns`: the
+ * time until this node's share suffices.
  */
 static uint64_t granted_after_ns(const struct node *node, const struct key_view *view, const struct charge *charge,
                                  uint64_t own_ns, uint64_t now_ns)

@@ -1,5 +1,5 @@
 /*
- * untold keeps own spends that must be told, at most one for each key: in a ring for each thread of
+ * outbox keeps own spends that must be told, at most one for each key: in a ring for each thread of
  * requests. A told spend leaves a gap; places before the oldest untold spend are free again. Spends
  * that wait to be paid off come here only when their wait ends: see deferred_round.c.
  *

@@ -148,8 +148,9 @@ static void note_returned(struct node *node, struct key_id id, const struct limi
 }
 
 /*
- * At home: of tokens that were spent at `since_ns`, if that is known, only as many count as refill has made good. The
- * others give back the room that they took, and take it from nobody who gives something back elsewhere.
+ * The units by which a return raises the bucket. At the only home of a limit, tokens of a spend at `since_ns` (0: not
+ * known) count only as far as refill has made them good since. The other tokens give back the room that they took,
+ * and raise nothing: the room is not taken from a client that gives back elsewhere.
  */
 static int64_t raised_units(const struct limit *limit, uint64_t tokens, uint64_t since_ns, uint64_t now_ns)
 {

@@ -24,8 +24,9 @@ enum {
 };
 
 /*
- * True for charges that others can judge like this node: without a floor. A lease that a voucher paid is renewed by its
- * holder's share, which counts while others see its first spend end; or by the word of its home (renewal.h).
+ * True if peers can judge the charge as this node does: it has no floor. A lease that a voucher pays must be renewed
+ * later: by the share of its holder, which counts while peers see the first spend end, or by the word of its home
+ * (renewal.h).
  */
 static bool can_be_paid(const struct node *node, const struct charge *charge)
 {
@@ -42,15 +43,18 @@ static int64_t own_units(const struct bucket *bucket, const struct budget *budge
 }
 
 /*
- * The rest of a key is asked for only where nearly all of what nobody uses after all can be given back: a part of a
- * token cannot.
+ * The rest of a key is asked for only where nearly all tokens that nobody uses can be given back. A part of a token
+ * cannot be given back.
  */
 static bool is_enough(const struct limit *limit, int64_t left)
 {
     return voucher_much_is_left(limit, left) || voucher_refilled_units(limit, VOUCHER_IDLE_NS) <= left / SLOW_PART;
 }
 
-/* What a burst has left, which others were asked for lately: parts of tokens are lost once, not all the time. */
+/*
+ * True for what a burst has left of a key that peers were asked for lately. To ask for it loses parts of tokens once,
+ * not again and again.
+ */
 static bool is_rest(const struct node *node, const struct limit *limit, const struct voucher *voucher, int64_t left,
                     uint64_t now_ns)
 {

@@ -98,7 +98,10 @@ static void make_room(struct node *node, struct voucher *voucher, const struct l
     memmove(oldest, next, (VOUCHER_ASKS - 1) * sizeof *oldest);
 }
 
-/* What was refused in as much time as an answer takes: as much is refused again until it is here, if demand goes on. */
+/*
+ * The units that were refused within the time of one answer. If demand goes on, as many are refused again before the
+ * answer is here.
+ */
 static int64_t refused_units(const struct node *node, const struct voucher *voucher)
 {
     const uint64_t within_ns = voucher_wanted_ns(node);
@@ -110,8 +113,8 @@ static int64_t refused_units(const struct node *node, const struct voucher *vouc
 }
 
 /*
- * Requests went on being refused after those that came together: as many come until an answer is here and used, whoever
- * they are.
+ * The units that are refused until an answer is here and used, if requests come as they came after the first burst of
+ * refusals, from whichever clients.
  */
 static int64_t coming_units(const struct node *node, const struct voucher *voucher)
 {
@@ -133,10 +136,14 @@ struct wish {
 };
 
 /*
- * What requests wait for; of what was refused, and was spent lately, the part for which clients come back, but of the
- * latter no more than a moment's refill makes good if they do not, or what comes since requests go on, if that is more;
- * enough for the largest request that was refused; less what the voucher has. What decays until it can be used comes on
- * top, and is not worth it for little, unless the share never suffices.
+ * What to ask for:
+ * - what requests wait for;
+ * - of the tokens that were refused or spent lately, the part for which clients come back. Of the tokens that were
+ *   spent, no more than a moment's refill makes good count. If requests go on, what comes by them counts instead, where
+ *   it is more;
+ * - at least enough for the largest request that was refused;
+ * - what decays until the answer can be used comes on top, and what the voucher has is taken off.
+ * A little is not worth asking for where much of it decays, unless the share never suffices.
  */
 static struct wish wish_of(const struct node *node, const struct voucher *voucher, const struct bucket *bucket,
                            int64_t others)
@@ -198,7 +205,7 @@ static void watch(struct node *node, struct voucher *voucher, int64_t expected, 
         voucher_want_nothing(voucher);
 }
 
-/* Each divides an ask by the shares of all. So it is for more where some are not heard. */
+/* A peer divides an ask by the shares of all peers. So where some peers are not heard, this node asks for more. */
 static int64_t asked_of_all(const struct node *node, const struct limit *limit, int64_t units)
 {
     const uint128 of_all = (uint128)(uint64_t)units * SHARE_ONE / voucher_heard(node, limit);

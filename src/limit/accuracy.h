@@ -24,7 +24,7 @@ struct accuracy_limit {
 struct accuracy {
     uint64_t admitted; /* tokens granted */
     uint64_t ideal;    /* tokens that one bucket would have granted, asked at the times of the replies */
-    double worst_by_replies, worst_certain; /* tokens; see accuracy_overshoot */
+    double worst_by_replies, worst_certain; /* tokens; see accuracy_overshoot_by_replies */
     /* Tokens that each imaginary bucket lacks to be full, as of last_ns. */
     double owed_by_replies, owed_certain, owed_by_ideal;
     uint64_t last_ns;

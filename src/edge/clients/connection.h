@@ -121,7 +121,7 @@ void listener_delay(struct listener *listener, struct connection *connection, ui
 bool listener_make_room(struct listener *listener);
 /*
  * Closes connections whose clients do not take their answers, until enough buffers are spare for a turn of the loop:
- * otherwise whoever needs one would be closed. Must be called when nothing goes through lists of connections.
+ * otherwise a connection that needs one would be closed. Must be called when nothing goes through lists of connections.
  */
 void listener_spare_buffers(struct listener *listener);
 

@@ -54,9 +54,8 @@ void connection_write_or_close(struct connection *connection, const struct outpu
 }
 
 /*
- * Writes when the loop has polled. So no client is woken up for the answers of one connection, only
- * to sleep again before the next answers are there. And the kernel, whose code finds no room beside
- * the table in the nearest caches, is entered many times in a row.
+ * Writes when the loop has polled. Then a client is woken up once for the answers of all its connections. And the
+ * kernel is entered many times in a row: the nearest caches do not hold its code and the table together.
  */
 void connection_write_soon(struct connection *connection, const struct output *output)
 {

@@ -25,7 +25,7 @@ static void note_served(struct connection *connection, size_t consumed, size_t l
         listener_note_begun(listener, connection);
 }
 
-/* The answer goes on: nothing more is read, so that what the client still says is of no interest. */
+/* The answer goes on until the connection ends. Nothing more is read: whatever the client still sends is ignored. */
 static void begin_feeding(struct connection *connection)
 {
     struct listener *listener = connection->listener;
