@@ -142,17 +142,26 @@ static void print_texts(const struct headgate_reply *rows)
     }
 }
 
-int rules_history(struct rules_invocation *invocation)
+/* Of one rule, if it is named: a service alone, or a slip, would look as if nothing had ever been changed. */
+static int ask_history(struct rules_invocation *invocation, const struct headgate_reply **rows)
 {
+    const bool of_one = invocation->word_count > 0;
     struct rules_name name;
     const char *words[4] = {"RULE", "HISTORY", name.service, name.id};
-    const struct headgate_reply *rows;
-    int status = EX_OK;
-    if (invocation->word_count > 0)
-        status = rules_read_name(invocation, invocation->word[0], &name);
+    int status = of_one ? rules_read_name(invocation, invocation->word[0], &name) : EX_OK;
     if (status == EX_OK)
-        status = rules_ask(invocation, invocation->word_count > 0 ? 4 : 2, words, NULL, HEADGATE_REPLY_ARRAY, false,
-                           &rows);
+        status = rules_ask(invocation, of_one ? 4 : 2, words, NULL, HEADGATE_REPLY_ARRAY, false, rows);
+    if (status != EX_OK || !of_one || (*rows)->count > 0)
+        return status;
+    fprintf(stderr, "headgate %s: there was never a rule %s in service %s\n", invocation->name, name.id,
+            name.service);
+    return EX_DATAERR;
+}
+
+int rules_history(struct rules_invocation *invocation)
+{
+    const struct headgate_reply *rows;
+    int status = ask_history(invocation, &rows);
     if (status != EX_OK)
         return status;
     struct sheet sheet = {.title = history_title, .columns = 6, .right = 1u << 1};

@@ -124,6 +124,9 @@ is((rules('delete', 'logins'))[1], "default/logins: deleted\n", 'delete');
 ok(Headgate::wait_until(10, sub { (rules_at($two, 'get', 'logins'))[0] == 65 }), 'it is gone elsewhere');
 is((rules('delete', 'logins'))[0], 65, 'a second time there is nothing to delete');
 like((rules('history', 'logins'))[1], qr/ deleted/, 'its history remains');
+is_deeply([rules('history', 'shop')],
+          [65, '', "headgate rules history: there was never a rule shop in service default\n"],
+          'a rule that never was has none');
 is((rules('rollback', 'logins', '--to', '2'))[0], 0, 'from where it comes back');
 ok(becomes($three, 'logins', $logins), 'everywhere');
 

@@ -132,6 +132,8 @@ is(offers('rules', 'ro'), 'rollback', 'an action');
 is(offers('check', '--en'), '--endpoint', 'an option of a command');
 is(offers('check', '--cost', '5', 'alice', '--ti'), '--timeout --tier', 'options, wherever they stand');
 is(offers('nodes', '--en'), '', 'not those of other commands');
+is(offers('--at', 'localhost', ':', '7070', 'rules', 'ro'), 'rollback', 'the value of an option is no command');
+is(offers('rules', '--at', 'localhost', ':', '7070', 'ro'), 'rollback', 'and no action');
 
 # What zsh offers: the function of the completion, with what it calls in its place.
 subtest 'zsh' => sub {
@@ -152,6 +154,8 @@ END
     is($zsh_offers->('rules', 'ro'), 'check lint test apply diff export list get delete history rollback', 'actions');
     like($zsh_offers->('check', '--cost', '5', 'alice', '--ti'), qr/ --tier\b/, 'options of a command');
     is($zsh_offers->('check', 'ali'), 'files', 'and files');
+    like($zsh_offers->('rules', '--at', 'localhost:7070', 'ro'), qr/^check lint /,
+         'the value of an option is no action');
 };
 
 done_testing();
