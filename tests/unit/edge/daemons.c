@@ -4,200 +4,14 @@
  */
 #include "edge/library/daemons.h"
 
+#include "tests/lib/fake_daemon.h"
 #include "tests/lib/tap.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
-#include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-enum manner {
-    ANSWERS,
-    SILENT, /* hears, and says nothing */
-    DROPS,  /* hears, and closes */
-    LOADING,
-    REFUSES, /* says that the words are wrong */
-    BABBLES, /* answers in another form */
-    REPEATS, /* answers twice */
-    GUARDED, /* wants AUTH first */
-    SLOW,    /* never answers AUTH */
-    JOINS,   /* has no share yet, and refuses */
-    FORGETS, /* hears, and closes; then answers */
-    PAUSES,  /* hears, and says nothing; then answers */
-};
-
-#define VERDICT "*6\r\n:1\r\n:10\r\n:9\r\n:0\r\n:100\r\n$4\r\nslow\r\n"
-
-enum { CLIENTS_MAX = 8, KEY_BYTES = 64 };
-
-struct fake {
-    pthread_t thread;
-    int listener;
-    char address[64];
-    _Atomic enum manner manner;
-    atomic_bool ends, shuts; /* shuts: closes its connections once */
-    atomic_uint checks, peeks, connections, looks;
-    int client[CLIENTS_MAX];
-    bool greeted[CLIENTS_MAX];
-    uint32_t count;
-    char key
-        [2]
-        [KEY_BYTES]; /* of the last two requests, the newer one first; the test reads them when all is answered */
-};
-
-static void say(int fd, const char *text)
-{
-    (void)send(fd, text, strlen(text), MSG_NOSIGNAL);
-}
-
-static void note_key(struct fake *fake, const char *request)
-{
-    const char *key = strstr(request, "\r\nIDEMPOTENCY_KEY\r\n$");
-    memcpy(fake->key[1], fake->key[0], KEY_BYTES);
-    fake->key[0][0] = '\0';
-    if (key != NULL)
-        (void)sscanf(key + sizeof "\r\nIDEMPOTENCY_KEY\r\n$" - 1, "%*d\r\n%63[^\r]", fake->key[0]);
-}
-
-/* Answers one request. False: the connection ends. */
-static bool serve(struct fake *fake, uint32_t at, const char *request)
-{
-    const int fd = fake->client[at];
-    if (strstr(request, "\r\nAUTH\r\n") && atomic_load(&fake->manner) == SLOW)
-        return true;
-    if (strstr(request, "\r\nAUTH\r\n")) {
-        fake->greeted[at] = strstr(request, "\r\nann\r\n") && strstr(request, "\r\nsecret\r\n");
-        say(fd, fake->greeted[at] ? "+OK\r\n" : "-WRONGPASS wrong\r\n");
-        return true;
-    }
-    if (strstr(request, "\r\nanybody\r\n") && atomic_load(&fake->manner) == JOINS) {
-        atomic_fetch_add(&fake->looks, 1);
-        say(fd,
-            "*7\r\n:0\r\n:10\r\n:0\r\n:100\r\n:0\r\n$4\r\nslow\r\n*1\r\n*2\r\n$6\r\nreason\r\n$9\r\nnot_ready\r\n");
-        return true;
-    }
-    if (strstr(request, "\r\nanybody\r\n")) {
-        say(fd, "-NOPERM this user may not ask\r\n");
-        return true;
-    }
-    atomic_fetch_add(strstr(request, "\r\nPEEK\r\n") ? &fake->peeks : &fake->checks, 1);
-    note_key(fake, request);
-    switch (atomic_load(&fake->manner)) {
-    case FORGETS:
-        atomic_store(&fake->manner, ANSWERS);
-        return false;
-    case PAUSES:
-        atomic_store(&fake->manner, ANSWERS);
-        return true;
-    case SILENT:
-        return true;
-    case DROPS:
-        return false;
-    case LOADING:
-        say(fd, "-LOADING rules of peers are on their way\r\n");
-        return true;
-    case REFUSES:
-        say(fd, "-ERR unknown rule 'x'\r\n");
-        return true;
-    case BABBLES:
-        say(fd, "*1\r\n:1\r\n");
-        return true;
-    case REPEATS:
-        say(fd, VERDICT VERDICT);
-        return true;
-    case GUARDED:
-    case ANSWERS:
-    case SLOW:
-    case JOINS:
-        break;
-    }
-    say(fd, atomic_load(&fake->manner) == GUARDED && !fake->greeted[at] ? "-NOAUTH Authentication required.\r\n"
-                                                                        : VERDICT);
-    return true;
-}
-
-static void let_go(struct fake *fake, uint32_t at)
-{
-    (void)close(fake->client[at]);
-    fake->count--;
-    fake->client[at] = fake->client[fake->count];
-    fake->greeted[at] = fake->greeted[fake->count];
-}
-
-static void look_at(struct fake *fake, const struct pollfd *ready, uint32_t count)
-{
-    char request[512];
-    for (uint32_t i = count; i-- > 0;) {
-        if (ready[i + 1].revents == 0)
-            continue;
-        const ssize_t got = recv(fake->client[i], request, sizeof request - 1, 0);
-        if (got > 0)
-            request[got] = '\0';
-        if (got <= 0 || !serve(fake, i, request))
-            let_go(fake, i);
-    }
-}
-
-static void *run(void *argument)
-{
-    struct fake *fake = argument;
-    while (!atomic_load(&fake->ends)) {
-        struct pollfd ready[CLIENTS_MAX + 1] = {{.fd = fake->listener, .events = POLLIN}};
-        const uint32_t count = fake->count;
-        for (uint32_t i = 0; i < count; i++)
-            ready[i + 1] = (struct pollfd){.fd = fake->client[i], .events = POLLIN};
-        (void)poll(ready, count + 1, 1);
-        look_at(fake, ready, count);
-        if (atomic_load(&fake->shuts)) {
-            while (fake->count > 0)
-                let_go(fake, 0);
-            atomic_store(&fake->shuts, false); /* the test waits for that */
-        }
-        if (ready[0].revents && fake->count < CLIENTS_MAX) {
-            fake->greeted[fake->count] = false;
-            fake->client[fake->count++] = accept(fake->listener, NULL, NULL);
-            atomic_fetch_add(&fake->connections, 1);
-        }
-    }
-    while (fake->count > 0)
-        let_go(fake, 0);
-    return NULL;
-}
-
-/* Listens at `port`, or at any if it is 0. */
-static void fake_open(struct fake *fake, enum manner manner, uint16_t port)
-{
-    struct sockaddr_in here = {.sin_family = AF_INET,
-                               .sin_port = htons(port),
-                               .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof here;
-    const int on = 1;
-    *fake = (struct fake){.listener = socket(AF_INET, SOCK_STREAM, 0), .manner = manner};
-    (void)setsockopt(fake->listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    int failed = bind(fake->listener, (struct sockaddr *)(void *)&here, size) || listen(fake->listener, 16) ||
-                 getsockname(fake->listener, (struct sockaddr *)(void *)&here, &size) ||
-                 pthread_create(&fake->thread, NULL, run, fake);
-    assert(!failed);
-    (void)snprintf(fake->address, sizeof fake->address, "127.0.0.1:%d", ntohs(here.sin_port));
-}
-
-static void fake_close(struct fake *fake)
-{
-    atomic_store(&fake->ends, true);
-    (void)pthread_join(fake->thread, NULL);
-    (void)close(fake->listener);
-}
-
-static uint16_t port_of(const struct fake *fake)
-{
-    return (uint16_t)strtoul(strchr(fake->address, ':') + 1, NULL, 10);
-}
 
 /* ---- asking ---- */
 
@@ -248,7 +62,7 @@ static void test_nearest(void)
     struct fake near, far;
     fake_open(&near, ANSWERS, 0);
     fake_open(&far, ANSWERS, 0);
-    const uint16_t port = port_of(&near);
+    const uint16_t port = fake_port(&near);
     begin(&near, &far);
     open_daemons();
     OK(ask("CHECK") == HEADGATE_CLIENT_OK && answer.decided && answer.daemon == 0, "the nearest daemon is asked");
@@ -319,7 +133,7 @@ _Static_assert(offsetof(struct headgate_daemons_options, resend) ==
 static void test_resend(void)
 {
     struct fake near, far;
-    char key[KEY_BYTES];
+    char key[FAKE_KEY_BYTES];
     fake_open(&near, FORGETS, 0);
     fake_open(&far, ANSWERS, 0);
     begin(&near, &far);
@@ -365,7 +179,7 @@ static void test_resend(void)
 static void test_fork(void)
 {
     struct fake near, far;
-    char key[KEY_BYTES];
+    char key[FAKE_KEY_BYTES];
     int status = -1;
     fake_open(&near, ANSWERS, 0);
     fake_open(&far, ANSWERS, 0);
@@ -480,7 +294,7 @@ static void test_joining(void)
     fake_open(&near, ANSWERS, 0);
     fake_open(&far, ANSWERS, 0);
     begin(&near, &far);
-    const uint16_t port = port_of(&near);
+    const uint16_t port = fake_port(&near);
     fake_close(&near);
     open_daemons();
     OK(until_answered_by(1), "the nearest daemon is away");

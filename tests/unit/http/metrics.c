@@ -1,14 +1,11 @@
 /*
- * GET /metrics by a node that is alone: a small parser reads the page and finds fault with its form; then its values
- * are those of INFO, and its bounds hold.
+ * GET /metrics by a node that is alone: the page has the form that it should have, its values are those of INFO, and
+ * its bounds hold.
  */
 #include "http/call.h"
 #include "http/metrics_page.h"
+#include "tests/lib/metrics_parser.h"
 #include "tests/lib/served.h"
-
-#include <ctype.h>
-
-enum { SERIES_MAX = 2000, LINE_BYTES = 512 };
 
 static struct http_settings settings;
 static struct http *http;
@@ -43,168 +40,10 @@ static const char *ask(const char *method)
     return answer;
 }
 
-/* ---- the parser ---- */
-
-static struct {
-    char line[SERIES_MAX][LINE_BYTES]; /* "name{labels} value", as they came */
-    size_t series_count, family_count;
-    char family[LINE_BYTES];  /* of the last # TYPE */
-    char families[64 * 1024]; /* " name name " of all */
-    bool counter, histogram;
-    char fault[2 * LINE_BYTES]; /* the first one; "": none */
-} parsed;
-
-static void fault(const char *line, const char *why)
-{
-    if (parsed.fault[0] == '\0')
-        (void)snprintf(parsed.fault, sizeof parsed.fault, "%s: %s", why, line);
-}
-
-static size_t name_size(const char *text)
-{
-    size_t size = 0;
-    while (islower((unsigned char)text[size]) || text[size] == '_')
-        size++;
-    return size;
-}
-
-static bool has(const char *name, size_t size)
-{
-    char wanted[LINE_BYTES];
-    (void)snprintf(wanted, sizeof wanted, " %.*s ", (int)size, name);
-    return strstr(parsed.families, wanted) != NULL;
-}
-
-static void parse_type(const char *line)
-{
-    const char *name = line + strlen("# TYPE ");
-    const size_t size = name_size(name);
-    const bool total = size > 6 && strncmp(name + size - 6, "_total", 6) == 0;
-    parsed.counter = strcmp(name + size, " counter") == 0;
-    parsed.histogram = strcmp(name + size, " histogram") == 0;
-    if (!parsed.counter && !parsed.histogram && strcmp(name + size, " gauge") != 0)
-        fault(line, "no type");
-    if (parsed.counter != total)
-        fault(line, "counters end with _total, gauges do not");
-    if (strncmp(name, "headgate_", 9) != 0 && strncmp(name, "process_", 8) != 0)
-        fault(line, "a name of somebody else");
-    if (has(name, size))
-        fault(line, "a metric in two places");
-    (void)snprintf(parsed.family, sizeof parsed.family, "%.*s", (int)size, name);
-    const size_t used = strlen(parsed.families);
-    (void)snprintf(parsed.families + used, sizeof parsed.families - used, "%s%s ", used == 0 ? " " : "",
-                   parsed.family);
-    parsed.family_count++;
-}
-
-/* What follows a label's value, which begins at `text` behind its quote; NULL: it is no value. */
-static const char *after_label(const char *text)
-{
-    for (; *text != '"'; text++) {
-        if ((unsigned char)*text < ' ' || *text == 0x7f)
-            return NULL;
-        if (*text == '\\' && strchr("\\\"n", *++text) == NULL)
-            return NULL;
-    }
-    return text + 1;
-}
-
-static const char *after_labels(const char *text)
-{
-    do {
-        const size_t size = name_size(++text);
-        if (size == 0 || strncmp(text + size, "=\"", 2) != 0)
-            return NULL;
-        text = after_label(text + size + 2);
-    } while (text != NULL && *text == ',');
-    return text != NULL && *text == '}' ? text + 1 : NULL;
-}
-
-/* The size of the family's name in a series' name of `size` bytes. */
-static size_t family_size(const char *line, size_t size)
-{
-    static const char *const ends[] = {"_bucket", "_sum", "_count"};
-    for (size_t i = 0; parsed.histogram && i < sizeof ends / sizeof ends[0]; i++) {
-        const size_t end = strlen(ends[i]);
-        if (size > end && strncmp(line + size - end, ends[i], end) == 0)
-            return size - end;
-    }
-    return parsed.histogram ? 0 : size;
-}
-
-static void parse_series(const char *line)
-{
-    const size_t size = name_size(line), family = family_size(line, size);
-    const char *rest = line[size] == '{' ? after_labels(line + size) : line + size;
-    char *stop = NULL;
-    if (strlen(parsed.family) != family || strncmp(line, parsed.family, family) != 0)
-        fault(line, "not below its own type");
-    if (rest == NULL || *rest != ' ' || !isdigit((unsigned char)rest[1])) {
-        fault(line, "no value");
-        return;
-    }
-    (void)strtod(rest + 1, &stop);
-    if (*stop != '\0')
-        fault(line, "more than a value");
-    for (size_t i = 0; i < parsed.series_count; i++)
-        if (strncmp(parsed.line[i], line, (size_t)(rest - line) + 1) == 0)
-            fault(line, "there twice");
-    assert(parsed.series_count < SERIES_MAX);
-    (void)snprintf(parsed.line[parsed.series_count++], LINE_BYTES, "%s", line);
-}
-
-/* "": the page is as it should be. */
-static const char *parse(const char *page)
-{
-    memset(&parsed, 0, sizeof parsed);
-    while (*page != '\0') {
-        char line[LINE_BYTES];
-        const size_t size = strcspn(page, "\n");
-        (void)snprintf(line, sizeof line, "%.*s", (int)size, page);
-        if (page[size] == '\0' || size >= LINE_BYTES)
-            fault(line, "a line without an end");
-        if (strncmp(line, "# TYPE ", 7) == 0)
-            parse_type(line);
-        else if (strncmp(line, "# HELP ", 7) != 0)
-            parse_series(line);
-        else if (line[7 + name_size(line + 7)] != ' ' || strstr(line, "(now)") != NULL)
-            fault(line, "no help");
-        page += size + (page[size] != '\0');
-    }
-    return parsed.fault;
-}
-
 static const char *page(void)
 {
     const char *blank = strstr(ask("GET"), "\r\n\r\n");
     return blank != NULL ? blank + 4 : "";
-}
-
-/* The value of "name" or "name{labels}", as it is written; "" if it is not there. */
-static const char *value(const char *series)
-{
-    const size_t size = strlen(series);
-    for (size_t i = 0; i < parsed.series_count; i++)
-        if (strncmp(parsed.line[i], series, size) == 0 && parsed.line[i][size] == ' ')
-            return parsed.line[i] + size + 1;
-    return "";
-}
-
-static uint64_t sum(const char *begin, const char *label)
-{
-    uint64_t all = 0;
-    for (size_t i = 0; i < parsed.series_count; i++)
-        if (strncmp(parsed.line[i], begin, strlen(begin)) == 0 && strstr(parsed.line[i], label) != NULL)
-            all += strtoull(strrchr(parsed.line[i], ' ') + 1, NULL, 10);
-    return all;
-}
-
-static size_t count(const char *label)
-{
-    size_t all = 0;
-    for (size_t i = 0; i < parsed.series_count; i++)
-        all += strstr(parsed.line[i], label) != NULL;
-    return all;
 }
 
 static void test_parser(void)
@@ -230,9 +69,10 @@ static void test_parser(void)
         "# TYPE headgate_a gauge\nheadgate_a_sum 1\n",
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        OK(parse(wrong[i])[0] != '\0', "the parser finds fault: %s", parsed.fault);
-    OK_STRING(parse("# HELP headgate_a b\n# TYPE headgate_a gauge\nheadgate_a{b=\"\\\"\\\\\\n\",c=\"\"} 1.5\n"), "",
-              "and none with a page that is as it should be");
+        OK(metrics_parse(wrong[i])[0] != '\0', "the parser finds fault: %s", metrics_parsed.fault);
+    OK_STRING(metrics_parse(
+                  "# HELP headgate_a b\n# TYPE headgate_a gauge\nheadgate_a{b=\"\\\"\\\\\\n\",c=\"\"} 1.5\n"),
+              "", "and none with a page that is as it should be");
 }
 
 /* ---- lines ---- */
@@ -298,12 +138,12 @@ static void test_page(void)
 {
     begin();
     const char *text = page();
-    OK_STRING(parse(text), "", "the page is as it should be");
+    OK_STRING(metrics_parse(text), "", "the page is as it should be");
     OK(strncmp(answer, "HTTP/1.1 200 OK\r\n", 17) == 0, "200");
     OK(strstr(answer, "\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n") != NULL, "with its type");
-    OK_STRING(value("headgate_metrics_truncated"), "0", "nothing is left out");
-    OK_STRING(value("headgate_limit_capacity_tokens{limit=\"slow\"}"), "5", "limits of the config");
-    OK_STRING(value("headgate_decides"), "1", "a daemon that is alone decides");
+    OK_STRING(metrics_value("headgate_metrics_truncated"), "0", "nothing is left out");
+    OK_STRING(metrics_value("headgate_limit_capacity_tokens{limit=\"slow\"}"), "5", "limits of the config");
+    OK_STRING(metrics_value("headgate_decides"), "1", "a daemon that is alone decides");
     OK(strncmp(ask("HEAD"), "HTTP/1.1 200 OK\r\n", 17) == 0 && strstr(answer, "# TYPE") == NULL,
        "HEAD has the head alone");
     end();
@@ -312,7 +152,7 @@ static void test_page(void)
 /* Whether the page has a row of a table, as a counter or as a gauge. */
 static bool has_row(const char *row_name)
 {
-    char name[LINE_BYTES];
+    char name[METRICS_LINE_BYTES];
     const size_t total = strncmp(row_name, "total_", 6) == 0 ? 6 : 0;
     size_t size = strlen(row_name);
     const bool time = strcmp(row_name + size - 3, "_ms") == 0 || strcmp(row_name + size - 3, "_ns") == 0;
@@ -320,7 +160,7 @@ static bool has_row(const char *row_name)
     (void)snprintf(name, sizeof name, "headgate_%.*s%s_total", (int)(size - total), row_name + total,
                    time ? "_seconds" : "");
     size = strlen(name);
-    const bool found = has(name, size) != has(name, size - strlen("_total"));
+    const bool found = metrics_has(name, size) != metrics_has(name, size - strlen("_total"));
     if (!found)
         printf("# %s is not there\n", name);
     return found;
@@ -330,7 +170,7 @@ static void test_tables(void)
 {
     size_t row_count = 0, found = 0;
     begin();
-    (void)parse(page());
+    (void)metrics_parse(page());
 #define X(name, help)                                                                                              \
     row_count++;                                                                                                   \
     found += has_row(#name);
@@ -347,7 +187,7 @@ static void test_escaping(void)
 {
     begin();
     served.commands.region = "a\"b\\c\nd\re\xc3\xa9";
-    OK_STRING(parse(page()), "", "a page with a strange name is as it should be");
+    OK_STRING(metrics_parse(page()), "", "a page with a strange name is as it should be");
     OK(strstr(answer, ",region=\"a\\\"b\\\\c\\nd?e??\"} 1\n") != NULL, "quotes, backslashes and ends of lines");
     end();
 }
@@ -362,39 +202,40 @@ static void test_values(void)
        "rules");
     for (int i = 0; i < 5; i++)
         (void)served_ask("CHECK user=bob SERVICE a");
-    OK_STRING(parse(page()), "", "the page with rules is as it should be");
+    OK_STRING(metrics_parse(page()), "", "the page with rules is as it should be");
 #define RULE(id, outcome)                                                                                          \
-    value("headgate_rule_decisions_total{service=\"a\",rule=\"" id "\",outcome=\"" outcome "\"}")
+    metrics_value("headgate_rule_decisions_total{service=\"a\",rule=\"" id "\",outcome=\"" outcome "\"}")
     OK_STRING(RULE("few", "allowed"), "2", "allowed");
     OK_STRING(RULE("few", "denied"), "3", "denied");
     OK_STRING(RULE("few", "shadow_denied"), "", "the rule is no shadow, and has no such series");
     OK(strtoul(RULE("ghost", "shadow_denied"), NULL, 10) > 0, "the other one is");
     OK_STRING(RULE("lenient", "over_limit"), "4", "and what is over a soft limit by itself");
     OK_STRING(RULE("lenient", "shadow_denied"), "", "which is no shadow");
-    OK_STRING(value("headgate_admitted_requests_total"), "2", "requests allowed");
-    OK_STRING(value("headgate_refused_requests_total"), "3", "requests refused");
+    OK_STRING(metrics_value("headgate_admitted_requests_total"), "2", "requests allowed");
+    OK_STRING(metrics_value("headgate_refused_requests_total"), "3", "requests refused");
     (void)served_ask("CHECK user=ann SERVICE a COST 3");
-    (void)parse(page());
-#define DECISIONS(outcome, reason) value("headgate_decisions_total{outcome=\"" outcome "\",reason=\"" reason "\"}")
+    (void)metrics_parse(page());
+#define DECISIONS(outcome, reason)                                                                                 \
+    metrics_value("headgate_decisions_total{outcome=\"" outcome "\",reason=\"" reason "\"}")
     OK_STRING(DECISIONS("allowed", "none"), "2", "by outcome");
     OK_STRING(DECISIONS("refused", "capacity"), "3", "and by reason");
     OK_STRING(DECISIONS("refused", "too_large"), "1", "each by itself");
     OK_STRING(DECISIONS("refused", "deny_list"), "0", "and all are there");
     OK_STRING(DECISIONS("would_refuse", "shadow"), "1", "what a shadow would have refused");
     OK_STRING(DECISIONS("would_refuse", "soft"), "1", "and a soft rule");
-    OK_STRING(value("headgate_used_keys"), "3", "keys");
-    OK_STRING(value("headgate_rules"), "3", "rules");
+    OK_STRING(metrics_value("headgate_used_keys"), "3", "keys");
+    OK_STRING(metrics_value("headgate_rules"), "3", "rules");
     OK(strstr(answer, "bob") == NULL, "no identity is told");
     end();
 }
 
 static void test_latency(void)
 {
-#define LATENCY(series) value("headgate_request_duration_seconds" series)
+#define LATENCY(series) metrics_value("headgate_request_duration_seconds" series)
     begin();
     latencies_note(&served.commands.latencies, (const uint64_t[DOORS]){[DOOR_RESP] = 3}, 40000);
     latencies_note(&served.commands.latencies, (const uint64_t[DOORS]){[DOOR_RESP] = 5}, 2000000000);
-    OK_STRING(parse(page()), "", "a page with a histogram is as it should be");
+    OK_STRING(metrics_parse(page()), "", "a page with a histogram is as it should be");
     OK_STRING(LATENCY("_bucket{protocol=\"resp\",le=\"0.000025\"}"), "0", "none was faster");
     OK_STRING(LATENCY("_bucket{protocol=\"resp\",le=\"0.00005\"}"), "3", "three requests took 40 us");
     OK_STRING(LATENCY("_bucket{protocol=\"resp\",le=\"1\"}"), "3", "a bucket has those before it");
@@ -415,12 +256,13 @@ static void test_bounds(void)
            "- {id: two, service: a, by: user, rate: 9/m, burst: 7, overshoot: 3, tiers: {pro: 90/m burst 70}}\n"
            "- {id: ghost, service: a, by: user, rate: 1/m, burst: 1, mode: shadow}\n"),
        "a rule with two amounts, and a shadow");
-    OK_STRING(parse(page()), "", "a page with bounds is as it should be");
-    OK_STRING(value("headgate_rule_overshoot_tokens{service=\"a\",rule=\"two\"}"), "3", "what the rule declares");
-    OK_STRING(value("headgate_rule_worst_debt_tokens{service=\"a\",rule=\"two\"}"), "0",
+    OK_STRING(metrics_parse(page()), "", "a page with bounds is as it should be");
+    OK_STRING(metrics_value("headgate_rule_overshoot_tokens{service=\"a\",rule=\"two\"}"), "3",
+              "what the rule declares");
+    OK_STRING(metrics_value("headgate_rule_worst_debt_tokens{service=\"a\",rule=\"two\"}"), "0",
               "beside what was measured");
-    OK_U64(count("rule=\"ghost\"}"), 0, "a shadow has no bound");
-    OK_STRING(value("headgate_time_seconds"), "1795219202.000", "the wall clock");
+    OK_U64(metrics_count("rule=\"ghost\"}"), 0, "a shadow has no bound");
+    OK_STRING(metrics_value("headgate_time_seconds"), "1795219202.000", "the wall clock");
     end();
 }
 
@@ -447,15 +289,16 @@ static void test_many_rules(void)
 {
     begin();
     fill("s", "r", 200, "enforce");
-    (void)parse(page());
-    OK_U64(count("outcome=\"allowed\"}"), 200, "so many rules have series of their own");
-    OK_U64(count("(others)"), 2, "and there are no others, but of bounds, which 100 have");
+    (void)metrics_parse(page());
+    OK_U64(metrics_count("outcome=\"allowed\"}"), 200, "so many rules have series of their own");
+    OK_U64(metrics_count("(others)"), 2, "and there are no others, but of bounds, which 100 have");
     fill("t", "r", 30, "enforce");
-    OK_STRING(parse(page()), "", "with more rules, the page is as it should be");
-    OK_U64(count("outcome=\"allowed\"}"), 201, "there is one series more,");
-    OK_U64(count("service=\"(others)\",rule=\"(others)\""), 6, "of the others");
-    OK_U64(sum("headgate_rule_decisions_total{service=\"(others)\"", "allowed"), 30, "which has their sums");
-    OK_STRING(value("headgate_metrics_truncated"), "0", "nothing is left out");
+    OK_STRING(metrics_parse(page()), "", "with more rules, the page is as it should be");
+    OK_U64(metrics_count("outcome=\"allowed\"}"), 201, "there is one series more,");
+    OK_U64(metrics_count("service=\"(others)\",rule=\"(others)\""), 6, "of the others");
+    OK_U64(metrics_sum("headgate_rule_decisions_total{service=\"(others)\"", "allowed"), 30,
+           "which has their sums");
+    OK_STRING(metrics_value("headgate_metrics_truncated"), "0", "nothing is left out");
     end();
 }
 
@@ -470,11 +313,11 @@ static void test_long_names(void)
         (void)snprintf(name, sizeof name, "%.60s%s", LONG, service);
         fill(name, &LONG[1], 25, "shadow");
     }
-    OK_STRING(parse(page()), "", "a page that is full has whole lines");
-    OK_STRING(value("headgate_metrics_truncated"), "1", "and says that it is full");
-    const size_t shown = count("outcome=\"allowed\"}");
+    OK_STRING(metrics_parse(page()), "", "a page that is full has whole lines");
+    OK_STRING(metrics_value("headgate_metrics_truncated"), "1", "and says that it is full");
+    const size_t shown = metrics_count("outcome=\"allowed\"}");
     OK(shown > 100 && shown < 200, "%zu rules have room", shown);
-    OK_U64(sum("headgate_rule_decisions_total", "\"allowed\""), 200, "the others are in a sum");
+    OK_U64(metrics_sum("headgate_rule_decisions_total", "\"allowed\""), 200, "the others are in a sum");
     OK(strlen(strstr(answer, "\r\n\r\n")) <= HTTP_LONG_BYTES + 4, "the page keeps its bound");
     end();
 }
