@@ -5,141 +5,15 @@
 #include "edge/clients/stream_tls.h"
 
 #include "edge/clients/tls.h"
-#include "edge/process/certificate.h"
 #include "tests/lib/listener_scene.h"
+#include "tests/lib/tls_files.h"
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
-#include <sys/stat.h>
 
-static char directory[] = "/tmp/headgate-tls-XXXXXX";
-static char paths[32][128];
-static uint32_t path_count;
 static struct tls *tls;
 static SSL_CTX *client_context;
 static SSL_SESSION *ticket;
-
-/* ---- files ---- */
-
-static const char *path_of(const char *name)
-{
-    char *path = paths[path_count++ % 32];
-    (void)snprintf(path, sizeof paths[0], "%s/%s", directory, name);
-    return path;
-}
-
-static bool make(const char *name, bool is_ca, const char *signer, int64_t ends_s)
-{
-    static const char *const hosts[] = {"localhost", "127.0.0.1", NULL};
-    char files[4][64];
-    struct error error;
-    (void)snprintf(files[0], 64, "%s.pem", name);
-    (void)snprintf(files[1], 64, "%s.key", name);
-    (void)snprintf(files[2], 64, "%s.pem", signer);
-    (void)snprintf(files[3], 64, "%s.key", signer);
-    struct certificate_options options = {.name = name,
-                                          .hosts = is_ca ? NULL : hosts,
-                                          .begins_s = -7200,
-                                          .ends_s = ends_s,
-                                          .to = {path_of(files[0]), path_of(files[1])}};
-    if (signer[0])
-        options.signer = (struct certificate_files){path_of(files[2]), path_of(files[3])};
-    const bool good = certificate_make(&options, &error);
-    if (!good)
-        printf("# %s\n", error.text);
-    return good;
-}
-
-static struct tls_files files_of(const char *certificate, const char *key, const char *client_ca)
-{
-    return (struct tls_files){path_of(certificate), path_of(key), client_ca[0] ? path_of(client_ca) : ""};
-}
-
-static void append(const char *to, const char *from)
-{
-    FILE *in = fopen(path_of(from), "re"), *out = fopen(path_of(to), "ae");
-    for (int byte; in && out && (byte = getc(in)) != EOF;)
-        (void)putc(byte, out);
-    if (in)
-        (void)fclose(in);
-    if (out)
-        (void)fclose(out);
-}
-
-/* What a file has besides the first certificate. */
-static void test_others(void)
-{
-    struct tls_fault fault;
-    OK(make("brief", true, "", 3600) && make("leaf", false, "brief", 86400) && !make("heir", false, "brief", 86401),
-       "what an authority signs ends on its last day at most");
-    append("trusted.pem", "ca.pem");
-    struct tls_files files = files_of("leaf.pem", "leaf.key", "trusted.pem");
-    tls = tls_create(&files, &fault);
-    const struct tls_span alone = tls_span(tls);
-    append("leaf.pem", "brief.pem");
-    OK(tls_reload(tls, &files, &fault) && tls_renewals(tls).certificate == 1,
-       "an authority came to the certificate");
-    OK(alone.ends_s - tls_span(tls).ends_s >= 86400 / 2 && tls_span(tls).begins_s == alone.begins_s,
-       "the first end of both counts");
-    OK_U64(tls_renewals(tls).client_ca, 0, "clients are still of the same authority");
-    append("trusted.pem", "other.pem");
-    OK(tls_reload(tls, &files, &fault) && tls_renewals(tls).client_ca == 1, "now of one more");
-    OK(tls_reload(tls, &files, &fault) && tls_renewals(tls).client_ca == 1 && tls_renewals(tls).certificate == 1,
-       "nothing new is nothing new");
-    tls_destroy(&tls);
-}
-
-static void test_files(void)
-{
-    struct tls_fault fault;
-    OK(make("ca", true, "", 86400) && make("other", true, "", 86400), "an authority signs itself");
-    OK(make("node", false, "ca", 86400) && make("late", false, "ca", -60) &&
-           make("stranger", false, "other", 86400),
-       "and others");
-    struct stat status;
-    OK(stat(path_of("node.key"), &status) == 0 && (status.st_mode & 0777) == 0600, "others cannot read a key");
-    struct tls_files good = files_of("node.pem", "node.key", "ca.pem");
-    tls = tls_create(&good, &fault);
-    OK(tls != NULL && tls_span(tls).ends_s > 1700000000, "the files are read, and say when they end");
-    struct tls_files none = files_of("none.pem", "node.key", "");
-    OK(!tls_reload(tls, &none, &fault) && strcmp(fault.member, "certificate") == 0,
-       "a certificate that is not there");
-    OK(strstr(fault.expected, "a file of certificates in PEM") != NULL, "is said: %s", fault.expected);
-    struct tls_files crossed = files_of("node.pem", "ca.key", "");
-    OK(!tls_reload(tls, &crossed, &fault) && strcmp(fault.member, "key") == 0 &&
-           strstr(fault.expected, "the key of the certificate ") != NULL,
-       "a key of another certificate: %s", fault.expected);
-    struct tls_files no_key = files_of("node.pem", "node.pem", "");
-    OK(!tls_reload(tls, &no_key, &fault) && strcmp(fault.member, "key") == 0, "no key: %s", fault.expected);
-    struct tls_files no_ca = files_of("node.pem", "node.key", "node.key");
-    OK(!tls_reload(tls, &no_ca, &fault) && strcmp(fault.member, "client_ca") == 0, "no authority: %s",
-       fault.expected);
-    (void)chmod(path_of("node.key"), 0604);
-    OK(!tls_reload(tls, &good, &fault) && strstr(fault.expected, "(it has 604)") != NULL,
-       "a key that others can read: %s", fault.expected);
-    (void)chmod(path_of("node.key"), 0600);
-    OK(tls_reload(tls, &good, &fault) && tls_renewals(tls).certificate == 0,
-       "after all of that it is read again, as before");
-    struct tls_files authority = files_of("ca.pem", "ca.key", "");
-    OK(tls_reload(tls, &authority, &fault) && tls_renewals(tls).certificate == 1,
-       "another certificate is told from the former");
-    tls_destroy(&tls);
-    OK(tls == NULL, "and ends");
-
-    struct error error;
-    const struct certificate_options twice = {.name = "ca",
-                                              .ends_s = 1,
-                                              .to = {path_of("ca.pem"), path_of("fresh.key")}};
-    OK(!certificate_make(&twice, &error) && stat(path_of("fresh.key"), &status) != 0,
-       "no file is written over, and none is left behind: %s", error.text);
-    const char *const bad[] = {"a b", NULL};
-    const struct certificate_options wrong = {.name = "x",
-                                              .hosts = bad,
-                                              .ends_s = 1,
-                                              .to = {path_of("x.pem"), path_of("x.key")},
-                                              .signer = {path_of("ca.pem"), path_of("ca.key")}};
-    OK(!certificate_make(&wrong, &error) && strstr(error.text, "'a b' is not a host") != NULL, "%s", error.text);
-}
 
 /* ---- clients ---- */
 
@@ -153,7 +27,7 @@ static int on_ticket(SSL *ssl, SSL_SESSION *session)
 
 static void open_scene(const char *client_ca, const struct listener_options *options)
 {
-    struct tls_files files = files_of("node.pem", "node.key", client_ca);
+    struct tls_files files = tls_files_of("node.pem", "node.key", client_ca);
     struct tls_fault fault;
     struct error error;
     open_listener(options);
@@ -163,7 +37,7 @@ static void open_scene(const char *client_ca, const struct listener_options *opt
     service.alpn = "\x04line";
     bool fine = tls != NULL && listener_bind(&listener, "127.0.0.1:0", &service, &error);
     client_context = SSL_CTX_new(TLS_client_method());
-    fine = fine && SSL_CTX_load_verify_file(client_context, path_of("ca.pem")) == 1;
+    fine = fine && SSL_CTX_load_verify_file(client_context, tls_files_path("ca.pem")) == 1;
     SSL_CTX_set_verify(client_context, SSL_VERIFY_PEER, NULL);
     (void)SSL_CTX_set_session_cache_mode(client_context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
     SSL_CTX_sess_set_new_cb(client_context, on_ticket);
@@ -414,16 +288,16 @@ static void test_refused(void)
         (void)snprintf(certificate, 32, "%s.pem", wrong[i]);
         (void)snprintf(key, 32, "%s.key", wrong[i]);
         ssl = call();
-        (void)SSL_use_certificate_file(ssl, path_of(certificate), SSL_FILETYPE_PEM);
-        (void)SSL_use_PrivateKey_file(ssl, path_of(key), SSL_FILETYPE_PEM);
+        (void)SSL_use_certificate_file(ssl, tls_files_path(certificate), SSL_FILETYPE_PEM);
+        (void)SSL_use_PrivateKey_file(ssl, tls_files_path(key), SSL_FILETYPE_PEM);
         OK(!greets(ssl) || !answers(ssl, "a\n", "a\n"), "with a certificate that is %s: refused", wrong[i]);
         hang_up(ssl);
     }
     TURN_UNTIL(listener.stats.tls_failures == 3);
     OK_U64(listener.stats.tls_failures, 3, "each is counted");
     ssl = call();
-    (void)SSL_use_certificate_file(ssl, path_of("node.pem"), SSL_FILETYPE_PEM);
-    (void)SSL_use_PrivateKey_file(ssl, path_of("node.key"), SSL_FILETYPE_PEM);
+    (void)SSL_use_certificate_file(ssl, tls_files_path("node.pem"), SSL_FILETYPE_PEM);
+    (void)SSL_use_PrivateKey_file(ssl, tls_files_path("node.key"), SSL_FILETYPE_PEM);
     OK(greets(ssl) && answers(ssl, "a\n", "a\n"), "with a good one: served");
     hang_up(ssl);
 
@@ -490,7 +364,7 @@ static void test_resumed(int version)
     OK(listener.stats.tls_handshakes == 2 && listener.stats.tls_resumed == 1, "as the counters say");
     hang_up(ssl);
 
-    struct tls_files files = files_of("node.pem", "node.key", "");
+    struct tls_files files = tls_files_of("node.pem", "node.key", "");
     struct tls_fault fault;
     SSL *before = call();
     OK(greets(before) && tls_reload(tls, &files, &fault) && answers(before, "a\n", "a\n"),
@@ -505,25 +379,15 @@ static void test_resumed(int version)
     close_scene();
 }
 
-static void remove_files(void)
-{
-    static const char *const names[] = {"ca", "other", "node", "late", "stranger", "brief", "leaf", "trusted"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        for (int key = 0; key < 2; key++) {
-            char name[32];
-            (void)snprintf(name, sizeof name, "%s.%s", names[i], key ? "key" : "pem");
-            (void)unlink(path_of(name));
-        }
-    OK(rmdir(directory) == 0, "no other file was made");
-}
-
 int main(void)
 {
     received = malloc(RECEIVED_MAX);
-    if (mkdtemp(directory) == NULL || received == NULL)
+    if (!tls_files_open() || received == NULL)
         return 1;
-    test_files();
-    test_others();
+    OK(tls_files_make("ca", true, "", 86400) && tls_files_make("other", true, "", 86400) &&
+           tls_files_make("node", false, "ca", 86400) && tls_files_make("late", false, "ca", -60) &&
+           tls_files_make("stranger", false, "other", 86400),
+       "there are certificates");
     test_bytes(TLS1_3_VERSION);
     test_bytes(TLS1_2_VERSION);
     test_pieces();
@@ -532,7 +396,7 @@ int main(void)
     test_refused();
     test_resumed(TLS1_3_VERSION);
     test_resumed(TLS1_2_VERSION);
-    remove_files();
+    OK(tls_files_remove(), "no other file was made");
     free(received);
     return tap_done();
 }
