@@ -13,10 +13,12 @@
 
 #define RESERVATIONS_FILE_NAME "headgate.reservations"
 
+/* A start takes its time: by a turn's clock of before, all reservations would end so much too early. */
 static struct persist_moment moment_of(struct server *server)
 {
-    return (struct persist_moment){worker_turn(&server->worker).now_ns,
-                                   steady_wall_ns(&server->persist.steady_wall)};
+    const uint64_t wall_ns = steady_wall_ns(&server->persist.steady_wall);
+    loop_clock_forget(&server->worker.clock);
+    return (struct persist_moment){worker_turn(&server->worker).now_ns, wall_ns};
 }
 
 static void say_flaw(struct server *server, const char *flaw)

@@ -9,6 +9,7 @@ use lib $FindBin::Bin;
 use Headgate;
 use Http;
 use Test::More;
+use Time::HiRes qw(time);
 
 my @limits = ({name => 'default', capacity => 100, rate => '1/h', default => 'true'});
 my $daemon = Headgate::cluster(regions => ['here'], limits => \@limits, listen_http => 1, threads => 2)->daemon('here');
@@ -69,6 +70,17 @@ starts();
 ok(Headgate::wait_until(10, sub { tokens() == 45 }), 'a reservation whose time is over gives back what it held');
 is($client->command('CANCEL', $soon), 0, 'and is no more');
 is($client->command('RENEW', $third, 60000), 1, 'a place goes on over two restarts');
+
+# ---- one that ends after the restart: a lease is given to nobody else before its time ----
+
+my $asked = time;
+my $lease = $client->command('RESERVE', 'tenant=once', @slots[1 .. $#slots], 'TTL', 3000)->[-1];
+is($daemon->stop, 0, 'it ends');
+starts();
+my $free = sub { $client->command('PEEK', 'tenant=once', @slots[1 .. $#slots])->[2] };
+isnt($free->(), 3, 'a place is held after the restart');
+ok(Headgate::wait_until(10, sub { $free->() == 3 }), 'and comes back');
+cmp_ok(time - $asked, '>=', 3, 'when its time is over, and no sooner');
 
 # ---- a crash ----
 
