@@ -44,6 +44,28 @@ static void tell_ports(struct server *server)
             log_write(&server->log, LOG_LEVEL_INFO, "listening on %s for %s", ports[i].address, ports[i].whom);
 }
 
+static void add_bytes(void *context, void *memory, size_t bytes)
+{
+    uint64_t *sum_bytes = context;
+    (void)memory;
+    *sum_bytes += bytes;
+}
+
+/* Once the tables are full, the system would end the process without a word. */
+static void warn_of_memory(struct server *server)
+{
+    char tables[UNITS_TEXT_BYTES], limit[UNITS_TEXT_BYTES];
+    uint64_t tables_bytes = 0;
+    node_visit_memory(server->node, add_bytes, &tables_bytes);
+    if (tables_bytes > server->memory_limit_bytes)
+        log_write(
+            &server->log, LOG_LEVEL_WARNING,
+            "tables take up to %s as keys come, and the system lets this process have %s (its control group, or "
+            "the machine): it would end the daemon then; expected a smaller table.keys, or a larger limit",
+            units_format_size_short(tables, sizeof tables, tables_bytes),
+            units_format_size_short(limit, sizeof limit, server->memory_limit_bytes));
+}
+
 /* What the config leaves open. */
 static void warn(struct server *server)
 {
@@ -77,6 +99,7 @@ void server_introduce(struct server *server)
     tell_ports(server);
     server_tell_certificates(server);
     warn(server);
+    warn_of_memory(server);
 }
 
 /* ---- the config ---- */

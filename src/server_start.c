@@ -11,6 +11,7 @@
 #include "edge/peers/transport_trial.h"
 #include "edge/process/clock.h"
 #include "edge/process/memory.h"
+#include "edge/process/memory_limit.h"
 #include "edge/process/sandbox.h"
 #include "edge/settings/settings_listen.h"
 #include "edge/settings/settings_place.h"
@@ -266,6 +267,7 @@ static bool start(struct server *server, const char *config_path, struct error *
     persist_settle_seed(&server->persist, server->settings);
     if (!persist_settle_key(&server->persist, server->settings, error))
         return settings_locate(server->settings, config_path, "signatures", error);
+    server->memory_limit_bytes = memory_limit_bytes();
     if (!server_build_fence(server, error))
         return false;
     if ((settings_has_tls(server->settings) &&

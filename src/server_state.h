@@ -80,6 +80,7 @@ struct server {
         reservations_recalled; /* the file of the former process is read; before that it is not this one's to write */
     bool signals_wait[SERVER_SIGNALS]; /* have come, and are obeyed when signals_due ends */
     bool journal_failing;              /* the log was told that the journal cannot be written */
+    uint64_t memory_limit_bytes;       /* that the system lets this process have */
     struct sandboxed sandbox;          /* changes only before the process serves */
 };
 
