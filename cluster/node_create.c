@@ -75,7 +75,7 @@ static bool keeps_untold(void *node, const struct entry *entry)
 static void urges_evicted(void *node, struct entry *entry)
 {
     outbox_urge(node, entry);
-    if (is_in_open(node, entry))
+    if (outbox_has_open(node, entry))
         ((struct node *)node)->outbox.spend[entry->open_index].orphan = true;
 }
 

@@ -296,7 +296,7 @@ void node_explain(struct node *node, struct key_id id, uint16_t limit, uint64_t 
     out->allowance_tokens = (double)bucket_allowance(&bucket, &node->by_limit.budget[limit]) / per_token;
     out->share = (double)node->by_limit.budget[limit].share / (double)SHARE_ONE;
     out->overshoot_tokens = of->overshoot;
-    out->voucher_tokens = voucher_tokens(node, id, limit, request_time(node, now_ns));
+    out->voucher_tokens = voucher_tokens(node, id, limit, decide_time_ns(node, now_ns));
     out->in_flight_bound_tokens = in_flight_tokens(node, (double)of->capacity);
     int64_t waiting_units = soon_paid_units(node, of, SHARE_ONE - node->by_limit.budget[limit].share);
     if (waiting_units > 0)
@@ -373,7 +373,7 @@ void node_validate(const struct node *node)
 struct bucket node_bucket(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns)
 {
     struct entry *entry = table_find(node->table, id);
-    now_ns = request_time(node, now_ns);
+    now_ns = decide_time_ns(node, now_ns);
     if (entry && entry->limit == limit) {
         bucket_refill(&entry->bucket, &node->limits.limit[limit], &node->by_limit.budget[limit], now_ns);
         return entry->bucket;

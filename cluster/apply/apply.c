@@ -88,7 +88,7 @@ static void apply_spends(struct node *node, uint32_t count)
     uint32_t end = begun->applied_count + count;
     for (uint32_t i = begun->applied_count; i < end; i++) {
         const struct spend *spend = &batch->spend[i];
-        prefetch_spends(node, batch, i);
+        charge_prefetch(node, batch, i);
         tell_for_room(node);
         if (spend->returned > 0 && uncharged_has(node, spend->id))
             uncharged_charge(node);
@@ -99,9 +99,9 @@ static void apply_spends(struct node *node, uint32_t count)
         /* the figures of the snapshot may have the return already */
         fresh.returned = beyond >= batch->first ? 0 : fresh.returned;
         struct entry *entry =
-            contained ? table_find(node->table, spend->id) : entry_of_spend(node, spend, batch->at_ns);
+            contained ? table_find(node->table, spend->id) : charge_entry_of(node, spend, batch->at_ns);
         if (entry && doubted > 0)
-            note_doubted(node, entry, doubted);
+            charge_note_doubted(node, entry, doubted);
         /* own spends of the key are older than this node's knowledge of this spend */
         if (entry && has_outbox)
             outbox_urge(node, entry);
@@ -180,7 +180,7 @@ void apply_begun(struct node *node)
     todo_add(&node->todo, DO_ANSWER);
 }
 
-bool depends_are_met(const struct node *node, const struct batch *batch)
+bool apply_depends_are_met(const struct node *node, const struct batch *batch)
 {
     for (uint32_t i = 0; i < batch->depend_count; i++) {
         int slot = origin_find_uid(node, batch->depend[i].origin_uid);
@@ -213,7 +213,7 @@ static bool is_next(struct node *node, const struct origin *origin, const struct
 
 static bool is_its_turn(const struct node *node, uint32_t slot, const struct batch *batch)
 {
-    return depends_are_met(node, batch) || origin_has_begun(&node->origin[slot], batch) ||
+    return apply_depends_are_met(node, batch) || origin_has_begun(&node->origin[slot], batch) ||
            inbox_breaks_ring(node, batch);
 }
 
@@ -257,9 +257,9 @@ static bool may_apply(const struct node *node)
     return node->life.state != PEER_JOINING || node->snapshot.done || node->snapshot.is_second;
 }
 
-bool is_applied_next(struct node *node, uint32_t slot, const struct batch *batch)
+bool apply_is_next(struct node *node, uint32_t slot, const struct batch *batch)
 {
-    return may_apply(node) && is_next(node, &node->origin[slot], batch) && depends_are_met(node, batch) &&
+    return may_apply(node) && is_next(node, &node->origin[slot], batch) && apply_depends_are_met(node, batch) &&
            !waits_for_room(node, slot);
 }
 

@@ -23,8 +23,8 @@ bool apply_inbox(struct node *node);
  */
 void apply_begun(struct node *node);
 /* True if no other batch must be applied before this one. */
-bool is_applied_next(struct node *node, uint32_t slot, const struct batch *batch);
+bool apply_is_next(struct node *node, uint32_t slot, const struct batch *batch);
 /* True if all batches that the maker had applied when it closed this one are applied here. */
-bool depends_are_met(const struct node *node, const struct batch *batch);
+bool apply_depends_are_met(const struct node *node, const struct batch *batch);
 
 #endif

@@ -17,7 +17,7 @@
 #include "limit/bucket_units.h"
 #include "limit/kind.h"
 
-void prefetch_spends(const struct node *node, const struct batch *batch, uint32_t index)
+void charge_prefetch(const struct node *node, const struct batch *batch, uint32_t index)
 {
     if (index + TAGS_AHEAD < batch->spend_count)
         table_prefetch_tags(node->table, batch->spend[index + TAGS_AHEAD].id);
@@ -33,7 +33,7 @@ void prefetch_spends(const struct node *node, const struct batch *batch, uint32_
  * A key without an entry was full until then. A LOG begins with the tokens of an evicted log, as of
  * now.
  */
-struct entry *entry_of_spend(struct node *node, const struct spend *spend, uint64_t at_ns)
+struct entry *charge_entry_of(struct node *node, const struct spend *spend, uint64_t at_ns)
 {
     enum limit_kind kind = node->limits.limit[spend->limit].kind;
     if (kind_expires(kind) && spend->expires_ns <= node->now_ns)
@@ -42,8 +42,8 @@ struct entry *entry_of_spend(struct node *node, const struct spend *spend, uint6
                                 kind_lists(kind) ? node->now_ns : at_ns);
 }
 
-struct credit credit_of(struct node *node, const struct entry *entry, uint64_t tokens, const struct batch *batch,
-                        enum raise raise)
+struct credit charge_credit_of(struct node *node, const struct entry *entry, uint64_t tokens,
+                               const struct batch *batch, enum raise raise)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
     if (!kind_refills(limit->kind) || tokens == 0)
@@ -57,7 +57,7 @@ struct credit credit_of(struct node *node, const struct entry *entry, uint64_t t
                            .excess_units = lost % limit->units_per_token};
 }
 
-void take_excess_off(struct bucket *bucket, const struct limit *limit, const struct credit *credit)
+void charge_take_excess_off(struct bucket *bucket, const struct limit *limit, const struct credit *credit)
 {
     int64_t lowest = bucket->settled < -limit->overshoot_units ? bucket->settled : -limit->overshoot_units;
     int64_t settled = bucket->settled - credit->excess_units;
@@ -65,8 +65,8 @@ void take_excess_off(struct bucket *bucket, const struct limit *limit, const str
 }
 
 /* Debt stops where the charge of the spend alone would have stopped. */
-void give_spare_back(struct entry *entry, const struct limit *limit, const struct budget *budget,
-                     const struct spend *spend, struct bucket before, uint64_t at_ns)
+void charge_give_spare_back(struct entry *entry, const struct limit *limit, const struct budget *budget,
+                            const struct spend *spend, struct bucket before, uint64_t at_ns)
 {
     struct bucket *bucket = &entry->bucket;
     if (spend->spare == 0 || spend->returned > 0 || spend->credit > 0 || kind_lists(limit->kind))
@@ -78,7 +78,7 @@ void give_spare_back(struct entry *entry, const struct limit *limit, const struc
         bucket->settled = exact;
 }
 
-void note_peak(struct node *node, const struct entry *entry)
+void charge_note_peak(struct node *node, const struct entry *entry)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
     if (!kind_refills(limit->kind))
@@ -161,9 +161,9 @@ void charge_spend(struct node *node, struct entry *entry, uint32_t member, const
     if (kind_expires(limit->kind) && spend->expires_ns > entry->bucket.expires_ns)
         /* some peer's clock is behind: its window is not over */
         entry->bucket.expires_ns = spend->expires_ns;
-    const struct credit credit = credit_of(node, entry, returned, batch, RAISE_OTHER);
+    const struct credit credit = charge_credit_of(node, entry, returned, batch, RAISE_OTHER);
     const uint64_t least_credit = credit.tokens - (credit.excess_units > 0);
-    note_peak(node, entry);
+    charge_note_peak(node, entry);
     const uint64_t granted = granted_part(node, entry, member, batch, spend);
     bucket_refill(&entry->bucket, limit, budget, batch->at_ns);
     const struct bucket before = entry->bucket;
@@ -171,8 +171,8 @@ void charge_spend(struct node *node, struct entry *entry, uint32_t member, const
                  returned_since_ns(node, spend));
     if (granted > 0)
         bucket_apply_granted(&entry->bucket, limit, budget, granted, batch->at_ns);
-    take_excess_off(&entry->bucket, limit, &credit);
-    give_spare_back(entry, limit, budget, spend, before, batch->at_ns);
+    charge_take_excess_off(&entry->bucket, limit, &credit);
+    charge_give_spare_back(entry, limit, budget, spend, before, batch->at_ns);
     settle_credit_granted(node, entry, without_room(limit, &before, spend, credit.tokens));
     int64_t charged =
         before.settled - entry->bucket.settled + units_of_tokens(limit, credit.tokens) - credit.excess_units;
@@ -184,7 +184,7 @@ void charge_spend(struct node *node, struct entry *entry, uint32_t member, const
         node->by_limit.worst_debt_units[entry->limit] = -left;
 }
 
-void note_doubted(struct node *node, const struct entry *entry, uint64_t tokens)
+void charge_note_doubted(struct node *node, const struct entry *entry, uint64_t tokens)
 {
     node->by_limit.doubted_tokens[entry->limit] += tokens;
     node->stats.doubted_tokens += tokens;

@@ -23,9 +23,9 @@ struct spend;
 
 enum { TAGS_AHEAD = 24, SLOTS_AHEAD = 12 }; /* keys whose memory is prefetched ahead */
 /* A caller at spend `index` of a batch prefetches memory for spends a little further on. */
-void prefetch_spends(const struct node *node, const struct batch *batch, uint32_t index);
+void charge_prefetch(const struct node *node, const struct batch *batch, uint32_t index);
 /* The entry that a spend concerns, perhaps under another limit; NULL: an expired cell. */
-struct entry *entry_of_spend(struct node *node, const struct spend *spend, uint64_t at_ns);
+struct entry *charge_entry_of(struct node *node, const struct spend *spend, uint64_t at_ns);
 /*
  * Charges a spend that `member` told in `batch`, which is not one of this peer's, to the entry of its
  * key, and credits what it returned. `spend` is the part that was not charged before. The key may have
@@ -35,28 +35,28 @@ void charge_spend(struct node *node, struct entry *entry, uint32_t member, const
                   const struct spend *spend);
 /*
  * The part of the tokens that `batch` returned to a key that may be credited: all but the tokens
- * that a full bucket has lost since. `tokens` is rounded up; take_excess_off takes `excess_units`
+ * that a full bucket has lost since. `tokens` is rounded up; charge_take_excess_off takes `excess_units`
  * of the last token off again, but debt stops at -E.
  */
 struct credit {
     uint64_t tokens;
     int64_t excess_units;
 };
-struct credit credit_of(struct node *node, const struct entry *entry, uint64_t tokens, const struct batch *batch,
-                        enum raise raise);
-void take_excess_off(struct bucket *bucket, const struct limit *limit, const struct credit *credit);
+struct credit charge_credit_of(struct node *node, const struct entry *entry, uint64_t tokens,
+                               const struct batch *batch, enum raise raise);
+void charge_take_excess_off(struct bucket *bucket, const struct limit *limit, const struct credit *credit);
 /*
  * The spend, which was made at `at_ns`, was charged to the entry's bucket, which was `before`: gives back what the
  * spend is less than its tokens. Only spends with grants are less.
  */
-void give_spare_back(struct entry *entry, const struct limit *limit, const struct budget *budget,
-                     const struct spend *spend, struct bucket before, uint64_t at_ns);
+void charge_give_spare_back(struct entry *entry, const struct limit *limit, const struct budget *budget,
+                            const struct spend *spend, struct bucket before, uint64_t at_ns);
 /* Keeps how full the bucket is now, before the key is charged: see peaks.h. */
-void note_peak(struct node *node, const struct entry *entry);
+void charge_note_peak(struct node *node, const struct entry *entry);
 /*
  * Counts tokens that were charged or not credited although a part of a snapshot may have had them
  * already.
  */
-void note_doubted(struct node *node, const struct entry *entry, uint64_t tokens);
+void charge_note_doubted(struct node *node, const struct entry *entry, uint64_t tokens);
 
 #endif

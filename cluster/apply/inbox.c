@@ -188,7 +188,7 @@ static bool next_is_here(const struct node *node, const struct origin *origin)
     LIST_EACH(const struct batch, batch, &node->inbox.list, link) {
         bool whole = batch->parts == 0 || inbox_has_all(node, batch);
         if (batch->origin_uid == origin->uid && batch->first <= origin->applied + 1 &&
-            batch->last > origin->applied && whole && depends_are_met(node, batch))
+            batch->last > origin->applied && whole && apply_depends_are_met(node, batch))
             return true;
     }
     return false;

@@ -179,7 +179,7 @@ static struct batch *batch_of_record(struct node *node, const struct arrival *ar
 static bool is_stuck_merge(const struct node *node, const struct batch *batch, uint32_t slot)
 {
     return batch->first < batch->last &&
-           (batch->first > node->origin[slot].applied + 1 || !depends_are_met(node, batch));
+           (batch->first > node->origin[slot].applied + 1 || !apply_depends_are_met(node, batch));
 }
 
 static bool is_applied_part(const struct origin *origin, const struct batch_record *record)
@@ -220,7 +220,7 @@ static void take_record(struct node *node, const struct arrival *arrival, const 
     /*
      * A batch that is applied at once needs no room. A dropped batch is sent again by its holders.
      */
-    bool next = !todo_has(&node->todo, DO_APPLY) && is_applied_next(node, (uint32_t)slot, batch);
+    bool next = !todo_has(&node->todo, DO_APPLY) && apply_is_next(node, (uint32_t)slot, batch);
     bool wanted = next || ((batch->parts == 0 || inbox_wants_part(node, batch)) && inbox_make_room(node, batch));
     if (!wanted) {
         node->stats.limit_drops++;

@@ -122,7 +122,7 @@ static void tell_anew(struct node *node, struct origin *from, struct batch *batc
         struct entry *entry = table_find(node->table, spend->id);
         spend->returned = 0;
         if (entry)
-            note_doubted(node, entry, spend->tokens);
+            charge_note_doubted(node, entry, spend->tokens);
     }
     node->stats.batches_closed++;
     origin_log_append(node, mine, batch);

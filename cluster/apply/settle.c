@@ -77,7 +77,7 @@ static uint64_t outbox_tokens(struct node *node, struct entry *entry)
 {
     if (deferred_has(node, entry))
         outbox_urge(node, entry);
-    return is_in_open(node, entry) ? node->outbox.spend[entry->open_index].tokens : 0;
+    return outbox_has_open(node, entry) ? node->outbox.spend[entry->open_index].tokens : 0;
 }
 
 /* The tokens of the key in the batch, whatever their limits, from that spend on, with which its limit must begin. */
@@ -199,8 +199,8 @@ static uint64_t take_later_credit(struct node *node, struct entry *entry, const 
                                   .credited = true,
                                   .most = at_home ? UINT32_MAX : CREDITED_MOST};
     uint64_t taken = change_credits(node, entry, tokens, &how);
-    if (taken < tokens && is_in_open(node, entry))
-        taken += take_credit(open_spend(node, entry), tokens - taken);
+    if (taken < tokens && outbox_has_open(node, entry))
+        taken += take_credit(outbox_open_spend(node, entry), tokens - taken);
     return taken;
 }
 
@@ -228,18 +228,18 @@ static void settle_spend(struct node *node, struct entry *entry, const struct ba
     const struct limit *limit = &node->limits.limit[entry->limit];
     const struct budget *budget = &node->by_limit.budget[entry->limit];
     const uint64_t excess_tokens = spend->credit > spend->tokens ? spend->credit - spend->tokens : 0;
-    const struct credit credit = credit_of(node, entry, excess_tokens, batch, RAISE_OWN_UNSETTLED);
+    const struct credit credit = charge_credit_of(node, entry, excess_tokens, batch, RAISE_OWN_UNSETTLED);
     const uint64_t uncredited = spend->tokens - number_least(spend->credit, spend->tokens);
     const uint64_t later_credit = take_later_credit(node, entry, batch, uncredited);
     const struct settlement settlement = {.tokens = spend->tokens,
                                           .credit = spend->credit - excess_tokens + credit.tokens + later_credit,
                                           .later = later,
                                           .at_ns = batch->at_ns};
-    note_peak(node, entry);
+    charge_note_peak(node, entry);
     const struct bucket before = entry->bucket;
     bucket_settle(&entry->bucket, limit, budget, &settlement);
-    give_spare_back(entry, limit, budget, spend, before, batch->at_ns);
-    take_excess_off(&entry->bucket, limit, &credit);
+    charge_give_spare_back(entry, limit, budget, spend, before, batch->at_ns);
+    charge_take_excess_off(&entry->bucket, limit, &credit);
     if (uncredited > later_credit)
         aside_spare(node, entry, &before, node->me, uncredited - later_credit, batch->at_ns);
     if (!kind_lists(limit->kind) && !kind_lists(node->limits.limit[spend->limit].kind))
@@ -267,10 +267,10 @@ static void settle_spends(struct node *node, struct origin *origin, struct batch
         /* the sums lack a batch that was closed just now */
         summed &= node->stats.batches_closed == closed;
         uint64_t later = batch->summed ? unsettled_index_strike(node, batch, i) : 0;
-        prefetch_spends(node, batch, i);
+        charge_prefetch(node, batch, i);
         if (i + SLOTS_AHEAD < batch->spend_count)
             refundable_prefetch(&node->refundable, batch->spend[i + SLOTS_AHEAD].id);
-        struct entry *entry = entry_of_spend(node, spend, batch->at_ns);
+        struct entry *entry = charge_entry_of(node, spend, batch->at_ns);
         if (!entry)
             continue;
         if (summed)

@@ -99,7 +99,7 @@ static void charge(struct node *node, const struct uncharged_key *key)
     outbox_urge(node, entry);
     const struct limit *limit = &node->limits.limit[entry->limit];
     const struct budget *budget = &node->by_limit.budget[entry->limit];
-    note_peak(node, entry);
+    charge_note_peak(node, entry);
     bucket_refill(&entry->bucket, limit, budget, node->now_ns);
     const struct bucket before = entry->bucket;
     bucket_apply(&entry->bucket, limit, budget, key->tokens, 0, node->now_ns, 0);

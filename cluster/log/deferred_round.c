@@ -102,7 +102,7 @@ static void look(struct node *node, struct entry *entry, enum table_aging aging,
     }
     if (is_overdue(node, entry)) {
         tell_for_room(node);
-        (void)open_spend(node, entry);
+        (void)outbox_open_spend(node, entry);
         return;
     }
     deferred_mark_count_look(entry);

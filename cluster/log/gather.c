@@ -110,7 +110,7 @@ void tell_gathered(struct node *node)
     for (uint32_t from = 0, end; from < count; from = end) {
         end = grants_end(node, node->telling.sorted, from, batch_end(node, node->telling.sorted, from, count));
         close_part(node, node->telling.sorted + from, end - from, complete);
-        /* spends begun meanwhile are marked as of the second batch: see open_spend */
+        /* spends begun meanwhile are marked as of the second batch: see outbox_open_spend */
         complete &= !node->telling.spans;
     }
     step_works(node, node->telling.count);

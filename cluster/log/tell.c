@@ -14,7 +14,7 @@
 
 enum {
     CREDIT_INTERVALS = 2,
-    /* so many places in rings are read in the time of a part of the table: see urge_part */
+    /* so many places in rings are read in the time of a part of the table: see tell_urge_part */
     URGE_STEPS = 16,
     TELL_PART = 4, /* this part of a step's keys is gathered at once: see tell_ahead */
 };
@@ -59,7 +59,7 @@ static void urge(void *context, const struct entry *entry)
  * An entry does not say whether its key is in a ring; the ring does, and no cache has the ring. So
  * a short ring is read from end to end.
  */
-void urge_part(struct node *node, uint64_t prefix, unsigned prefix_bits)
+void tell_urge_part(struct node *node, uint64_t prefix, unsigned prefix_bits)
 {
     if (outbox_span(node) > (uint64_t)URGE_STEPS * node->step.keys) {
         table_visit(node->table, prefix, prefix_bits, urge, node);
@@ -81,7 +81,7 @@ static void wait_no_more(struct node *node, uint32_t most)
             continue;
         }
         tell_for_room(node);
-        (void)open_spend(node, entry);
+        (void)outbox_open_spend(node, entry);
         most--;
     }
 }

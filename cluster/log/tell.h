@@ -37,7 +37,7 @@ void tell_much_urgent(struct node *node);
  */
 void tell_for_room(struct node *node);
 /* Makes the untold spends of keys that begin with the prefix (see table_visit) urgent. */
-void urge_part(struct node *node, uint64_t prefix, unsigned prefix_bits);
+void tell_urge_part(struct node *node, uint64_t prefix, unsigned prefix_bits);
 /* The longest time that an untold spend may have waited. */
 uint64_t outbox_age_ns(const struct node *node);
 /*

@@ -242,7 +242,7 @@ static void merge_stage(struct node *node, struct stage *stage)
         const struct limit *limit = &node->limits.limit[entry->limit];
         struct bucket *bucket = &entry->bucket;
         bucket_refill(bucket, limit, &node->by_limit.budget[entry->limit], node->now_ns);
-        note_peak(node, entry);
+        charge_note_peak(node, entry);
         int64_t level = level_under(&node->limits.limit[staged->limit], limit, staged->settled);
         int64_t own = own_part_unpaid(limit, bucket, staged);
         if (voucher_may_be_held(node, staged->id)) /* a part of a token may be unsettled once more */
@@ -260,7 +260,7 @@ static void merge_stage(struct node *node, struct stage *stage)
         spenders_note_lowered(node, entry, before - bucket->settled);
         counters_mark_dirty(node, entry);
         stage->some_paid |= staged->paid > 0;
-        note_doubted(node, entry, staged->doubted);
+        charge_note_doubted(node, entry, staged->doubted);
     }
 }
 
@@ -303,7 +303,7 @@ enum snapshot_merge snapshot_merge(struct node *node, const struct message *repl
     if (!stage_page(node, reader, &stage))
         return SNAPSHOT_REFUSED;
     /* Untold spends of these keys are told first, so that batches have all spends. */
-    urge_part(node, page.prefix, page.bits);
+    tell_urge_part(node, page.prefix, page.bits);
     tell_urgent(node);
     stage_unlisted(node, &page, &reply->page_owed, &stage);
     if (is_too_large(node, &page, &stage))

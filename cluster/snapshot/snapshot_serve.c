@@ -319,7 +319,7 @@ static void serve_page(struct node *node, uint64_t prefix, uint32_t bits, struct
     uncharged_charge(node);
     if (!is_too_large(node, bits)) /* a part that is too large is not given */
         /* so that the part and the digest in the header have the same spends */
-        urge_part(node, prefix, bits);
+        tell_urge_part(node, prefix, bits);
     uint32_t slots[ORIGINS_MAX];
     header_begin_slots(node, MESSAGE_REPLY, slots);
     message_begin(&writer, effects, &node->header);

@@ -16,7 +16,7 @@
 
 #include <assert.h>
 
-uint64_t request_time(const struct node *node, uint64_t now_ns)
+uint64_t decide_time_ns(const struct node *node, uint64_t now_ns)
 {
     now_ns = now_ns > node->now_ns ? now_ns : node->now_ns;
     /*
@@ -63,7 +63,7 @@ __attribute__((noinline)) void fast_count_refused(struct node *node, struct thre
                                                   uint64_t now_ns)
 {
     const enum verdict_reason reason = fast_reason(node, terms, &entry->bucket);
-    count_refused(thread, reason);
+    thread_count_refused(thread, reason);
     if (reason == VERDICT_SHARE)
         wanted_note(node, terms->charge, entry->id, now_ns);
 }
@@ -144,7 +144,7 @@ static uint32_t reach(const struct node *node, struct ahead *ahead, uint32_t key
 
 /* ---- locks ---- */
 
-void hold_keys(struct node *node, const struct charge *charges, size_t count, struct table_held *held)
+void decide_lock_keys(struct node *node, const struct charge *charges, size_t count, struct table_held *held)
 {
     struct key_id ids[2 * CHARGES_MAX];
     uint32_t ids_count = 0;
@@ -235,7 +235,7 @@ __attribute__((noinline)) static void lock_with_windows(struct node *node, const
 {
     struct charge charges[CHARGES_MAX];
     fill_charges(run, ids, charges);
-    hold_keys(node, charges, run->charge_count, held);
+    decide_lock_keys(node, charges, run->charge_count, held);
 }
 
 __attribute__((noinline)) static uint64_t decide_several(struct node *node, const struct run *run,
@@ -297,7 +297,7 @@ static void decide_run(struct node *node, struct run *run, struct deciding *deci
 void node_decide(struct node *node, struct run *runs, uint32_t run_count, const struct key_id *ids, uint64_t now_ns)
 {
     uint64_t hints[NODE_KEYS_MAX];
-    struct deciding deciding = {.ahead = {.ids = ids, .hints = hints}, .now_ns = request_time(node, now_ns)};
+    struct deciding deciding = {.ahead = {.ids = ids, .hints = hints}, .now_ns = decide_time_ns(node, now_ns)};
     for (uint32_t i = 0; i < run_count; i++)
         deciding.ahead.count += runs[i].charge_count * runs[i].request_count;
     assert(deciding.ahead.count <= NODE_KEYS_MAX);
@@ -315,7 +315,7 @@ void node_count_request(struct node *node, enum verdict_reason reason, uint64_t 
 {
     struct thread_state *thread = own_thread(node);
     if (reason != VERDICT_ALLOWED) {
-        count_refused(thread, reason);
+        thread_count_refused(thread, reason);
         return;
     }
     thread->admitted_requests++;

@@ -17,10 +17,10 @@ struct node;
 struct table_held;
 
 /* The time of a request: never before the last step's. */
-uint64_t request_time(const struct node *node, uint64_t now_ns);
+uint64_t decide_time_ns(const struct node *node, uint64_t now_ns);
 /*
  * Locks the stripes of all keys of all charges until table_unlock: a decision still holds when its
  * charges are made.
  */
-void hold_keys(struct node *node, const struct charge *charges, size_t count, struct table_held *held);
+void decide_lock_keys(struct node *node, const struct charge *charges, size_t count, struct table_held *held);
 #endif

@@ -160,7 +160,7 @@ fast_decide_keys(struct node *node, struct thread_state *thread, const struct te
             contest_samples(node, thread, now_ns))
             return FAST_UNDECIDED;
         fast_count_refused(node, thread, &terms[i], entry, now_ns);
-        hurry_if_in_outbox(node, entry);
+        record_hurry_if_in_outbox(node, entry);
         return FAST_REFUSED;
     }
     return FAST_ALLOWED;
@@ -176,7 +176,7 @@ static inline int64_t fast_spend(struct node *node, const struct terms *terms, s
     if (terms->budget->alone)
         return entry->bucket.settled;
     if (cost > 0)
-        hurry_if_low(node, entry, allowance);
+        record_hurry_if_low(node, entry, allowance);
     return allowance;
 }
 

@@ -149,7 +149,7 @@ static inline void decide(struct node *node, const struct charge *charge, bool t
     }
     decision->outcome = decision->budget ? OUTCOME_TAKEN : is_open(node, charge) ? OUTCOME_PASSED : OUTCOME_DENIED;
     if (!decision->budget && view->entry && take)
-        hurry_if_in_outbox(node, view->entry);
+        record_hurry_if_in_outbox(node, view->entry);
     if (decision->outcome == OUTCOME_TAKEN && take)
         verdict->allowed = true; /* other figures are written afterwards */
     else if (decision->outcome != OUTCOME_DENIED)
@@ -188,7 +188,7 @@ static inline bool charge_one(struct node *node, const struct charge *charge, st
         return false;
     }
     const uint64_t spent = spent_of(decision, charge);
-    note_charged(node, view->entry, budget, spent, now_ns);
+    record_charged(node, view->entry, budget, spent, now_ns);
     decision->contest_units = contest_concerns(node, charge->id) ? contest_take(node, charge, now_ns) : 0;
     if (decision->paid > 0)
         voucher_note_used(node, decision->paid, spent == charge->cost);
@@ -214,7 +214,7 @@ static void uncharge(struct node *node, const struct charge *charge, const struc
     bucket_unspend(&entry->bucket, &node->limits.limit[entry->limit], &node->by_limit.budget[entry->limit], cost);
     if (deferred_has(node, entry))
         deferred_less(entry, cost);
-    else if (is_in_open(node, entry))
+    else if (outbox_has_open(node, entry))
         node->outbox.spend[entry->open_index].tokens -= cost;
     own_thread(node)->admitted_tokens -= cost;
 }
@@ -290,7 +290,7 @@ static void count_refusal(struct node *node, const struct charge *charges, size_
     for (size_t i = 0; i < count; i++)
         if (!charges[i].shadow && !verdicts[i].allowed && (!worst || verdict_decides_before(&verdicts[i], worst)))
             worst = &verdicts[i];
-    count_refused(own_thread(node), worst ? worst->reason : VERDICT_LOG_FULL);
+    thread_count_refused(own_thread(node), worst ? worst->reason : VERDICT_LOG_FULL);
     if (!worst || worst->remaining_tokens < charges[worst - verdicts].cost)
         return;
     /* a cost may be too large for the share alone */

@@ -24,7 +24,7 @@ struct made {
 
 /*
  * Decides one request, as node_decide does, and makes its charges if `take`. The caller has locked its
- * keys; now_ns must come from request_time. `made`: of each charge; it may be NULL, and is written only if
+ * keys; now_ns must come from decide_time_ns. `made`: of each charge; it may be NULL, and is written only if
  * `take`. `await`: see struct run; NULL: the request does not wait.
  */
 bool decide_full(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,

@@ -36,7 +36,7 @@ static bool can_hold_anew(const struct node *node, const struct entry *entry, co
  */
 bool hold_anew(struct node *node, struct charge *charge, uint64_t ends_ns, uint64_t now_ns)
 {
-    now_ns = request_time(node, now_ns);
+    now_ns = decide_time_ns(node, now_ns);
     if (!may_decide(node) || !outbox_has_room(node, 0) ||
         charge_has_ended(&node->limits.limit[charge->limit], charge, now_ns))
         return false;
@@ -70,6 +70,6 @@ bool hold_beside(struct node *node, struct charge *charge, uint64_t ends_ns, uin
     record_spend(node, entry, charge->cost);
     charge->spent_ns = bucket_hold(&entry->bucket, limit, charge->cost, ends_ns);
     return_held(node, &old, 1, now_ns);
-    hurry(node, entry);
+    record_hurry(node, entry);
     return true;
 }

@@ -23,7 +23,7 @@ void key_view_convert(struct node *node, struct entry *entry, uint16_t limit, en
                       uint64_t expires_ns, uint64_t now_ns)
 {
     const struct limit *from = &node->limits.limit[entry->limit], *to = &node->limits.limit[limit];
-    struct spend *untold = is_in_outbox(node, entry) ? open_spend(node, entry) : NULL;
+    struct spend *untold = is_in_outbox(node, entry) ? outbox_open_spend(node, entry) : NULL;
     bucket_convert(&entry->bucket, from, to, how, now_ns, expires_ns);
     entry->limit = limit & (unsigned)LIMITS_MAX;
     const bool same_tokens =

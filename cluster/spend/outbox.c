@@ -86,7 +86,7 @@ static struct spend *spend_at(const struct node *node, const struct thread_state
     return &thread->open[place_of(node, thread, index)];
 }
 
-bool is_in_open(const struct node *node, const struct entry *entry)
+bool outbox_has_open(const struct node *node, const struct entry *entry)
 {
     return !deferred_has(node, entry) && is_in_ring(node, entry);
 }
@@ -109,10 +109,10 @@ bool outbox_has_room(const struct node *node, uint32_t keys)
     return thread_has_room(node, own_thread(node), keys);
 }
 
-struct spend *open_spend(struct node *node, struct entry *entry)
+struct spend *outbox_open_spend(struct node *node, struct entry *entry)
 {
     struct thread_state *thread = own_thread(node);
-    if (is_in_open(node, entry))
+    if (outbox_has_open(node, entry))
         return &node->outbox.spend[entry->open_index];
     assert(thread->open_span < node->outbox.places);
     uint64_t since_ns = thread->spent_ns, tokens = 0;
@@ -203,7 +203,7 @@ bool outbox_wants_push(const struct node *node)
 
 bool is_in_outbox(const struct node *node, const struct entry *entry)
 {
-    return deferred_has(node, entry) || is_in_open(node, entry);
+    return deferred_has(node, entry) || outbox_has_open(node, entry);
 }
 
 static void make_urgent(struct node *node, struct spend *spend)
@@ -218,7 +218,7 @@ static void make_urgent(struct node *node, struct spend *spend)
 void outbox_urge(struct node *node, struct entry *entry)
 {
     if (is_in_outbox(node, entry))
-        make_urgent(node, open_spend(node, entry));
+        make_urgent(node, outbox_open_spend(node, entry));
 }
 
 void outbox_urge_listed(struct node *node, uint64_t prefix, unsigned prefix_bits)

@@ -21,7 +21,7 @@ void outbox_destroy(struct node *node);
 /*
  * True if the key has a spend in a ring, at node->outbox.spend[entry->open_index], and none waits.
  */
-bool is_in_open(const struct node *node, const struct entry *entry);
+bool outbox_has_open(const struct node *node, const struct entry *entry);
 /*
  * True if the key has a spend in a ring, or waiting spends. Gathered spends do not count: they will
  * be told anyway.
@@ -56,7 +56,7 @@ bool outbox_has_room(const struct node *node, uint32_t keys);
  * The key's spend in a ring; begins one if there is none, for which there must be room. The key's
  * waiting tokens move into it.
  */
-struct spend *open_spend(struct node *node, struct entry *entry);
+struct spend *outbox_open_spend(struct node *node, struct entry *entry);
 /* True if so much of this thread is untold that it should be told now. */
 bool outbox_wants_push(const struct node *node);
 /* The next batch tells the key's untold spends, if it has any. There must be room for one. */

@@ -44,7 +44,7 @@ void record_spend(struct node *node, struct entry *entry, uint64_t tokens)
 void record_to_tell(struct node *node, struct entry *entry, uint64_t tokens, bool soon)
 {
     bool waited = deferred_has(node, entry);
-    struct spend *spend = open_spend(node, entry);
+    struct spend *spend = outbox_open_spend(node, entry);
     spend->tokens = add_up(spend->tokens, tokens);
     if (waited && !soon)
         outbox_urge(node, entry);
@@ -57,7 +57,7 @@ void record_granted(struct node *node, struct entry *entry, uint64_t tokens, uin
     entry->last_spender = (node->me + 1) & 0x7f;
     counters_mark_dirty(node, entry);
     record_to_tell(node, entry, tokens, false);
-    struct spend *spend = open_spend(node, entry);
+    struct spend *spend = outbox_open_spend(node, entry);
     spend->granted += (uint32_t)tokens;
     spend->spare += spare;
     outbox_urge(node, entry);
@@ -75,9 +75,9 @@ uint64_t record_heeded_until_ns(const struct node *node, const struct limit *lim
 void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint64_t credit, uint64_t until_ns)
 {
     counters_mark_dirty(node, entry);
-    if (tokens == 0 || !is_told_under(node, limit_of(node, entry)))
+    if (tokens == 0 || !record_is_told_under(node, limit_of(node, entry)))
         return;
-    struct spend *spend = open_spend(node, entry);
+    struct spend *spend = outbox_open_spend(node, entry);
     if (kind_lists(limit_of(node, entry)->kind) && (spend->returned == 0 || until_ns < spend->expires_ns))
         spend->expires_ns = until_ns;
     spend->returned = add_up(spend->returned, tokens);
@@ -88,25 +88,25 @@ void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint
         own_thread(node)->push_wanted = true;
 }
 
-void hurry(struct node *node, struct entry *entry)
+void record_hurry(struct node *node, struct entry *entry)
 {
     outbox_urge(node, entry);
     own_thread(node)->hurry_wanted = true;
 }
 
-void hurry_if_in_outbox(struct node *node, struct entry *entry)
+void record_hurry_if_in_outbox(struct node *node, struct entry *entry)
 {
     if (is_in_outbox(node, entry))
-        hurry(node, entry);
+        record_hurry(node, entry);
 }
 
-void note_charged(struct node *node, struct entry *entry, const struct budget *budget, uint64_t cost,
-                  uint64_t now_ns)
+void record_charged(struct node *node, struct entry *entry, const struct budget *budget, uint64_t cost,
+                    uint64_t now_ns)
 {
     struct thread_state *thread = own_thread(node);
     note_open(thread, now_ns);
     record_spend(node, entry, cost);
     if (!budget->alone && cost > 0)
-        hurry_if_low(node, entry, bucket_allowance(&entry->bucket, budget));
+        record_hurry_if_low(node, entry, bucket_allowance(&entry->bucket, budget));
     thread->admitted_tokens += cost;
 }

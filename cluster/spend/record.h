@@ -15,7 +15,7 @@
 #include "cluster/state/node_state.h"
 
 /* True if spends under that limit are told: other peers count them. */
-static inline bool is_told_under(const struct node *node, const struct limit *limit)
+static inline bool record_is_told_under(const struct node *node, const struct limit *limit)
 {
     return !node->sharing.alone && (limit->flags & LIMIT_SPLIT) == 0;
 }
@@ -32,7 +32,7 @@ static inline struct recording recording_under(const struct node *node, uint16_t
     const struct limit *limit = &node->limits.limit[index];
     return (struct recording){.full_units = limit->capacity_units,
                               .soon_units = node->by_limit.soon_units[index],
-                              .told = is_told_under(node, limit),
+                              .told = record_is_told_under(node, limit),
                               .persistent = (limit->flags & LIMIT_PERSISTENT) != 0};
 }
 
@@ -42,7 +42,8 @@ static inline bool can_record_inline(const struct node *node, const struct threa
 {
     if (recording->persistent && !counters_have_room(node, entry))
         return false;
-    return !recording->told || (!node->log.full && (thread_has_room(node, thread, 1) || is_in_open(node, entry)));
+    return !recording->told ||
+           (!node->log.full && (thread_has_room(node, thread, 1) || outbox_has_open(node, entry)));
 }
 
 /* True if so many keys can be recorded, whichever they are; false: perhaps not. */
@@ -77,10 +78,10 @@ uint64_t record_heeded_until_ns(const struct node *node, const struct limit *lim
 /*
  * The key was charged under that budget: records the charge, hurries if little is left, and counts.
  */
-void note_charged(struct node *node, struct entry *entry, const struct budget *budget, uint64_t cost,
-                  uint64_t now_ns);
+void record_charged(struct node *node, struct entry *entry, const struct budget *budget, uint64_t cost,
+                    uint64_t now_ns);
 /* Untold spends of the key are told as soon as possible. */
-void hurry_if_in_outbox(struct node *node, struct entry *entry);
+void record_hurry_if_in_outbox(struct node *node, struct entry *entry);
 /*
  * Records tokens that must be told. `soon`: refill would pay them off soon, but they cannot wait.
  */
@@ -107,16 +108,16 @@ static inline void record_inline(struct node *node, const struct recording *reco
 void record_granted(struct node *node, struct entry *entry, uint64_t tokens, uint32_t spare);
 
 /*
- * Asks for a step as soon as possible, which tells the untold spends of the key. hurry_if_low does
+ * Asks for a step as soon as possible, which tells the untold spends of the key. record_hurry_if_low does
  * so when more than half of the key's allowance is spent.
  */
-void hurry(struct node *node, struct entry *entry);
+void record_hurry(struct node *node, struct entry *entry);
 
-static inline void hurry_if_low(struct node *node, struct entry *entry, int64_t allowance_units)
+static inline void record_hurry_if_low(struct node *node, struct entry *entry, int64_t allowance_units)
 {
     int64_t spent_units = entry->bucket.unsettled;
     if (spent_units > allowance_units - spent_units)
-        hurry(node, entry);
+        record_hurry(node, entry);
 }
 
 #endif

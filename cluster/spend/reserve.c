@@ -130,7 +130,7 @@ static bool reserve_held(struct node *node, const struct charge *charges, size_t
     /* There is no room for so many charges, or another thread took the last room. */
     return_held(node, held, held_count, now_ns);
     own_thread(node)->admitted_requests--;
-    count_refused(own_thread(node), VERDICT_LOG_FULL);
+    thread_count_refused(own_thread(node), VERDICT_LOG_FULL);
     asked->room = RESERVATIONS_FULL;
     return false;
 }
@@ -139,7 +139,7 @@ bool reserve_decide(struct node *node, const struct charge *charges, size_t coun
                     struct verdict *verdicts, struct hold *asked, struct await *await)
 {
     struct table_held keys;
-    hold_keys(node, charges, count, &keys);
+    decide_lock_keys(node, charges, count, &keys);
     asked->room = room_for(node, charges, count, asked);
     bool reserved =
         asked->room == RESERVATIONS_ROOM && reserve_held(node, charges, count, now_ns, verdicts, asked, await);
@@ -199,7 +199,7 @@ static bool look_up(struct node *node, struct reservation_id id, uint64_t now_ns
 /*
  * RESERVE_DONE: the keys are locked. Which ones is known only after a look-up, and the reservation may end before they
  * are locked. So it is looked up twice. It ends by the clock, also where tokens are counted as of the end of this
- * node's right (request_time).
+ * node's right (decide_time_ns).
  */
 static enum reserve_status find(struct node *node, struct reservation_id id, uint64_t now_ns, struct found *found)
 {
@@ -208,7 +208,7 @@ static enum reserve_status find(struct node *node, struct reservation_id id, uin
         return RESERVE_UNKNOWN;
     if (found->is_former) /* steps take it over */
         return RESERVE_LATER;
-    hold_keys(node, found->held, found->count, &found->keys);
+    decide_lock_keys(node, found->held, found->count, &found->keys);
     if (look_up(node, id, now_ns, found))
         return RESERVE_DONE;
     table_unlock(node->table, &found->keys);
@@ -293,7 +293,7 @@ enum reserve_status node_commit(struct node *node, struct reservation_id id, str
     const enum reserve_status status = find(node, id, now_ns, &found);
     if (status != RESERVE_DONE)
         return status;
-    now_ns = request_time(node, now_ns);
+    now_ns = decide_time_ns(node, now_ns);
     for (size_t i = 0; i < found.count; i++) {
         struct used_cost *cost = cost_of(&found.held[i], costs, count);
         uint64_t tokens = commit_one(node, &found.held[i], cost ? cost->tokens : found.held[i].cost, now_ns);
@@ -311,7 +311,7 @@ enum reserve_status node_cancel(struct node *node, struct reservation_id id, uin
     const enum reserve_status status = find(node, id, now_ns, &found);
     if (status != RESERVE_DONE)
         return status;
-    now_ns = request_time(node, now_ns);
+    now_ns = decide_time_ns(node, now_ns);
     end_soon(node, id, found.held, now_ns);
     table_unlock(node->table, &found.keys);
     return RESERVE_DONE;
@@ -324,7 +324,7 @@ enum reserve_status node_renew(struct node *node, struct reservation_id id, uint
     const enum reserve_status status = find(node, id, now_ns, &found);
     if (status != RESERVE_DONE)
         return status;
-    now_ns = request_time(node, now_ns);
+    now_ns = decide_time_ns(node, now_ns);
     struct charge anew[CHARGES_MAX];
     memcpy(anew, found.held, found.count * sizeof *anew);
     uint64_t expires_ns = end_ns(node, anew, found.count, ttl_ns, now_ns);

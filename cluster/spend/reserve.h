@@ -20,7 +20,7 @@ struct node;
 struct verdict;
 
 /*
- * Decides one request and opens its reservation; now_ns must come from request_time. Without room
+ * Decides one request and opens its reservation; now_ns must come from decide_time_ns. Without room
  * all verdicts say VERDICT_LOG_FULL, and nothing is charged. `await`: see struct run; a reservation that
  * waits takes no room.
  */

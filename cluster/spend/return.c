@@ -79,7 +79,7 @@ static uint64_t least_taken(const struct node *node, const struct entry *entry, 
                             uint64_t tokens)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
-    bool shared = node->options.grants && kind_refills(limit->kind) && is_told_under(node, limit);
+    bool shared = node->options.grants && kind_refills(limit->kind) && record_is_told_under(node, limit);
     /* as of the last step, as all that is remembered of grants */
     const uint64_t used_age_ns = node->now_ns - number_least(node->now_ns, charge->spent_ns);
     uint64_t granted = shared ? granted_tokens(node, entry->id, charge->granted, used_age_ns) : 0;
@@ -141,7 +141,7 @@ static void note_returned(struct node *node, struct key_id id, const struct limi
 {
     if (kind_lists(limit->kind))
         return;
-    if (is_told_under(node, limit))
+    if (record_is_told_under(node, limit))
         refundable_return(&node->refundable, id, tokens, now_ns);
     else
         refundable_return_untold(&node->refundable, id, tokens, now_ns);
@@ -195,7 +195,7 @@ static uint64_t known_since_ns(const struct node *node, const struct charge *cha
 static bool was_granted(const struct node *node, const struct entry *entry)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
-    return kind_refills(limit->kind) && is_told_under(node, limit) && voucher_pays_own(node, entry->limit);
+    return kind_refills(limit->kind) && record_is_told_under(node, limit) && voucher_pays_own(node, entry->limit);
 }
 
 /* When tokens were used that are given back now: those of a reservation are known, of others the newest count. */
@@ -233,7 +233,7 @@ static uint64_t become_everybodys(struct node *node, struct entry *entry, uint64
     record_return(node, entry, told, 0, UINT64_MAX);
     if (voucher_may_be_held(node, entry->id))
         voucher_lack_forget(node, entry->id, now_ns);
-    hurry(node, entry); /* others may wait for it */
+    record_hurry(node, entry); /* others may wait for it */
     own_thread(node)->returned_tokens += whole_tokens(limit, sure);
     return whole_tokens(limit, sure);
 }
@@ -310,7 +310,7 @@ static uint64_t return_own(struct node *node, const struct charge *charge, uint6
         voucher_lack_forget(node, entry->id, now_ns);
     if (limit_home_is_one(limit->home) && kind_returns_granted(limit->kind) && given > 0)
         /* others may wait for the only one */
-        hurry(node, entry);
+        record_hurry(node, entry);
     own_thread(node)->returned_tokens += given;
     return given;
 }
@@ -331,7 +331,7 @@ static uint64_t return_each(struct node *node, const struct charge *charges, siz
                             enum giver giver, uint64_t now_ns)
 {
     uint64_t given = count > 0 ? tokens : 0;
-    now_ns = request_time(node, now_ns);
+    now_ns = decide_time_ns(node, now_ns);
     for (size_t i = 0; i < count; i++) {
         uint64_t most = number_least(tokens, charges[i].cost);
         given = number_least(given, return_to(node, &charges[i], most, giver, now_ns));
@@ -348,7 +348,7 @@ uint64_t node_return(struct node *node, const struct charge *charges, size_t cou
                      uint64_t now_ns)
 {
     struct table_held keys;
-    hold_keys(node, charges, count, &keys);
+    decide_lock_keys(node, charges, count, &keys);
     uint64_t given = return_each(node, charges, count, tokens, GIVER_ASKED, now_ns);
     table_unlock(node->table, &keys);
     return given;
@@ -358,8 +358,8 @@ uint32_t node_reset_key(struct node *node, const struct charge *charges, size_t 
 {
     uint32_t reset_count = 0;
     struct table_held keys;
-    hold_keys(node, charges, count, &keys);
-    now_ns = request_time(node, now_ns);
+    decide_lock_keys(node, charges, count, &keys);
+    now_ns = decide_time_ns(node, now_ns);
     for (size_t i = 0; i < count; i++) {
         uint64_t given = return_to(node, &charges[i], SPEND_TOKENS_MAX, GIVER_ASKED, now_ns);
         const struct charge previous = {.id = charges[i].previous};

@@ -41,7 +41,7 @@ static inline void note_returned_since(struct thread_state *thread, uint64_t sin
         thread->returned_since_ns = since_ns;
 }
 
-static inline void count_refused(struct thread_state *thread, enum verdict_reason reason)
+static inline void thread_count_refused(struct thread_state *thread, enum verdict_reason reason)
 {
     thread->refused_requests++;
     thread->refused[reason]++;

@@ -98,7 +98,7 @@ static int64_t untold_units(const struct node *node, const struct entry *entry)
 {
     if (deferred_has(node, entry) || !node->awake.somebody_silent)
         return NEVER_SEEN;
-    return is_in_open(node, entry)
+    return outbox_has_open(node, entry)
                ? own_units(&node->limits.limit[entry->limit], &node->outbox.spend[entry->open_index])
                : 0;
 }
@@ -132,7 +132,7 @@ void voucher_lack_told(struct node *node, const struct spend *spend)
 {
     struct voucher *voucher = voucher_of_key(node, spend->id);
     const struct entry *entry = voucher ? table_find(node->table, spend->id) : NULL;
-    if (!entry || !is_in_open(node, entry) || &node->outbox.spend[entry->open_index] != spend)
+    if (!entry || !outbox_has_open(node, entry) || &node->outbox.spend[entry->open_index] != spend)
         return;
     voucher_lack_see(node, voucher, &entry->bucket, node->now_ns);
     voucher->lack.untold = 0;
@@ -152,7 +152,7 @@ static const struct spend *untold_spend(const struct node *node, const struct vo
                                         const struct entry *entry)
 {
     const struct telling *telling = &node->telling;
-    if (is_in_open(node, entry))
+    if (outbox_has_open(node, entry))
         return &node->outbox.spend[entry->open_index];
     for (uint32_t i = 0; i < telling->count && i < GATHERED_LOOKS; i++)
         if (key_id_equal(telling->spend[i].id, voucher->id))
