@@ -61,7 +61,8 @@ SKIP: {
     my $small = starts_in_group($file, 100 << 20);
     my $seen = Headgate::read_file("/proc/$small->{pid}/cgroup") =~ m{:/headgate-$$\b};
     my $warning = qr/ warning tables take up to 1\d\d(\.\d)? MiB as keys come, and .* process have 100 MiB /;
-    ok(!$seen || $small->log =~ $warning, 'tables that outgrow the group are told of at the start') or diag($small->log);
+    ok(!$seen || $small->log =~ $warning, 'tables that outgrow the group are told of at the start')
+        or diag($small->log);
     is($small->stop(10), 0, 'it leaves');
     my $large = starts_in_group($file, 400 << 20);
     unlike($large->log, qr/tables take up to/, 'and tables that have room in it are not');
