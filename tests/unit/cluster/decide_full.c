@@ -1,5 +1,6 @@
 #include "base/random.h"
 #include "tests/lib/cluster_harness.h"
+#include "tests/lib/key_shown.h"
 
 /* Shares are 1/2 (ann) and 1/2 (bob); a sixteenth of each is held back of a full bucket; links take 10 ms. */
 
@@ -13,30 +14,6 @@ static bool ask(unsigned i, const struct charge *charges, size_t count)
     return node_check(world.host[i].node, charges, count, true, world.now_ns, verdicts);
 }
 
-/* What that host thinks is left of a key under these terms, but for a part of a token that refills in seconds. */
-static int64_t left(unsigned i, const char *key, const struct limit_terms *terms)
-{
-    struct charge charge = charge_at(i, key, terms, 0);
-    struct bucket bucket = node_bucket(world.host[i].node, charge.id, charge.limit, world.now_ns);
-    const struct limit *limit = node_limit(world.host[i].node, charge.limit);
-    return (bucket.settled - bucket.unsettled + limit->units_per_token / 100) / limit->units_per_token;
-}
-
-static int64_t unsettled(unsigned i, const char *key, const struct limit_terms *terms)
-{
-    struct charge charge = charge_at(i, key, terms, 0);
-    struct bucket bucket = node_bucket(world.host[i].node, charge.id, charge.limit, world.now_ns);
-    return bucket.unsettled / node_limit(world.host[i].node, charge.limit)->units_per_token;
-}
-
-static void show(const char *key, const struct limit_terms *terms)
-{
-    for (unsigned i = 0; i < world.count; i++)
-        if (world.host[i].node)
-            tell("%s: %s has %" PRId64 ", %" PRId64 " not known everywhere", host_names[i], key,
-                 left(i, key, terms), unsettled(i, key, terms));
-}
-
 static void all_or_nothing(void)
 {
     world_of(2);
@@ -44,24 +21,28 @@ static void all_or_nothing(void)
     struct charge charges[3] = {charge_at(ANN, "alice", &slow, 10), charge_at(ANN, "10.0.0.1", &cell, 10),
                                 charge_at(ANN, "job", &leases, 10)};
     OK(ask(ANN, charges, 3), "three keys, each of another kind");
-    OK(left(ANN, "alice", &slow) == 150 && left(ANN, "10.0.0.1", &cell) == 150 && left(ANN, "job", &leases) == 150,
+    OK(key_left(ANN, "alice", &slow) == 150 && key_left(ANN, "10.0.0.1", &cell) == 150 &&
+           key_left(ANN, "job", &leases) == 150,
        "all are charged");
     charges[2].cost = 75; /* of the 75 that half of the limit, less a sixteenth, allows */
     OK(!node_check(world.host[ANN].node, charges, 3, true, world.now_ns, verdicts), "one is denied");
     OK(verdicts[0].allowed && verdicts[1].allowed && !verdicts[2].allowed, "and says so");
     OK(verdicts[2].reason == VERDICT_SHARE && verdicts[2].available_tokens == 65, "with its figures");
     OK_U64(verdicts[2].remaining_tokens, 150, "and with what is left of the whole limit");
-    OK(left(ANN, "alice", &slow) == 150 && left(ANN, "10.0.0.1", &cell) == 150 && left(ANN, "job", &leases) == 150,
+    OK(key_left(ANN, "alice", &slow) == 150 && key_left(ANN, "10.0.0.1", &cell) == 150 &&
+           key_left(ANN, "job", &leases) == 150,
        "none is charged");
     charges[2].shadow = true;
     OK(ask(ANN, charges, 3), "a shadow does not deny");
-    OK(left(ANN, "alice", &slow) == 140 && left(ANN, "10.0.0.1", &cell) == 140 && left(ANN, "job", &leases) == 150,
+    OK(key_left(ANN, "alice", &slow) == 140 && key_left(ANN, "10.0.0.1", &cell) == 140 &&
+           key_left(ANN, "job", &leases) == 150,
        "nor is it charged");
     OK(node_check(world.host[ANN].node, charges, 2, false, world.now_ns, verdicts) &&
-           left(ANN, "alice", &slow) == 140,
+           key_left(ANN, "alice", &slow) == 140,
        "who only asks takes nothing");
     world_run(500);
-    OK(left(BOB, "alice", &slow) == 140 && left(BOB, "10.0.0.1", &cell) == 140 && left(BOB, "job", &leases) == 150,
+    OK(key_left(BOB, "alice", &slow) == 140 && key_left(BOB, "10.0.0.1", &cell) == 140 &&
+           key_left(BOB, "job", &leases) == 150,
        "others hear of each, though they never heard of its limit");
     world_close();
 }
@@ -108,114 +89,6 @@ static void a_floor(void)
     world_close();
 }
 
-static void returns(const struct limit_terms *terms, const char *name)
-{
-    world_of(2);
-    struct charge charge = charge_at(ANN, "alice", terms, 40);
-    OK(ask(ANN, &charge, 1), "%s: ann takes 40", name);
-    OK_U64(node_return(world.host[ANN].node, &charge, 1, 10, world.now_ns), 10, "and gives 10 back at once");
-    tell("before anybody hears of it:");
-    show("alice", terms);
-    world_run(500);
-    tell("everybody knows:");
-    show("alice", terms);
-    OK_U64(node_return(world.host[ANN].node, &charge, 1, 20, world.now_ns), 20, "20 more, of what is settled");
-    show("alice", terms);
-    world_run(500);
-    tell("everybody knows:");
-    show("alice", terms);
-    OK_U64(node_return(world.host[BOB].node, &charge, 1, 5, world.now_ns), 0, "bob cannot give back what ann took");
-    world_run(500);
-    show("alice", terms);
-    uint64_t given = node_return(world.host[ANN].node, &charge, 1, 40, world.now_ns);
-    OK(given == 10 || given == 9, "no more than is taken: 10, or less by what was refilled");
-    OK_U64(node_return(world.host[ANN].node, &charge, 1, 40, world.now_ns), 0, "and only once");
-    EXPECT("what was returned is told", "before anybody hears of it:\n"
-                                        "ann: alice has 130, 30 not known everywhere\n"
-                                        "bob: alice has 160, 0 not known everywhere\n"
-                                        "everybody knows:\n"
-                                        "ann: alice has 130, 0 not known everywhere\n"
-                                        "bob: alice has 130, 0 not known everywhere\n"
-                                        "ann: alice has 150, 0 not known everywhere\n"
-                                        "bob: alice has 130, 0 not known everywhere\n"
-                                        "everybody knows:\n"
-                                        "ann: alice has 150, 0 not known everywhere\n"
-                                        "bob: alice has 150, 0 not known everywhere\n"
-                                        "ann: alice has 150, 0 not known everywhere\n"
-                                        "bob: alice has 150, 0 not known everywhere\n");
-    world_close();
-}
-
-static void a_return_on_its_way(void)
-{
-    world_of(2);
-    struct charge charge = charge_at(ANN, "alice", &cell, 40);
-    OK(ask(ANN, &charge, 1), "ann takes 40 of a window");
-    world_until_published(ANN);
-    (void)node_return(world.host[ANN].node, &charge, 1, 40, world.now_ns);
-    tell("the spend is told, the return is not:");
-    show("alice", &cell);
-    world_run(15);
-    show("alice", &cell);
-    OK(ask(ANN, &charge, 1), "it is hers to spend again");
-    world_run(500);
-    tell("everybody knows:");
-    show("alice", &cell);
-    EXPECT("a return that pays off what somebody has not heard of is settled with its own batch",
-           "the spend is told, the return is not:\n"
-           "ann: alice has 160, 0 not known everywhere\n"
-           "bob: alice has 160, 0 not known everywhere\n"
-           "ann: alice has 160, 0 not known everywhere\n"
-           "bob: alice has 120, 0 not known everywhere\n"
-           "everybody knows:\n"
-           "ann: alice has 120, 0 not known everywhere\n"
-           "bob: alice has 120, 0 not known everywhere\n");
-    world_close();
-}
-
-/* A return that lay about until the spend that it took off has ended must not take off another. */
-static void a_return_that_comes_late(void)
-{
-    const struct limit_terms calls = {.kind = LIMIT_LOG, .capacity = 160, .period_ns = 2000 * MS};
-    world_of(2);
-    struct charge charge = charge_at(ANN, "alice", &calls, 10);
-    OK(ask(ANN, &charge, 1), "ann takes 10, which count for 2 s");
-    world_run(500);
-    charge.cost = 7;
-    OK(ask(ANN, &charge, 1), "and 7 half a second later");
-    world_run(100);
-    OK(left(BOB, "alice", &calls) == 143, "bob knows");
-    world_link(ANN, BOB, LINK_HELD);
-    charge.cost = 10;
-    OK_U64(node_return(world.host[ANN].node, &charge, 1, 10, world.now_ns), 10, "10 are given back");
-    world_run(1500);
-    world_release(ANN, BOB, false);
-    world_run(20);
-    OK(left(ANN, "alice", &calls) == 153 && left(BOB, "alice", &calls) == 153,
-       "bob hears of it when the first 10 have ended by themselves, and keeps the 7");
-    world_close();
-}
-
-static void resets(void)
-{
-    world_of(2);
-    struct charge charge = charge_at(BOB, "alice", &slow, 40);
-    (void)ask(BOB, &charge, 1);
-    world_run(500);
-    charge.limit = charge_at(ANN, "alice", &slow, 0).limit;
-    OK_U64(node_reset_key(world.host[ANN].node, &charge, 1, world.now_ns), 0,
-           "a reset where nothing was spent gives nothing back");
-    world_run(500);
-    OK(left(ANN, "alice", &slow) < 125 && left(BOB, "alice", &slow) < 125, "and changes nothing");
-    charge.limit = charge_at(BOB, "alice", &slow, 0).limit;
-    OK_U64(node_reset_key(world.host[BOB].node, &charge, 1, world.now_ns), 1, "where it was, all of one key");
-    OK_U64(node_reset_key(world.host[BOB].node, &charge, 1, world.now_ns), 0,
-           "a key that is full is not one of them");
-    world_run(500);
-    OK(left(ANN, "alice", &slow) >= 159 && left(BOB, "alice", &slow) >= 159, "everywhere");
-    world_close();
-}
-
 static void isolation(void)
 {
     world_of(2);
@@ -231,7 +104,8 @@ static void isolation(void)
     skip_text();
     OK(!ask(ANN, &charges[0], 1), "a budget: three eighths of the 110 that are left");
     OK(ask(ANN, &charges[1], 1) && ask(ANN, &charges[1], 1), "open: all that is left as seen here");
-    OK(ask(ANN, &charges[1], 1) && left(ANN, "bert", &slow) == 10, "open: never denied, but not charged either");
+    OK(ask(ANN, &charges[1], 1) && key_left(ANN, "bert", &slow) == 10,
+       "open: never denied, but not charged either");
     charges[2].cost = 0;
     OK(!ask(ANN, &charges[2], 1), "closed: always denied");
     world_close();
@@ -255,8 +129,8 @@ static void tenants(void)
     for (int i = 0; i < 3; i++)
         several[i].tenant = 9;
     node_set_tenant_keys_max(world.host[ANN].node, 2);
-    OK(!ask(ANN, several, 3) && left(ANN, "x", &slow) == 160, "nor where the last of three is one too many");
-    OK(ask(ANN, several, 2) && left(ANN, "x", &slow) == 159 && left(ANN, "y", &slow) == 159, "two are not");
+    OK(!ask(ANN, several, 3) && key_left(ANN, "x", &slow) == 160, "nor where the last of three is one too many");
+    OK(ask(ANN, several, 2) && key_left(ANN, "x", &slow) == 159 && key_left(ANN, "y", &slow) == 159, "two are not");
     node_set_tenant_keys_max(world.host[ANN].node, 10);
     struct charge charge = charge_at(ANN, "key 0", &slow, 1);
     charge.tenant = 7;
@@ -304,14 +178,14 @@ static void keys_of_the_config(void)
                names[slow_path]);
         for (unsigned i = 0; i < OTHERS; i++) {
             (void)snprintf(key, sizeof key, "other %u", i);
-            kept += left(ANN, key, &slow) == 60;
+            kept += key_left(ANN, key, &slow) == 60;
         }
         struct table_stats stats;
         node_table_stats(world.host[ANN].node, &stats);
         OK(kept == OTHERS && stats.evicted_harmful_keys == 0, "... and all of the service's keys are there: %u",
            kept);
         charge.id = ids[0];
-        OK(!ask(ANN, &charge, 1) && left(ANN, "flood 0", &slow) == 60, "... as are those that were let in");
+        OK(!ask(ANN, &charge, 1) && key_left(ANN, "flood 0", &slow) == 60, "... as are those that were let in");
         world_close();
     }
 }
@@ -325,11 +199,11 @@ static void another_limit(void)
     world_until_published(ANN);
     charge = charge_at(ANN, "alice", &wider, 10); /* the same key: the rule has changed */
     OK(ask(ANN, &charge, 1), "a key goes on under another limit");
-    OK(left(ANN, "alice", &wider) == 270 && unsettled(ANN, "alice", &wider) >= 49, "with what was used");
+    OK(key_left(ANN, "alice", &wider) == 270 && key_unsettled(ANN, "alice", &wider) >= 49, "with what was used");
     world_run(500);
-    OK(left(ANN, "alice", &wider) == 270 && unsettled(ANN, "alice", &wider) == 0,
+    OK(key_left(ANN, "alice", &wider) == 270 && key_unsettled(ANN, "alice", &wider) == 0,
        "spends under the old one settle under the new one");
-    OK(left(BOB, "alice", &slow) == 110, "a peer that knows the old rule has the same used");
+    OK(key_left(BOB, "alice", &slow) == 110, "a peer that knows the old rule has the same used");
     world_close();
 }
 
@@ -438,12 +312,6 @@ int main(void)
     all_or_nothing();
     figures();
     a_floor();
-    returns(&slow, "a bucket");
-    returns(&cell, "a window");
-    returns(&leases, "a log");
-    a_return_on_its_way();
-    a_return_that_comes_late();
-    resets();
     isolation();
     tenants();
     keys_of_the_config();
