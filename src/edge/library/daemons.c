@@ -150,36 +150,7 @@ const char *headgate_daemons_message(const struct headgate_daemons *daemons)
     return daemons->message;
 }
 
-/* ---- words of a request ---- */
-
-static bool takes_value(const char *word)
-{
-    static const char *const options[] = {"SERVICE", "ENDPOINT", "TIER",     "PRIORITY",
-                                          "RULE",    "COST",     "PATIENCE", "IDEMPOTENCY_KEY"};
-    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
-        if (strcasecmp(word, options[i]) == 0)
-            return true;
-    return false;
-}
-
-/* The place of an option, from word `from` on; `count`: it is not there. A value may be any word, an option's too. */
-static size_t find_option(size_t from, size_t count, const char *const *words, const char *option)
-{
-    while (from < count && strcasecmp(words[from], option) != 0)
-        from += takes_value(words[from]) ? 2 : 1;
-    return from < count ? from : count;
-}
-
 /* ---- where no daemon answers ---- */
-
-/* The plain number behind COST; 1 if there is none: costs by name are not of the limiter inside. */
-static uint64_t cost_of(size_t count, const char *const *words)
-{
-    for (size_t i = 2; (i = find_option(i, count, words, "COST")) + 1 < count; i += 2)
-        if (!strchr(words[i + 1], '='))
-            return strtoull(words[i + 1], NULL, 10);
-    return 1;
-}
 
 static int64_t ms_of(uint64_t ns)
 {
@@ -190,7 +161,7 @@ static int64_t ms_of(uint64_t ns)
 static void decide_here(struct headgate_daemons *daemons, size_t count, const char *const *words, bool take,
                         struct headgate_client_verdict *verdict)
 {
-    const uint64_t cost = cost_of(count, words);
+    const uint64_t cost = words_cost(count, words);
     struct headgate_verdict said;
     const struct headgate_request request = {.value = words[1],
                                              .value_size = strlen(words[1]),
@@ -300,7 +271,7 @@ static uint64_t deadline_of_try(const struct headgate_daemons *daemons, const st
 
 static bool has_option(const struct asking *asking, const char *option)
 {
-    return find_option(2, asking->count, asking->words, option) < asking->count;
+    return words_find(2, asking->count, asking->words, option) < asking->count;
 }
 
 /* No other request of any program has the key. */

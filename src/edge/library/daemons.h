@@ -72,4 +72,11 @@ struct pollfd link_events(const struct daemon_link *link);
 /* Waits until a connection (`only`: this one) that is being made goes on, or `until_ns`. False: none is being made. */
 bool links_wait(struct headgate_daemons *daemons, const struct daemon_link *only, uint64_t until_ns);
 
+/* ---- daemons_words.c ---- */
+
+/* The place of an option, from word `from` on; `count`: it is not there. A value may be any word, an option's too. */
+size_t words_find(size_t from, size_t count, const char *const *words, const char *option);
+/* The plain number behind COST; 1 if there is none: costs by name are not of the limiter inside. */
+uint64_t words_cost(size_t count, const char *const *words);
+
 #endif
