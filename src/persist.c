@@ -62,6 +62,7 @@ bool persist_open(struct persist *persist, const struct settings *settings, void
         .counters_max = keys < COUNTERS_WAITING_MAX ? keys : COUNTERS_WAITING_MAX,
         .versions_max_bytes = VERSIONS_WAITING_MAX_BYTES,
         .sync = settings->state_sync,
+        .is_expected = persist->keeps_seed,
         .secret = hash_64(&settings->node.hash_key, counted_with, sizeof counted_with - 1),
         .wake = wake,
         .context = context,

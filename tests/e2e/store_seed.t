@@ -91,6 +91,18 @@ subtest 'a file that is not whole' => sub {
     is($daemon->stop, 0, 'it ends');
 };
 
+subtest 'without the counters' => sub {
+    my $missing = qr{ warning $dir/headgate\.db is missing, though a daemon has kept files beside it before: };
+    unlike($daemon->log, $missing, 'until now they were there');
+    unlink "$dir/headgate.db" or die $!;
+    like(under(secret => 'the old one'), $missing, 'a file that is gone is told of');
+    is($daemon->client->command('RULE', 'SET', $rule), 'OK', 'it is made anew');
+    is(left('ann'), 100, 'and counts from the beginning');
+    is($daemon->stop, 0, 'it ends');
+    unlike(under(secret => 'the old one'), $missing, 'once');
+    is($daemon->stop, 0, 'it ends');
+};
+
 subtest 'mistakes' => sub {
     @$settings{qw(secret hash_seed)} = ('a', substr $line, 0, -1);
     $daemon->write_config;

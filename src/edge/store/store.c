@@ -61,6 +61,12 @@ struct store *store_open(const struct store_options *options, struct error *erro
         return NULL;
     }
     enum store_file_status status = store_writer_open(store);
+    if (status == STORE_FILE_GOOD && store->file.was_missing && options->is_expected)
+        store_say(
+            store, NOTICE_WARNING,
+            "%.160s is missing, though a daemon has kept files beside it before: rules and counters begin anew, "
+            "but for those that peers have",
+            store->path);
     if (status == STORE_FILE_REFUSED) {
         set_error(store, error);
         destroy(&store);

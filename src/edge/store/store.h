@@ -52,6 +52,7 @@ struct store_options {
     /* Fingerprint of the secret behind the ids of counters; counters under another secret are not
      * read. */
     uint64_t secret;
+    bool is_expected; /* a daemon has used the directory before: a notice says so if there is no file */
     /* The store's thread calls it when store_notice has a notice, or when further versions are kept; may be NULL. */
     void (*wake)(void *context);
     void *context;

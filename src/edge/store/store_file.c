@@ -190,7 +190,8 @@ static enum store_file_status open_at(struct store_file *file, const char *path,
     memset(file, 0, sizeof *file);
     file->mark = -1;
     (void)snprintf(file->path, sizeof file->path, "%s", path);
-    file->was_empty = stat(path, &status) == 0 && status.st_size == 0;
+    file->was_missing = stat(path, &status) != 0 && errno == ENOENT;
+    file->was_empty = !file->was_missing && stat(path, &status) == 0 && status.st_size == 0;
     if (!prepare_files(file, path))
         return STORE_FILE_REFUSED;
     enum store_file_status good = make_file(file, path);

@@ -42,6 +42,7 @@ struct store_file {
     uint64_t device, inode;          /* identify the opened file */
     struct key_id cursor;            /* of store_file_prune: the last counter that it looked at */
     bool synced;                     /* the next commit reaches the disk before it returns */
+    bool was_missing;                /* store_file_open found no file */
     bool was_empty;                  /* store_file_open found an empty file */
     bool was_open;                   /* store_file_open found a file that others could read or write */
     bool was_short;                  /* store_file_open found a file that had lost transactions */
