@@ -10,7 +10,6 @@
 #include "cluster/apply/settle.h"
 #include "cluster/codec/batch.h"
 #include "cluster/log/aside.h"
-#include "cluster/spend/key_view.h"
 #include "cluster/spend/spenders.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/peaks.h"
@@ -59,7 +58,7 @@ struct credit charge_credit_of(struct node *node, const struct entry *entry, uin
 
 void charge_take_excess_off(struct bucket *bucket, const struct limit *limit, const struct credit *credit)
 {
-    int64_t lowest = bucket->settled < -limit->overshoot_units ? bucket->settled : -limit->overshoot_units;
+    int64_t lowest = bucket->settled < -limit->debt_units ? bucket->settled : -limit->debt_units;
     int64_t settled = bucket->settled - credit->excess_units;
     bucket->settled = settled > lowest ? settled : lowest;
 }
@@ -128,21 +127,12 @@ static uint64_t without_room(const struct limit *limit, const struct bucket *buc
     return units > 0 ? (uint64_t)(units / limit->units_per_token) : 0;
 }
 
-/*
- * The requests of one key may have several tiers. A bucket whose limit here is too small for what was spent elsewhere
- * gets the limit of the spender, if that is larger: what a bucket cannot owe would be forgotten, and be spent again.
- */
-static void hold_debt(struct node *node, struct entry *entry, const struct batch *batch, const struct spend *spend)
+/* Where wider tiers may use more than this limit, what they use is no overshoot. */
+static int64_t overshot_units(const struct limit *limit, const struct bucket *bucket)
 {
-    const struct limit *from = &node->limits.limit[entry->limit], *to = &node->limits.limit[spend->limit];
-    if (entry->limit == spend->limit || !from->of_tiers || !to->of_tiers || !kind_refills(from->kind) ||
-        !kind_refills(to->kind) || to->capacity <= from->capacity)
-        return;
-    bucket_refill(&entry->bucket, from, &node->by_limit.budget[entry->limit], batch->at_ns);
-    if (entry->bucket.settled - units_of_tokens(from, spend->tokens) >= -from->overshoot_units)
-        return;
-    bucket_refill(&entry->bucket, from, &node->by_limit.budget[entry->limit], node->now_ns);
-    key_view_convert(node, entry, spend->limit, INHERIT_KEEP, 0, node->now_ns);
+    const int64_t owed = bucket->unsettled - bucket->settled;
+    const int64_t least = owed < limit->overshoot_units ? owed : limit->overshoot_units;
+    return owed - limit->wider_units > least ? owed - limit->wider_units : least;
 }
 
 /*
@@ -153,7 +143,6 @@ static void hold_debt(struct node *node, struct entry *entry, const struct batch
 void charge_spend(struct node *node, struct entry *entry, uint32_t member, const struct batch *batch,
                   const struct spend *spend)
 {
-    hold_debt(node, entry, batch, spend);
     const struct limit *limit = &node->limits.limit[entry->limit];
     const struct budget *budget = &node->by_limit.budget[entry->limit];
     const bool heeded = !kind_lists(limit->kind) || spend->expires_ns > node->now_ns;
@@ -179,9 +168,9 @@ void charge_spend(struct node *node, struct entry *entry, uint32_t member, const
     if (spend->tokens > least_credit)
         charged -= aside_spare(node, entry, &before, member, spend->tokens - least_credit, batch->at_ns);
     spenders_note(node, entry, member, batch, spend, charged, returned);
-    int64_t left = entry->bucket.settled - entry->bucket.unsettled;
-    if (-left > node->by_limit.worst_debt_units[entry->limit])
-        node->by_limit.worst_debt_units[entry->limit] = -left;
+    const int64_t overshot = overshot_units(limit, &entry->bucket);
+    if (overshot > node->by_limit.worst_debt_units[entry->limit])
+        node->by_limit.worst_debt_units[entry->limit] = overshot;
 }
 
 void charge_note_doubted(struct node *node, const struct entry *entry, uint64_t tokens)

@@ -221,7 +221,7 @@ static void begin_key(struct node *node, struct aside_key *key, const struct ent
 {
     const struct aside *aside = &node->aside;
     const struct limit *limit = &node->limits.limit[entry->limit];
-    uint64_t full_ns = limit_refill_ns(limit, limit->capacity_units + limit->overshoot_units);
+    uint64_t full_ns = limit_refill_ns(limit, limit->capacity_units + limit->debt_units);
     *key =
         (struct aside_key){.id = entry->id, .epoch = aside->epoch, .limit = entry->limit, .since_ns = node->now_ns};
     key->member[0] = (uint8_t)(node->me + 1);

@@ -51,10 +51,10 @@ static int intern(void *context, const struct limit_terms *terms, struct error *
     return node_intern_limit(context, terms, error);
 }
 
-static void note_tiers(void *context, uint16_t limit)
+static void note_span(void *context, uint16_t limit, const struct limit_span *span)
 {
     struct node *node = context;
-    node->limits.limit[limit].of_tiers = true;
+    limit_span_note(span, &node->limits.limit[limit]);
 }
 
 static bool note_weights(void *context, const struct limit_weight *weights, uint32_t count, struct error *error)
@@ -91,7 +91,7 @@ static struct ruleset *create_rules(struct node *node, struct error *error)
         .homes = &node->plane->homes,
         .threads = node->options.threads,
         .intern = intern,
-        .note_tiers = note_tiers,
+        .note_span = note_span,
         .note_weights = note_weights,
         .context = node,
     });

@@ -19,34 +19,28 @@ const struct budget key_view_whole = {.share = SHARE_ONE,
                                       .spendable = SHARE_ONE / 2,
                                       .reserve_units = (int64_t)3 << 60};
 
-void key_view_convert(struct node *node, struct entry *entry, uint16_t limit, enum bucket_inherit how,
-                      uint64_t expires_ns, uint64_t now_ns)
-{
-    const struct limit *from = &node->limits.limit[entry->limit], *to = &node->limits.limit[limit];
-    struct spend *untold = is_in_outbox(node, entry) ? outbox_open_spend(node, entry) : NULL;
-    bucket_convert(&entry->bucket, from, to, how, now_ns, expires_ns);
-    entry->limit = limit & (unsigned)LIMITS_MAX;
-    const bool same_tokens =
-        (how == INHERIT_KEEP || how == INHERIT_TIERS) && !kind_lists(from->kind) && !kind_lists(to->kind);
-    if (!same_tokens) /* old spends are other tokens than present ones */
-        refundable_forget(&node->refundable, entry->id, now_ns);
-    if (untold) {
-        untold->limit = limit;
-        /* refill pays the spend off by different limits at different peers now */
-        outbox_urge(node, entry);
-    }
-    __atomic_store_n(&node->converted_ns, now_ns, __ATOMIC_RELAXED); /* steps read it */
-}
-
-/* The key has another limit than its rule has now. */
+/* The key has another limit than its rule, or its tier, has now: converts its state to the new limit. */
 static void convert(struct node *node, struct entry *entry, const struct charge *charge, uint64_t now_ns)
 {
-    const struct limit *from = &node->limits.limit[entry->limit];
+    const struct limit *from = &node->limits.limit[entry->limit], *to = &node->limits.limit[charge->limit];
+    const enum bucket_inherit how = (enum bucket_inherit)charge->inherit;
+    const bool keeps = how == INHERIT_KEEP || how == INHERIT_TIERS;
+    struct spend *untold = is_in_outbox(node, entry) ? outbox_open_spend(node, entry) : NULL;
     uint64_t expires_ns = charge->expires_ns;
     bucket_refill(&entry->bucket, from, &node->by_limit.budget[entry->limit], now_ns);
     if (kind_expires(from->kind) && charge_begins_with_spend(charge) && !bucket_is_full(&entry->bucket, from))
         expires_ns = number_least(expires_ns, entry->bucket.expires_ns);
-    key_view_convert(node, entry, charge->limit, (enum bucket_inherit)charge->inherit, expires_ns, now_ns);
+    bucket_convert(&entry->bucket, from, to, how, now_ns, expires_ns);
+    entry->limit = charge->limit & (unsigned)LIMITS_MAX;
+    /* old spends are other tokens than present ones */
+    if (!keeps || kind_lists(from->kind) || kind_lists(to->kind))
+        refundable_forget(&node->refundable, entry->id, now_ns);
+    if (untold) {
+        untold->limit = charge->limit;
+        /* refill pays the spend off by different limits at different peers now */
+        outbox_urge(node, entry);
+    }
+    __atomic_store_n(&node->converted_ns, now_ns, __ATOMIC_RELAXED); /* steps read it */
 }
 
 /* True: the key keeps the limit of another tier (see bucket_outgrows), and the view shows a debt. */

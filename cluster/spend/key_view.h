@@ -36,12 +36,6 @@ struct key_view {
  */
 void key_view_look(struct node *node, const struct charge *charge, bool take, uint64_t now_ns,
                    struct key_view *view);
-/*
- * Converts the state of a key, refilled up to now_ns, to another limit. `expires_ns`: of the new limit, if a CELL. Only
- * while no other thread decides that key.
- */
-void key_view_convert(struct node *node, struct entry *entry, uint16_t limit, enum bucket_inherit how,
-                      uint64_t expires_ns, uint64_t now_ns);
 /* Who sees the whole limit as its own. */
 extern const struct budget key_view_whole;
 

@@ -260,12 +260,13 @@ static void raise_settled(struct bucket *bucket, const struct limit *limit, uint
  * The rule keeps the ground truth at or above -E. A view is never higher than the truth plus the spends that it has
  * not heard of, and that stays so for a view that stops at -E. Without the stop, spends of a long partition, told
  * late and all at once, would leave a debt that the truth does not have, and starve the key until the debt is
- * "repaid". (A level that is below already, because the limit was changed, stays there.) A LOG stops at -E by
+ * "repaid". (A level that is below already, because the limit was changed, stays there.) Where the rule has tiers, -E
+ * is that of the widest tier, of which the truth is: see limit/limit_span.h. A LOG stops at -E by
  * dropping its oldest spends: the newest ones end last, and no more than those can count at any time.
  */
 static int64_t lowest_of(const struct bucket *bucket, const struct limit *limit)
 {
-    return bucket->settled < -limit->overshoot_units ? bucket->settled : -limit->overshoot_units;
+    return bucket->settled < -limit->debt_units ? bucket->settled : -limit->debt_units;
 }
 
 /* Spends and returns of one batch: the batch may have returned its own spends, so debt stops after both are counted. */

@@ -32,9 +32,9 @@ static int64_t units_of_ns(const struct limit *limit, uint64_t ns)
  */
 static bool is_told_by_time(const struct limit *limit)
 {
-    const uint64_t most_ns = UINT64_MAX / 4; /* 146 years; unsettled spends come on top of a whole debt */
-    return limit->kind == LIMIT_BUCKET && limit_refill_ns(limit, limit->capacity_units) < most_ns &&
-           limit_refill_ns(limit, limit->overshoot_units) < most_ns;
+    /* unsettled spends come on top of a whole debt */
+    return limit->kind == LIMIT_BUCKET && limit_refill_ns(limit, limit->capacity_units) < LIMIT_TOLD_NS_MAX &&
+           limit_refill_ns(limit, limit->overshoot_units) < LIMIT_TOLD_NS_MAX;
 }
 
 bool bucket_number_is_time(const struct limit_terms *terms)
@@ -67,8 +67,8 @@ int64_t bucket_level_of(const struct limit *limit, uint64_t number)
 
 void bucket_lower_level(struct bucket *bucket, const struct limit *limit, int64_t level, uint64_t now_ns)
 {
-    if (level < -limit->overshoot_units)
-        level = -limit->overshoot_units; /* as when a spend is charged */
+    if (level < -limit->debt_units)
+        level = -limit->debt_units; /* as when a spend is charged */
     int64_t missing = bucket->settled - level;
     if (missing <= 0)
         return;
@@ -86,7 +86,7 @@ void bucket_lower_log(struct bucket *bucket, const struct limit *limit, int64_t 
     const uint64_t listed = (uint64_t)(limit->capacity_units - bucket->settled + bucket->unsettled),
                    others = events_others(limit->events, &bucket->events), own = number_minus(listed, others),
                    kept_others = number_least(told->lacks_others, others);
-    const int64_t lowest = level < -limit->overshoot_units ? -limit->overshoot_units : level,
+    const int64_t lowest = level < -limit->debt_units ? -limit->debt_units : level,
                   wanted = limit->capacity_units - lowest + bucket->unsettled;
     const uint64_t most = number_most(listed, wanted > 0 ? (uint64_t)wanted : 0);
     const struct events_told list = {.parts = told->count > 0 ? told->parts : &now,
@@ -154,8 +154,9 @@ void bucket_convert(struct bucket *bucket, const struct limit *from, const struc
     bucket->unsettled = unsettled;
     bucket->settled = to->capacity_units - used;
     /* A smaller capacity must not leave a debt of hours; a cell's ends with its window. */
-    if (to->kind == LIMIT_BUCKET && bucket->settled < -to->overshoot_units && how != INHERIT_TIME)
-        bucket->settled = -to->overshoot_units;
+    const int64_t most = how == INHERIT_TIERS ? to->debt_units : to->overshoot_units;
+    if (to->kind == LIMIT_BUCKET && bucket->settled < -most && how != INHERIT_TIME)
+        bucket->settled = -most;
 }
 
 bool bucket_outgrows(const struct bucket *bucket, const struct limit *from, const struct limit *to, uint64_t now_ns,
@@ -163,13 +164,14 @@ bool bucket_outgrows(const struct bucket *bucket, const struct limit *from, cons
 {
     if (from->kind != LIMIT_BUCKET || to->kind != LIMIT_BUCKET)
         return false;
-    const int64_t used = from->capacity_units - bucket->settled;
+    const int64_t used = from->capacity_units - bucket->settled + bucket->unsettled;
     const int64_t most =
         units_scaled(to->capacity_units + to->overshoot_units, from->units_per_token, to->units_per_token);
     if (used <= most)
         return false;
     *seen = *bucket;
     bucket_convert(seen, from, to, INHERIT_KEEP, now_ns, 0);
-    seen->settled -= units_of_ns(to, limit_refill_ns(from, used - most));
+    seen->settled = -to->overshoot_units - units_of_ns(to, limit_refill_ns(from, used - most));
+    seen->unsettled = 0;
     return true;
 }

@@ -23,8 +23,8 @@ void floor_apply(const struct floor *floor, const struct limit_set *limits, cons
     bucket->unsettled = units_of(limit, (uint64_t)floor->unsettled << FLOOR_SHIFT);
     if (floor->full_at_ns >= bucket->last_refill_ns) {
         bucket->settled -= units_of(limit, floor->full_at_ns - bucket->last_refill_ns);
-        if (bucket->settled < -limit->overshoot_units) /* as no key is, whatever others say that it owes */
-            bucket->settled = -limit->overshoot_units;
+        if (bucket->settled < -limit->debt_units) /* as no key is, whatever others say that it owes */
+            bucket->settled = -limit->debt_units;
         return;
     }
     uint64_t spill_ticks = (bucket->last_refill_ns - floor->full_at_ns) / limit->tick_ns, spill;
@@ -72,17 +72,30 @@ bool floor_age(struct floor *floor, const struct limit_set *limits, const struct
     return false;
 }
 
+/* As long as those units take to refill. A key of a rule with tiers may come again under the slowest of these. */
+static uint64_t owed_ns(const struct limit *limit, int64_t units)
+{
+    const uint64_t ns = limit_refill_ns(limit, units);
+    uint64_t slowest_ns;
+    if (limit->slowest_ns == 0 || units <= 0)
+        return ns;
+    const uint64_t tokens = ((uint64_t)units - 1) / (uint64_t)limit->units_per_token + 1;
+    if (__builtin_mul_overflow(tokens, limit->slowest_ns, &slowest_ns))
+        return UINT64_MAX;
+    return number_most(ns, slowest_ns);
+}
+
 void floor_deepen(struct floor *floor, const struct limit_set *limits, uint16_t index, const struct bucket *bucket)
 {
     const struct limit *limit = &limits->limit[index];
     uint64_t full_at_ns =
-        number_sum(bucket->last_refill_ns, limit_refill_ns(limit, limit->capacity_units - bucket->settled));
-    uint64_t unsettled_ns = limit_refill_ns(limit, bucket->unsettled);
+        number_sum(bucket->last_refill_ns, owed_ns(limit, limit->capacity_units - bucket->settled));
+    uint64_t unsettled_ns = owed_ns(limit, bucket->unsettled);
     uint64_t unsettled = (unsettled_ns >> FLOOR_SHIFT) + (unsettled_ns % (1u << FLOOR_SHIFT) != 0);
     if (unsettled > FLOOR_UNSETTLED_MAX)
         unsettled = FLOOR_UNSETTLED_MAX;
     bool fresh = floor->full_at_ns == 0;
-    floor->limit = fresh || floor->limit == index ? index : FLOOR_MIXED;
+    floor->limit = limit->of_tiers || (!fresh && floor->limit != index) ? FLOOR_MIXED : index;
     if (full_at_ns > floor->full_at_ns)
         floor->full_at_ns = full_at_ns > 0 ? full_at_ns : 1;
     if (unsettled > floor->unsettled)
@@ -111,7 +124,9 @@ uint32_t window_used(const struct bucket *bucket, const struct limit *limit, con
         return UINT32_MAX;
     if (bucket->unsettled > 0)
         used += (((uint128)(uint64_t)bucket->unsettled << 32) + spendable - 1) / spendable;
-    uint128 part = (used * FLOOR_USED_ONE + (uint64_t)limit->capacity_units - 1) / (uint64_t)limit->capacity_units;
+    /* a key of a rule with tiers may come again under a wider one, and must not have used less then */
+    const uint128 of = (uint64_t)limit->narrowest_units;
+    uint128 part = (used * FLOOR_USED_ONE + of - 1) / of;
     return part < UINT32_MAX ? (uint32_t)part : UINT32_MAX;
 }
 
@@ -121,7 +136,7 @@ int64_t window_floor_level(const struct window_floor *floor, const struct limit 
     if (floor->until_ns <= now_ns || (floor->limit != index && floor->limit != FLOOR_MIXED))
         return limit->capacity_units;
     uint128 used = ((uint128)(uint64_t)limit->capacity_units * floor->used + FLOOR_USED_ONE - 1) / FLOOR_USED_ONE;
-    uint128 most = (uint128)(uint64_t)limit->capacity_units + (uint64_t)limit->overshoot_units;
+    uint128 most = (uint128)(uint64_t)limit->capacity_units + (uint64_t)limit->debt_units;
     return limit->capacity_units - (int64_t)(used < most && floor->used < UINT32_MAX ? used : most);
 }
 

@@ -191,6 +191,8 @@ bool limit_init(struct limit *limit, const struct limit_terms *terms, struct err
                          "capacity %llu at this rate needs more than 60 bits to count exactly: expected a smaller "
                          "capacity or a rate with a shorter or rounder period",
                          (unsigned long long)terms->capacity);
+    limit->debt_units = limit->overshoot_units;
+    limit->narrowest_units = limit->capacity_units;
     limit->token_reciprocal = UINT64_MAX / (uint64_t)limit->units_per_token;
     limit->tick_reciprocal = limit->units_per_tick > 0 ? UINT64_MAX / (uint64_t)limit->units_per_tick : 0;
     return true;

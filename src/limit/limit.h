@@ -37,6 +37,8 @@ enum {
 #define LIMIT_WEIGHTS_WHOLE UINT64_C(1000000000) /* the weights of a list add up to it */
 
 #define LIMIT_CAPACITY_MAX 1000000000000u /* tokens; also the largest rate and overshoot */
+/* A bucket that may take longer to refill is told in tokens, not as a time. */
+#define LIMIT_TOLD_NS_MAX (UINT64_MAX / 4)
 #define LIMIT_PERIOD_MAX_NS (366ull * 24 * 3600 * 1000000000ull)
 
 /* A limit as peers tell it to each other. */
@@ -63,7 +65,7 @@ struct limit_weight {
 
 struct limit {
     uint8_t kind, flags; /* as in struct limit_terms */
-    bool of_tiers;       /* it is or was one of the limits of a rule with tiers: a key may change it to and fro */
+    bool of_tiers;       /* a key may change it to and fro: see limit/limit_span.h */
     uint32_t hash;       /* of the terms; limit_init derives it and all fields below the terms */
     uint64_t home;       /* as in struct limit_terms */
     uint64_t capacity, rate, period_ns, overshoot;
@@ -72,6 +74,10 @@ struct limit {
     uint64_t tick_ns;        /* the clock's step for this limit: 1, or coarser where 64 bits would not do */
     int64_t capacity_units;  /* capacity * units_per_token, <= 2^60 */
     int64_t overshoot_units; /* <= 2^60 */
+    int64_t debt_units;      /* a debt stops there, see lowest_of in bucket.c; >= overshoot_units, < 2^61 */
+    int64_t wider_units;     /* of_tiers: the widest limit has more capacity by so much; else 0 */
+    int64_t narrowest_units; /* of_tiers: the smallest capacity of all its rule's limits; else the own one */
+    uint64_t slowest_ns;     /* BUCKET, of_tiers: of all its rule's limits, the longest refill of a token; else 0 */
     uint64_t token_reciprocal, tick_reciprocal; /* of units_per_token and units_per_tick: see limit_quotient */
     struct events *events;                      /* LOG: where spends are listed; the limit set's */
 };

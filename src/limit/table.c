@@ -41,7 +41,7 @@ static bool forget_if_full(struct table *table, uint64_t slot, uint64_t now_ns, 
     if (!bucket_is_full(bucket, limit) || (table->owner.keeps && table->owner.keeps(table->owner.context, entry)))
         return false;
     if (limit->kind == LIMIT_BUCKET)
-        raise_time(&table->forgotten_ns[entry->limit], bucket->last_refill_ns);
+        raise_time(forgotten_of(table, entry->limit), bucket->last_refill_ns);
     empty_slot(table, slot);
     return true;
 }

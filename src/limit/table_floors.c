@@ -8,8 +8,7 @@ static struct floor *aged_floor(struct table *table, uint64_t home, uint64_t now
 {
     struct floor *floor = &table->floors[home];
     if (floor->full_at_ns != 0 && floor_age(floor, table->limits, table->budgets, table->share_min, now_ns)) {
-        raise_time(floor->limit == FLOOR_MIXED ? &table->forgotten_any_ns : &table->forgotten_ns[floor->limit],
-                   now_ns);
+        raise_time(forgotten_of(table, floor->limit), now_ns);
         memset(floor, 0, sizeof *floor);
     }
     return floor;
@@ -29,7 +28,7 @@ void table_remember_evicted(struct table *table, const struct entry *entry, cons
     if (limit->kind == LIMIT_BUCKET)
         floor_deepen(aged_floor(table, home, now_ns), table->limits, entry->limit, bucket);
     else
-        window_floor_deepen(&table->window_floors[home], entry->limit,
+        window_floor_deepen(&table->window_floors[home], limit->of_tiers ? FLOOR_MIXED : entry->limit,
                             window_used(bucket, limit, &table->budgets[entry->limit]),
                             window_over_ns(bucket, limit), now_ns);
     set_has_floors(table, true);

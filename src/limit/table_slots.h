@@ -146,6 +146,13 @@ static inline void raise_time(uint64_t *ns, uint64_t to_ns)
                  was_ns >= to_ns;
 }
 
+/* When full keys of that limit were last forgotten. A key of a rule with tiers may come again under another one. */
+static inline uint64_t *forgotten_of(struct table *table, uint16_t limit)
+{
+    return limit == FLOOR_MIXED || table->limits->limit[limit].of_tiers ? &table->forgotten_any_ns
+                                                                        : &table->forgotten_ns[limit];
+}
+
 static inline bool has_floors(const struct table *table)
 {
     return __atomic_load_n(&table->has_floors, __ATOMIC_RELAXED);

@@ -8,6 +8,7 @@
 #include "base/number.h"
 #include "limit/kind.h"
 #include "limit/limit.h"
+#include "limit/limit_span.h"
 #include "operator/json.h"
 #include "operator/rules.h"
 #include "rules/homes.h"
@@ -232,6 +233,52 @@ static bool gets_home(const struct lint *lint, const struct rule_list *list, con
            rule_home_suits_sheets(rule, list, &lint->peers);
 }
 
+/* Index 0: the rule's own amount; else that of a tier. */
+static const struct rule_amount *amount_of_tier(const struct rule *rule, size_t index)
+{
+    return index == 0 ? &rule->amount : &rule->tiers[index - 1].amount;
+}
+
+/* A bucket counts in units, so many to a token that it is exact: the slower it is, the fewer tokens it can owe. */
+static void lint_debt(struct lint *lint, const struct rule *rule, const char *tier, const struct limit_span *span,
+                      const struct limit_terms *terms)
+{
+    char says[SAYS_BYTES], what[96];
+    struct limit limit;
+    struct error error;
+    if (!kind_refills(terms->kind) || !limit_init(&limit, terms, &error))
+        return;
+    limit_span_note(span, &limit);
+    const uint64_t owes = (uint64_t)(limit.debt_units / limit.units_per_token);
+    if (owes >= span->all - terms->capacity)
+        return;
+    (void)snprintf(what, sizeof what, "%s%.64s", tier[0] ? "tier " : "", tier);
+    (void)snprintf(says, sizeof says,
+                   "it refills so slowly that a key can owe no more than %" PRIu64
+                   " tokens, where a wider tier may use "
+                   "%" PRIu64 ": more may be admitted where requests of one key have several tiers: expected "
+                   "algorithm: fixed_window",
+                   owes, span->all);
+    say(lint, rule, what, says);
+}
+
+static void lint_tiers(struct lint *lint, const struct rule *rule)
+{
+    struct limit_span span = {0};
+    struct limit_terms terms;
+    const size_t amounts = 1 + (size_t)rule->tier_count;
+    for (size_t i = 0; i < amounts && amounts > 1; i++)
+        if (rule_amount_counts(amount_of_tier(rule, i))) {
+            rule_terms(rule, amount_of_tier(rule, i), RULE_SCALE_ONE, &terms);
+            limit_span_add(&span, &terms);
+        }
+    for (size_t i = 0; i < amounts && amounts > 1; i++)
+        if (rule_amount_counts(amount_of_tier(rule, i))) {
+            rule_terms(rule, amount_of_tier(rule, i), RULE_SCALE_ONE, &terms);
+            lint_debt(lint, rule, i > 0 ? rule->tiers[i - 1].name.data : "", &span, &terms);
+        }
+}
+
 static void lint_rule(struct lint *lint, const struct rule_list *list, const struct rule *rule)
 {
     struct error sentence;
@@ -243,6 +290,7 @@ static void lint_rule(struct lint *lint, const struct rule_list *list, const str
         return;
     lint_endpoint(lint, rule);
     lint_dimensions(lint, rule);
+    lint_tiers(lint, rule);
     if (gets_home(lint, list, base ? base : rule)) {
         if (!base) { /* else it is said of the rule */
             rule_home_sentence(rule, HOME_OF_REGIONS, &lint->peers, &sentence);

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "limit/charge.h"
+#include "limit/limit_span.h"
 #include "rules/rule.h"
 
 #include <stdbool.h>
@@ -60,8 +61,8 @@ struct ruleset_options {
     uint32_t threads; /* threads that match at the same time, at most RULESET_THREADS_MAX; 0 counts as 1 */
     /* Returns the index of these terms in the limit set, or -1 with a sentence. */
     int (*intern)(void *context, const struct limit_terms *terms, struct error *error);
-    /* A rule with tiers has that limit, so that a key may change it to and fro; NULL: nobody needs to know. */
-    void (*note_tiers)(void *context, uint16_t limit);
+    /* A rule has limits in that span, this one among them, and keys go to and fro. NULL: nobody needs to know. */
+    void (*note_span)(void *context, uint16_t limit, const struct limit_span *span);
     /*
      * Called with the weights of a rule before its terms are interned. False, with a sentence: there are too many.
      * NULL: nobody needs to know them.

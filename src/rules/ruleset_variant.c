@@ -31,8 +31,33 @@ static struct amount *amount_at(struct variant *variant, uint32_t index)
     return index <= tiers ? &variant->tier[index - 1] : &variant->overrides[index - 1 - tiers];
 }
 
-static bool intern_terms(struct ruleset *ruleset, const struct variant *variant, const struct limit_terms *terms,
-                         uint16_t *limit, struct error *error)
+/* The amount at each scale that the service may have. */
+static void add_to_span(struct limit_span *span, const struct variant *variant, uint32_t index)
+{
+    const uint32_t scales[] = {RULE_SCALE_ONE, rule_scale(variant->adaptive_floor, 1)};
+    for (uint32_t s = 0; s < 2 && rule_amount_counts(&variant->amounts[index]); s++) {
+        struct limit_terms terms;
+        rule_terms(&variant->basis, &variant->amounts[index], scales[s], &terms);
+        limit_span_add(span, &terms);
+    }
+}
+
+/* A key goes from limit to limit by the tier of each request, unless it has an override, and by the service's scale. */
+static void note_span(const struct ruleset *ruleset, const struct variant *variant, uint32_t index, uint16_t limit)
+{
+    const struct ruleset_options *options = &ruleset->options;
+    const uint32_t of_tiers = 1 + tier_count(variant);
+    const bool has_tier = index < of_tiers;
+    struct limit_span span = {0};
+    if (options->note_span == NULL || (variant->adaptive_floor == 0 && !(has_tier && variant->tiers != 0)))
+        return;
+    for (uint32_t i = has_tier ? 0 : index; i < (has_tier ? of_tiers : index + 1); i++)
+        add_to_span(&span, variant, i);
+    options->note_span(options->context, limit, &span);
+}
+
+static bool intern_terms(struct ruleset *ruleset, const struct variant *variant, uint32_t of,
+                         const struct limit_terms *terms, uint16_t *limit, struct error *error)
 {
     const struct ruleset_options *options = &ruleset->options;
     const int index = options->intern(options->context, terms, error);
@@ -40,8 +65,7 @@ static bool intern_terms(struct ruleset *ruleset, const struct variant *variant,
     if (index < 0)
         return false;
     *limit = (uint16_t)index;
-    if (variant->tiers != 0 && options->note_tiers != NULL)
-        options->note_tiers(options->context, *limit);
+    note_span(ruleset, variant, of, *limit);
     return true;
 }
 
@@ -54,7 +78,7 @@ static bool intern_at_homes(struct ruleset *ruleset, struct variant *variant, ui
     assert(homes->count > 0 && homes->count <= HOMES_MAX);
     for (uint32_t i = 0; i < homes->count; i++) {
         terms->home = homes->number[i];
-        if (!intern_terms(ruleset, variant, terms, &limits[i], error))
+        if (!intern_terms(ruleset, variant, index, terms, &limits[i], error))
             return false;
     }
     memcpy(&variant->home_limits[index * homes->count], limits, homes->count * sizeof *limits);
@@ -69,7 +93,7 @@ static bool intern(struct ruleset *ruleset, struct variant *variant, uint32_t in
     struct limit_terms terms;
     rule_terms(&variant->basis, &variant->amounts[index], rule_scale(variant->adaptive_floor, scale), &terms);
     const bool done = variant->homes ? intern_at_homes(ruleset, variant, index, &terms, error)
-                                     : intern_terms(ruleset, variant, &terms, &amount->limit, error);
+                                     : intern_terms(ruleset, variant, index, &terms, &amount->limit, error);
     if (done)
         amount->capacity = terms.capacity;
     return done;

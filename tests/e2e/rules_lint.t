@@ -52,6 +52,11 @@ like(linted('{id: a, algorithm: sliding_log, limit: 500, window: 1m, weights: {u
      qr/^1 default\/a: .* at 2 of 3 daemons only, in regions with a weight/, 'a region that has nothing to ask for');
 like(linted('{id: a, rate: 5000/m, tiers: {free: 10/m}}'), qr{^1 default/a, tier free: up to 20 },
      'an amount of a tier');
+like(linted('{id: a, rate: 50000/1d, overshoot: 10%, tiers: {free: 1/1d}}', '--daemons', 1),
+     qr{^1 default/a, tier free: it refills so slowly that a key can owe no more than 13343 .* 55000: .*\n1 rule, 1 w},
+     'tiers that are too far apart for what a bucket can owe');
+is(linted('{id: a, rate: 5000/1d, overshoot: 10%, tiers: {free: 1/1d}}', '--daemons', 1),
+   "0 1 rule, 0 warnings for 1 daemon of even shares\n", 'not nearer ones');
 is(linted($_), "0 1 rule, 0 warnings for 3 daemons of even shares\n", "nothing about $_")
     for '{id: a, rate: 1000/m}', '{id: a, rate: 20/m, overshoot: 10%}', '{id: a, rate: 5/m, mode: shadow}',
         '{id: a, rate: unlimited}', '{id: a, rate: 5/m, sync: central, when_down: closed}';

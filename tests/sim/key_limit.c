@@ -26,3 +26,8 @@ uint64_t key_granted_tokens(const struct node *node, struct key_id id)
     (void)grants_concern(node, id, &tokens);
     return tokens;
 }
+
+void key_limit_is_of_tiers(struct node *node, uint16_t limit, const struct limit_span *span)
+{
+    limit_span_note(span, &node->limits.limit[limit]);
+}

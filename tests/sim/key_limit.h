@@ -9,6 +9,7 @@
 #define HEADGATE_TESTS_SIM_KEY_LIMIT_H
 
 #include "cluster/node.h"
+#include "limit/limit_span.h"
 
 #include <stdint.h>
 
@@ -18,5 +19,8 @@ int key_limit(const struct node *node, struct key_id id);
 uint64_t key_voucher_tokens(struct node *node, struct key_id id, uint64_t now_ns);
 /* Tokens of the key that the node has granted and that some peer may not know of. */
 uint64_t key_granted_tokens(const struct node *node, struct key_id id);
+
+/* The node knows that limit as one of the tiers of a rule, as its rules would have told it. */
+void key_limit_is_of_tiers(struct node *node, uint16_t limit, const struct limit_span *span);
 
 #endif

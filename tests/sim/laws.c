@@ -70,7 +70,27 @@ void laws_after_admit(struct sim *sim, unsigned i, unsigned key)
 /* Whoever asks a node for a key has it convert what it has under another limit. */
 static bool may_touch(const struct sim *sim)
 {
-    return !sim->plan.lists.lazy || sim->phase > PHASE_AGREE;
+    return (!sim->plan.lists.lazy && !sim->plan.tiers_lazy) || sim->phase > PHASE_AGREE;
+}
+
+/* Tokens that the node would admit of the key at once, of whatever tier. */
+static uint64_t tokens_within_reach(struct sim *sim, unsigned i, unsigned key)
+{
+    const struct limit *limit = sim_limit(sim, key);
+    const unsigned tiers = sim->plan.tiers ? sim->plan.limits.count : 1;
+    uint64_t most = 0;
+    for (unsigned t = 0; t < tiers; t++) {
+        const struct charge charge =
+            sim_charge(sim, key, sim->plan.tiers ? (uint16_t)t : sim_index(sim, i, key), 1);
+        const struct verdict verdict = node_ask(sim->node[i].node, &charge, false, world_local_ns(sim, i));
+        const uint64_t tokens = verdict.available_tokens;
+        if (tokens > limit->capacity)
+            sim_fail(sim, "reach: %s says that %" PRIu64 " tokens are left of %" PRIu64, sim->node[i].name, tokens,
+                     limit->capacity);
+        else if ((verdict.allowed || verdict.reason == VERDICT_ALLOWED) && tokens > most)
+            most = tokens;
+    }
+    return most;
 }
 
 /* What all would admit of one key if everyone asked at this moment. */
@@ -82,13 +102,7 @@ static void check_reach(struct sim *sim, unsigned key)
     for (unsigned i = 0; i < sim->plan.nodes; i++) {
         if (!world_is_up(sim, i) || sim->node[i].unawaited)
             continue;
-        struct verdict verdict =
-            node_peek(sim->node[i].node, plan_key->id, sim_index(sim, i, key), 1, world_local_ns(sim, i));
-        if (verdict.available_tokens > limit->capacity)
-            sim_fail(sim, "reach: %s says that %" PRIu64 " tokens are left of %" PRIu64, sim->node[i].name,
-                     verdict.available_tokens, limit->capacity);
-        else if (verdict.allowed || verdict.reason == VERDICT_ALLOWED)
-            reach += (int64_t)verdict.available_tokens * limit->units_per_token;
+        reach += (int64_t)tokens_within_reach(sim, i, key) * limit->units_per_token;
         reach += rights_units(sim, i, plan_key->id, sim_index(sim, i, key), limit);
     }
     truth_now(sim, key);
@@ -211,7 +225,7 @@ static void check_step(struct sim *sim, unsigned i)
     uint64_t untold = n->before.open_keys + ended * ASK_CHARGES_MAX + now.rights - n->before.rights;
     check_work(sim, i, &n->before, &now, untold);
     check_log(sim, i, &n->before, &now, untold);
-    if (now.doubted_tokens > n->before.doubted_tokens && !sim->plan.lists.enabled)
+    if (now.doubted_tokens > n->before.doubted_tokens && !sim->plan.lists.enabled && !sim->plan.tiers)
         note_doubted(sim, i, n->before.doubted_tokens == 0);
     n->was = now;
 }
@@ -349,6 +363,6 @@ void laws_sample(struct sim *sim)
         return;
     for (unsigned k = 0; k < sim->plan.keys && may_touch(sim); k++)
         check_reach(sim, k);
-    if (!sim->plan.lists.enabled) /* nodes have it under one limit */
+    if (!sim->plan.lists.enabled && !sim->plan.tiers) /* nodes have it under one limit */
         check_merge(sim, (unsigned)random_below(&sim->load_random, sim->plan.keys));
 }

@@ -109,7 +109,7 @@ bool laws_are_settled(struct sim *sim, char *text, size_t room)
  */
 static bool may_be_too_low(const struct sim *sim)
 {
-    return sim->evicted || sim->merged || sim->lied_low || sim->plan.lists.enabled;
+    return sim->evicted || sim->merged || sim->lied_low || sim->plan.lists.enabled || sim->plan.tiers;
 }
 
 /*

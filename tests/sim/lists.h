@@ -71,8 +71,9 @@ struct lists {
     /* of each node and key: units of what is used that its view may lack, as it ended at a smaller overshoot */
     int64_t lacks[LISTS_NODES_MAX][LISTS_KEYS_MAX];
     unsigned last;
-    bool adopted;       /* the odd node's list was made a version by another one */
-    bool odd_was_alone; /* all others had left: then its config came into use, and stays so while nobody outvotes it */
+    bool adopted; /* the odd node's list was made a version by another one */
+    bool
+        odd_was_alone; /* all others had left: then its config came into use, and stays so while nobody outvotes it */
     uint64_t refused, conversions, forgiven;
 };
 
@@ -109,6 +110,10 @@ void lists_tell(const struct sim *sim);
 void lists_init(struct sim *sim);
 /* The index that the node has for the limit of the key; the key is about to be asked for under that. */
 uint16_t sim_index(struct sim *sim, unsigned i, unsigned key);
+/* A charge of the key under that limit. */
+struct charge sim_charge(const struct sim *sim, unsigned key, uint16_t limit, uint64_t cost);
+/* What the next request of the key at node i charges. Where limits are tiers of one rule, its tier is drawn. */
+struct charge sim_request(struct sim *sim, unsigned i, unsigned key, uint64_t cost);
 /* What the node sees of the key, in units of sim_limit(). */
 struct bucket sim_bucket(struct sim *sim, unsigned i, unsigned key);
 /* The list is in force somewhere. */

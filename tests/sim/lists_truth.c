@@ -9,6 +9,7 @@
  */
 #include "tests/sim/key_limit.h"
 #include "tests/sim/laws.h"
+#include "tests/sim/modes.h"
 #include "tests/sim/rights.h"
 #include "tests/sim/world.h"
 
@@ -175,14 +176,28 @@ uint16_t sim_index(struct sim *sim, unsigned i, unsigned key)
     return (uint16_t)index;
 }
 
+struct charge sim_charge(const struct sim *sim, unsigned key, uint16_t limit, uint64_t cost)
+{
+    return (struct charge){.id = sim->plan.key[key].id,
+                           .limit = limit,
+                           .cost = cost,
+                           .inherit = sim->plan.tiers ? INHERIT_TIERS : INHERIT_KEEP};
+}
+
+struct charge sim_request(struct sim *sim, unsigned i, unsigned key, uint64_t cost)
+{
+    return sim_charge(sim, key, sim->plan.tiers ? tiers_asked(sim, i) : sim_index(sim, i, key), cost);
+}
+
 struct bucket sim_bucket(struct sim *sim, unsigned i, unsigned key)
 {
     const struct plan_key *of = &sim->plan.key[key];
     struct node *node = sim->node[i].node;
-    const int held = sim->plan.lists.enabled ? key_limit(node, of->id) : -1;
+    const bool many = sim->plan.lists.enabled || sim->plan.tiers;
+    const int held = many ? key_limit(node, of->id) : -1;
     const uint16_t index = held >= 0 ? (uint16_t)held : sim_index(sim, i, key);
     struct bucket bucket = node_bucket(node, of->id, index, world_local_ns(sim, i));
-    if (!sim->plan.lists.enabled)
+    if (!many)
         return bucket;
     const struct limit *to = sim_limit(sim, key), *from = node_limit(node, index);
     bucket.settled = to->capacity_units - scaled(from->capacity_units - bucket.settled, from, to);

@@ -82,22 +82,21 @@ static uint64_t evictions(const struct node *node)
  * Every now and then, an admission is checked against the question that takes nothing. Making room for the key
  * may evict one that owes more, and then the new one starts from there: the only excuse for another answer.
  */
-static bool admit_checked(struct sim *sim, unsigned i, const struct plan_key *key, uint16_t limit, uint64_t cost,
-                          uint64_t now_ns)
+static bool admit_checked(struct sim *sim, unsigned i, const struct charge *charge, uint64_t now_ns)
 {
     struct node *node = sim->node[i].node;
     uint64_t evicted = evictions(node);
     sim->looks_stand = true;
-    struct verdict asked = node_peek(node, key->id, limit, cost, now_ns);
-    struct verdict given = node_admit(node, key->id, limit, cost, now_ns);
-    struct verdict after = node_peek(node, key->id, limit, cost, now_ns);
+    struct verdict asked = node_ask(node, charge, false, now_ns);
+    struct verdict given = node_ask(node, charge, true, now_ns);
+    struct verdict after = node_ask(node, charge, false, now_ns);
     sim->looks_stand = false;
     /* of the last two nobody tells who only asks */
     if (evictions(node) != evicted || given.reason == VERDICT_LOG_FULL || given.reason == VERDICT_KEYS_FULL)
         return given.allowed;
     if (asked.allowed != given.allowed)
         sim_fail(sim, "verdict: %s says %s to a cost of %llu when asked, and %s when it counts", sim->node[i].name,
-                 asked.allowed ? "yes" : "no", (unsigned long long)cost, given.allowed ? "yes" : "no");
+                 asked.allowed ? "yes" : "no", (unsigned long long)charge->cost, given.allowed ? "yes" : "no");
     else if (given.allowed && given.available_tokens > asked.available_tokens)
         sim_fail(sim, "verdict: %s has more tokens left after admitting than before", sim->node[i].name);
     else if (after.available_tokens != given.available_tokens)
@@ -151,13 +150,12 @@ static void wake_if_wanted(struct sim *sim, unsigned i)
 
 bool load_admit(struct sim *sim, unsigned i, unsigned k, uint64_t cost)
 {
-    const struct plan_key *key = &sim->plan.key[k];
     struct node *node = sim->node[i].node;
     uint64_t now_ns = world_local_ns(sim, i);
     world_change_thread(sim);
-    const uint16_t limit = sim_index(sim, i, k);
-    bool allowed = sim->admissions % 16 == 0 ? admit_checked(sim, i, key, limit, cost, now_ns)
-                                             : node_can_access(node, key->id, limit, cost, now_ns);
+    const struct charge charge = sim_request(sim, i, k, cost);
+    bool allowed =
+        sim->admissions % 16 == 0 ? admit_checked(sim, i, &charge, now_ns) : node_takes(node, &charge, now_ns);
     note_answer(sim, i, k, cost, allowed);
     if (allowed || sim->arrival_count > 0) /* worlds of seeds stay what they were */
         wake_if_wanted(sim, i);
@@ -227,7 +225,7 @@ static void decide_pipeline(struct sim *sim, unsigned i, unsigned k, uint64_t co
     if (pipeline.request_count == 0)
         return;
     for (uint32_t at = 0; at < count * pipeline.request_count; at++)
-        pipeline.charge[at % count].limit = sim_index(sim, i, pipeline.key[at]);
+        pipeline.charge[at % count] = sim_request(sim, i, pipeline.key[at], cost);
     world_change_thread(sim);
     node_decide(sim->node[i].node, &run, 1, pipeline.id, world_local_ns(sim, i));
     for (uint32_t r = 0; r < pipeline.request_count; r++)
@@ -245,9 +243,8 @@ static void decide_pipeline(struct sim *sim, unsigned i, unsigned k, uint64_t co
 /* Takes all that the node would give for a key, or a part, in one or in many requests. */
 static void take_all(struct sim *sim, unsigned i, unsigned k)
 {
-    const struct plan_key *key = &sim->plan.key[k];
-    uint64_t left =
-        node_peek(sim->node[i].node, key->id, sim_index(sim, i, k), 1, world_local_ns(sim, i)).available_tokens;
+    const struct charge charge = sim_request(sim, i, k, 1);
+    uint64_t left = node_ask(sim->node[i].node, &charge, false, world_local_ns(sim, i)).available_tokens;
     if (left > 0 && draw_one_in(&sim->load_random, 3))
         left = 1 + random_below(&sim->load_random, left);
     for (uint64_t parts = draw_between(&sim->load_random, 1, 4); left > 0 && parts > 0; parts--) {

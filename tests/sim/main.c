@@ -19,6 +19,7 @@
  *       --limits         operators change limits of the config, and reload daemons: see lists.c
  *       --liars          one node says false words about others: see liars.c
  *       --windows        windows whose limits are small, or asked for at once, and that others grant: see windows.c
+ *       --tiers          limits are tiers of one rule, and requests of a key are of any of them: see tiers.c
  *       --restarts       nodes leave and come back while clients hold reservations, beside any of these: see ask_kept.c
  *       --ticking        time passes while a node works, beside any of these: see sleepless.c
  *       --newer          some nodes say more than this release knows; --disks: all start anew, some from disks
@@ -61,7 +62,7 @@ static int usage(const char *program)
         "          [--only LETTERS of bfslc, or -] [--early] [--grants [--mild | --buckets]] [--edits | "
         "--disks | --odd | "
         "--newer | --fast | --takeover | --lonely | --weights | --homes [--daemons] [--buckets | --leases] | "
-        "--rule-weights | --liars | --windows | --limits] [--restarts] [--ticking]\n"
+        "--rule-weights | --liars | --windows | --limits | --tiers] [--restarts] [--ticking]\n"
         "       %s (--scenarios | --demand | --by-demand | --follow | --contention | --healing | --gone | "
         "--clocks) SEEDS "
         "[--tap] [--grants]\n"
@@ -101,6 +102,7 @@ static bool flag(struct arguments *arguments, const char *word)
         {"--liars", &arguments->seeds.liars},
         {"--windows", &arguments->seeds.windows},
         {"--limits", &arguments->seeds.limits},
+        {"--tiers", &arguments->seeds.tiers},
         {"--restarts", &arguments->seeds.restarts},
         {"--ticking", &arguments->seeds.ticking},
         {"--woven", &arguments->woven},

@@ -67,6 +67,13 @@ void rule_weights_node_starts(struct sim *sim, unsigned i);
 /* Node i may learn a list now. */
 void rule_weights_after_step(struct sim *sim, unsigned i);
 
+/* ---- tiers.c: limits that are tiers of one rule ---- */
+void tiers_draw(struct plan *plan);
+void tiers_node_starts(struct sim *sim, unsigned i);
+/* The tier of the next request at node i. */
+uint16_t tiers_asked(struct sim *sim, unsigned i);
+void tiers_end(struct sim *sim);
+
 /* ---- homes.c: limits of which one region, or one daemon, has the whole share ---- */
 void homes_draw(struct plan *plan);
 /* The rules are windows already, as windows_draw draws them. */

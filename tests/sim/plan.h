@@ -77,7 +77,7 @@ struct plan {
     uint32_t newer;    /* bit i: node i is of a later release: see newer.c */
     bool newer_quiet;  /* but says nothing that this release would not say */
     bool lies;         /* node 0 lies about others, and all sign: see liars.c */
-    bool restarts; /* nodes come back when they have left: ask_draw_restarts */
+    bool restarts;     /* nodes come back when they have left: ask_draw_restarts */
     bool ticking;      /* time passes while a node works: see sleepless.c */
     bool grants_eager; /* nodes ask for all that they refused, whether clients come back or not */
 
@@ -145,6 +145,9 @@ struct plan {
     struct plan_asks asks;     /* rules beside the limits of the config */
     struct plan_edits edits;   /* changes of rules, in worlds of their own */
     struct plan_lists lists;   /* changes of limits of the config, in worlds of their own */
+    bool tiers;                /* the limits are tiers of one rule: see tiers.c */
+    bool tiers_mixed;          /* each node has requests of all tiers; else mostly of one */
+    bool tiers_lazy;           /* no law touches a key while faults go on: a key has the limit that load gave it */
 
     /*
      * A common start, in worlds of its own: the tokens of each key that the node's disk knows to be

@@ -42,7 +42,7 @@ static double wall_seconds(void)
 static bool redraws_limits(const struct seeds_options *options)
 {
     return options->grants || options->takeover || options->lonely || options->weights || options->homes ||
-           options->limits;
+           options->limits || options->tiers;
 }
 
 static bool run_seed(const struct seeds_options *options, uint64_t seed)
@@ -87,6 +87,8 @@ static bool run_seed(const struct seeds_options *options, uint64_t seed)
         homes_draw_leases(&sim->plan);
     if (options->limits)
         lists_draw(&sim->plan);
+    if (options->tiers)
+        tiers_draw(&sim->plan);
     if (options->disks && redraws_limits(options))
         disks_draw(&sim->plan);
     if (options->restarts)
@@ -113,7 +115,7 @@ static void print_failure(const struct seeds_options *options, uint64_t seed, co
         {"--limits", options->limits},     {"--rule-weights", options->rule_weights},
         {"--daemons", options->daemons},   {"--leases", options->leases},
         {"--buckets", options->buckets},   {"--ticking", options->ticking},
-        {"--restarts", options->restarts},
+        {"--restarts", options->restarts}, {"--tiers", options->tiers},
     };
     printf("%sseed %" PRIu64 ": %s    (%s", options->tap ? "# " : "", seed, what, options->program);
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
@@ -291,7 +293,8 @@ int seeds_run_one(struct sim *world, const struct seeds_options *options)
         printf("seed %" PRIu64 ": every law held; %.3f s, %" PRIu64 " steps, %" PRIu64 " messages, %" PRIu64
                " admitted, %" PRIu64 " refused, hash %016" PRIx64 "\n# of several limits: %" PRIu64
                " asked, %" PRIu64 " allowed, %" PRIu64 " reserved, %" PRIu64 " renewed elsewhere, %" PRIu64
-               " over a restart; %" PRIu64 " tokens given back, %" PRIu64 " times late; %" PRIu64 " looks at an ebb\n",
+               " over a restart; %" PRIu64 " tokens given back, %" PRIu64 " times late; %" PRIu64
+               " looks at an ebb\n",
                options->from, (double)sim->now_ns / 1e9, sim->steps, sim->messages, sim->admissions, sim->refusals,
                sim->hash, sim->asks.asked, sim->asks.allowed, sim->asks.reservations, sim->asks.renewed,
                sim->asks.recalled, sim->asks.given_back, sim->asks.late_explains, sim->asks.ebbs_known);

@@ -21,7 +21,7 @@ struct seeds_options {
     unsigned jobs;
     bool verbose, trace, hash, tap, keep_going;
     bool edits, disks, odd, newer, fast, early, grants, mild, takeover, lonely, weights, homes, daemons, buckets,
-        leases, rule_weights, liars, windows, limits, restarts, ticking;
+        leases, rule_weights, liars, windows, limits, tiers, restarts, ticking;
 };
 
 /* Both use `sim` as their memory, print what broke, and return an exit status. */

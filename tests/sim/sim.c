@@ -134,6 +134,7 @@ static void next_phase(struct sim *sim)
         return;
     case PHASE_AGREE:
         lists_end(sim);
+        tiers_end(sim);
         laws_agree(sim, 0);
         ask_laws_agree(sim);
         edit_laws_agree(sim);
@@ -281,6 +282,7 @@ static void init(struct sim *sim)
     random_seed(&sim->liar_random, seed * 10 + 8);
     random_seed(&sim->look_random, seed * 10 + 9);
     random_seed(&sim->donor_random, seed * 11 + 10);
+    random_seed(&sim->tier_random, seed * 19 + 8);
     sim->now_ns = 0;
     sleepless_begin(sim);
     sim->hash = UINT64_C(0xcbf29ce484222325);

@@ -100,7 +100,7 @@ struct rights_figures {
 struct sim {
     struct plan plan;
     struct random network_random, fault_random, load_random, thread_random, apart_random, newer_random, liar_random,
-        donor_random, look_random;
+        donor_random, look_random, tier_random;
     uint64_t looked_ns; /* what the clock of sleepless.c showed last */
     bool looks_stand;   /* that clock stands still: answers of the same moment are compared */
     uint64_t now_ns;

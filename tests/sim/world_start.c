@@ -160,6 +160,7 @@ void world_start(struct sim *sim, unsigned i)
     memset(n->life_tokens, 0, sizeof n->life_tokens);
     n->was = (struct step_figures){0};
     rights_node_starts(sim, i);
+    tiers_node_starts(sim, i);
     rule_weights_node_starts(sim, i);
     ask_node_starts(sim, i);
     edit_restore(sim, i);

@@ -218,15 +218,17 @@ static void outgrown(void)
 {
     const struct limit big = bucket_limit(100, 2, SECOND_NS, 0), small = bucket_limit(4, 1, SECOND_NS, 3),
                        window = made(&(struct limit_terms)CELL(4));
-    struct bucket bucket = state_of(&big, 7, 5, SECOND_NS), seen;
+    struct bucket bucket = state_of(&big, 2, 5, SECOND_NS), seen;
     OK(!bucket_outgrows(&bucket, &big, &small, SECOND_NS, &seen),
        "what the smaller limit can owe is no more than it holds");
-    bucket = state_of(&big, 57, 5, SECOND_NS);
+    bucket = state_of(&big, 3, 5, SECOND_NS);
+    OK(bucket_outgrows(&bucket, &big, &small, SECOND_NS, &seen), "... with what others do not know yet");
+    bucket = state_of(&big, 52, 5, SECOND_NS);
     const struct bucket before = bucket;
     OK(!bucket_outgrows(&bucket, &big, &window, SECOND_NS, &seen), "a window owes whatever was spent in it");
     OK(bucket_outgrows(&bucket, &big, &small, SECOND_NS, &seen), "50 tokens more than it can owe are more");
     OK(memcmp(&bucket, &before, sizeof bucket) == 0, "... and the key keeps them, under the limit that it had");
-    OK(seen.settled == -(3 + 25) * small.units_per_token && seen.unsettled == 5 * small.units_per_token,
+    OK(seen.settled == -(3 + 25) * small.units_per_token && seen.unsettled == 0,
        "... a request sees the time of 25 s until they have refilled, and then the debt");
 }
 

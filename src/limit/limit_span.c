@@ -1,0 +1,46 @@
+#include "limit/limit_span.h"
+
+#include "base/number.h"
+#include "limit/bucket_units.h"
+
+#include <assert.h>
+
+static uint64_t token_ns(const struct limit_terms *terms)
+{
+    return terms->kind == LIMIT_BUCKET ? (terms->period_ns - 1) / terms->rate + 1 : 0;
+}
+
+void limit_span_add(struct limit_span *span, const struct limit_terms *terms)
+{
+    span->narrowest = span->widest == 0 ? terms->capacity : number_least(span->narrowest, terms->capacity);
+    span->widest = number_most(span->widest, terms->capacity);
+    span->all = number_most(span->all, terms->capacity + terms->overshoot);
+    span->slowest_ns = number_most(span->slowest_ns, token_ns(terms));
+}
+
+/* `tokens` less the capacity, as units: no more than a bucket may owe, nor than can be told as a time. */
+static int64_t units_beyond(const struct limit *limit, uint64_t tokens)
+{
+    uint64_t units, most = UNITS_MOST / 2;
+    if (limit->kind == LIMIT_BUCKET && limit_refill_ns(limit, (int64_t)most) > LIMIT_TOLD_NS_MAX)
+        most = LIMIT_TOLD_NS_MAX / limit->tick_ns * (uint64_t)limit->units_per_tick;
+    if (__builtin_mul_overflow(number_minus(tokens, limit->capacity), (uint64_t)limit->units_per_token, &units))
+        return (int64_t)most;
+    return (int64_t)number_least(units, most);
+}
+
+static int64_t most_of(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+void limit_span_note(const struct limit_span *span, struct limit *limit)
+{
+    assert(span->widest > 0 && span->narrowest <= limit->capacity);
+    const int64_t narrowest_units = (int64_t)span->narrowest * limit->units_per_token;
+    limit->of_tiers = true;
+    limit->debt_units = most_of(limit->debt_units, units_beyond(limit, span->all));
+    limit->wider_units = most_of(limit->wider_units, units_beyond(limit, span->widest));
+    limit->narrowest_units = narrowest_units < limit->narrowest_units ? narrowest_units : limit->narrowest_units;
+    limit->slowest_ns = number_most(limit->slowest_ns, span->slowest_ns);
+}
