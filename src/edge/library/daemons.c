@@ -38,6 +38,8 @@ static struct headgate_daemons *fail(struct headgate_daemons *daemons, char *err
 
 static const char *wrong_option(const struct headgate_daemons_options *options)
 {
+    if (!options)
+        return "no options are given";
     if (options->address_count < 1 || options->address_count > HEADGATE_DAEMONS_MAX || !options->addresses)
         return "address_count is out of range: expected 1 to 16 addresses";
     for (size_t i = 0; i < options->address_count; i++)

@@ -365,6 +365,9 @@ static void test_options(void)
     static const char *const here[] = {"127.0.0.1:1"}, *const none[] = {NULL};
     const struct headgate_daemons_options fine = {.addresses = here, .address_count = 1};
     struct headgate_daemons_options wrong = fine;
+    char said[64] = "";
+    OK(!headgate_daemons_create(NULL, said, sizeof said), "options that are missing are refused");
+    OK_STRING(said, "no options are given", "with a sentence");
     wrong.address_count = 17;
     OK_STRING(refused(wrong), "address_count is out of range: expected 1 to 16 addresses", "too many");
     wrong = fine;
