@@ -19,14 +19,46 @@ static const struct limit *limit_of(const struct node *node, const struct entry 
     return &node->limits.limit[entry->limit];
 }
 
-static struct spender spender_of(const struct entry *entry, uint32_t member)
+/*
+ * A key of a rule with tiers is charged under one limit and credited under another one. So it has one account for all
+ * of them, which counts in parts of a token.
+ */
+enum { ACCOUNT_OF_TIERS = UINT16_MAX, PART_BITS = 16 };
+_Static_assert((int)ACCOUNT_OF_TIERS > (int)LIMITS_MAX, "no limit has that index");
+
+static struct spender spender_of(const struct node *node, const struct entry *entry, uint32_t member)
 {
-    return (struct spender){.id = entry->id, .limit = entry->limit, .member = (uint8_t)member};
+    const bool of_tiers = limit_of(node, entry)->of_tiers;
+    return (struct spender){.id = entry->id,
+                            .limit = of_tiers ? ACCOUNT_OF_TIERS : entry->limit,
+                            .member = (uint8_t)member};
+}
+
+/* Units of the limit as the account counts them; those that are taken off are rounded up. And back. */
+static int64_t as_account(const struct limit *limit, int64_t units, bool up)
+{
+    const uint128 to_a_token = (uint64_t)limit->units_per_token, parts = (uint128)(uint64_t)units << PART_BITS;
+    return limit->of_tiers ? (int64_t)((parts + (up ? to_a_token - 1 : 0)) / to_a_token) : units;
+}
+
+static int64_t of_account(const struct limit *limit, int64_t kept)
+{
+    return limit->of_tiers ? (int64_t)((uint128)(uint64_t)kept * (uint64_t)limit->units_per_token >> PART_BITS)
+                           : kept;
 }
 
 static int64_t most_of(const struct limit *limit)
 {
-    return kind_refills(limit->kind) ? limit->capacity_units : limit->capacity_units + limit->overshoot_units;
+    return limit->capacity_units + (kind_refills(limit->kind) ? limit->wider_units : limit->debt_units);
+}
+
+/* `units` of the limit that the entry has: charged, or given back (below 0). */
+static void change(struct node *node, const struct entry *entry, uint32_t member, int64_t units)
+{
+    const struct spender spender = spender_of(node, entry, member);
+    const struct limit *limit = limit_of(node, entry);
+    const int64_t more = units < 0 ? -as_account(limit, -units, true) : as_account(limit, units, false);
+    others_spent_change(&node->others_spent, &spender, more, as_account(limit, most_of(limit), false));
 }
 
 uint64_t spenders_own_tokens(const struct spend *spend)
@@ -36,8 +68,8 @@ uint64_t spenders_own_tokens(const struct spend *spend)
 
 static int64_t units_of(const struct node *node, const struct entry *entry, uint32_t member)
 {
-    const struct spender spender = spender_of(entry, member);
-    return others_spent_units(&node->others_spent, &spender);
+    const struct spender spender = spender_of(node, entry, member);
+    return of_account(limit_of(node, entry), others_spent_units(&node->others_spent, &spender));
 }
 
 uint64_t spenders_may_return(struct node *node, const struct entry *entry, uint32_t member,
@@ -61,9 +93,8 @@ uint64_t spenders_may_return(struct node *node, const struct entry *entry, uint3
 
 void spenders_note_charge(struct node *node, const struct entry *entry, uint32_t member, int64_t units)
 {
-    const struct spender spender = spender_of(entry, member);
     if (units > 0)
-        others_spent_change(&node->others_spent, &spender, units, most_of(limit_of(node, entry)));
+        change(node, entry, member, units);
 }
 
 void spenders_note_lowered(struct node *node, const struct entry *entry, int64_t units)
@@ -74,12 +105,10 @@ void spenders_note_lowered(struct node *node, const struct entry *entry, int64_t
 /* What the member gave back of earlier spends: its own, and then anybody's. */
 static void take_off(struct node *node, const struct entry *entry, uint32_t member, int64_t units)
 {
-    const struct spender spender = spender_of(entry, member), anybody = spender_of(entry, node->me);
-    const int64_t most = most_of(limit_of(node, entry)), known = others_spent_units(&node->others_spent, &spender),
-                  own = units < known ? units : known;
-    others_spent_change(&node->others_spent, &spender, -own, most);
+    const int64_t known = units_of(node, entry, member), own = units < known ? units : known;
+    change(node, entry, member, -own);
     if (units > own)
-        others_spent_change(&node->others_spent, &anybody, own - units, most);
+        change(node, entry, node->me, own - units);
 }
 
 int spenders_holder(const struct node *node, const struct batch_grant *grant, struct key_id id)
