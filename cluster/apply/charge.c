@@ -127,6 +127,16 @@ static uint64_t without_room(const struct limit *limit, const struct bucket *buc
     return units > 0 ? (uint64_t)(units / limit->units_per_token) : 0;
 }
 
+void charge_stop_debt(const struct node *node, struct entry *entry, const struct bucket *before)
+{
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    if (!limit->of_tiers || entry->several || kind_lists(limit->kind) || !table_absent_start_full(node->table))
+        return;
+    const int64_t lowest = before->settled < -limit->overshoot_units ? before->settled : -limit->overshoot_units;
+    if (entry->bucket.settled < lowest)
+        entry->bucket.settled = lowest;
+}
+
 /* Where wider tiers may use more than this limit, what they use is no overshoot. */
 static int64_t overshot_units(const struct limit *limit, const struct bucket *bucket)
 {
@@ -145,6 +155,7 @@ void charge_spend(struct node *node, struct entry *entry, uint32_t member, const
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
     const struct budget *budget = &node->by_limit.budget[entry->limit];
+    entry->several |= limit->of_tiers && spend->limit != entry->limit;
     const bool heeded = !kind_lists(limit->kind) || spend->expires_ns > node->now_ns;
     const uint64_t returned = heeded ? spenders_may_return(node, entry, member, spend) : 0;
     if (kind_expires(limit->kind) && spend->expires_ns > entry->bucket.expires_ns)
@@ -160,6 +171,7 @@ void charge_spend(struct node *node, struct entry *entry, uint32_t member, const
                  returned_since_ns(node, spend));
     if (granted > 0)
         bucket_apply_granted(&entry->bucket, limit, budget, granted, batch->at_ns);
+    charge_stop_debt(node, entry, &before);
     charge_take_excess_off(&entry->bucket, limit, &credit);
     charge_give_spare_back(entry, limit, budget, spend, before, batch->at_ns);
     settle_credit_granted(node, entry, without_room(limit, &before, spend, credit.tokens));

@@ -59,4 +59,11 @@ void charge_note_peak(struct node *node, const struct entry *entry);
  */
 void charge_note_doubted(struct node *node, const struct entry *entry, uint64_t tokens);
 
+/*
+ * A key of which all requests have one tier owes no more than that tier's overshoot, as a key of a rule without tiers:
+ * a spend that is charged twice must not starve it. Where the key may have had others, or was evicted, its debt stops
+ * where limit/limit_span.h says. `before`: the bucket before it was charged.
+ */
+void charge_stop_debt(const struct node *node, struct entry *entry, const struct bucket *before);
+
 #endif

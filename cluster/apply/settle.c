@@ -238,6 +238,7 @@ static void settle_spend(struct node *node, struct entry *entry, const struct ba
     charge_note_peak(node, entry);
     const struct bucket before = entry->bucket;
     bucket_settle(&entry->bucket, limit, budget, &settlement);
+    charge_stop_debt(node, entry, &before);
     charge_give_spare_back(entry, limit, budget, spend, before, batch->at_ns);
     charge_take_excess_off(&entry->bucket, limit, &credit);
     if (uncredited > later_credit)

@@ -103,6 +103,7 @@ static void charge(struct node *node, const struct uncharged_key *key)
     bucket_refill(&entry->bucket, limit, budget, node->now_ns);
     const struct bucket before = entry->bucket;
     bucket_apply(&entry->bucket, limit, budget, key->tokens, 0, node->now_ns, 0);
+    charge_stop_debt(node, entry, &before);
     const int64_t charged = before.settled - entry->bucket.settled;
     if (key->epoch == aside_epoch(node))
         note_makers(node, entry, key, charged - aside_raise(node, entry, &before));

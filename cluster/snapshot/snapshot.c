@@ -253,6 +253,7 @@ static void merge_stage(struct node *node, struct stage *stage)
             staged->doubted += tokens_used(limit, bucket->settled);
         }
         const int64_t before = bucket->settled;
+        entry->several |= limit->of_tiers; /* nobody says which tiers the key had */
         if (kind_lists(limit->kind))
             lower_log(node, stage, staged, entry, level, own);
         else

@@ -162,6 +162,7 @@ static void restore_one(struct node *node, const struct counter *counter, uint64
     const struct limit *of = &node->limits.limit[limit];
     bucket_refill(&entry->bucket, of, &node->by_limit.budget[limit], now_ns);
     const int64_t before = entry->bucket.settled;
+    entry->several |= of->of_tiers; /* the store does not know which tiers the key had */
     /* The tokens of a log count as of the last of them: the store does not know when the others were spent. */
     const uint64_t at_ns =
         kind_lists(of->kind) ? number_least(now_ns, number_minus(counter->expires_ns, of->period_ns)) : now_ns;

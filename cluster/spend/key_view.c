@@ -32,6 +32,7 @@ static void convert(struct node *node, struct entry *entry, const struct charge 
         expires_ns = number_least(expires_ns, entry->bucket.expires_ns);
     bucket_convert(&entry->bucket, from, to, how, now_ns, expires_ns);
     entry->limit = charge->limit & (unsigned)LIMITS_MAX;
+    entry->several |= from->of_tiers;
     /* old spends are other tokens than present ones */
     if (!keeps || kind_lists(from->kind) || kind_lists(to->kind))
         refundable_forget(&node->refundable, entry->id, now_ns);

@@ -31,6 +31,7 @@ struct entry {
                                  marked entry: how many tokens wait to be paid off, see cluster/spend/deferred_mark.h */
     uint32_t tenant : 12;     /* the owner of the key, or TABLE_NOBODY: see table_claim */
     uint16_t limit : 15;      /* index into the limit set */
+    uint16_t several : 1; /* the cluster's: it may owe what several tiers of its rule allow, see charge_stop_debt */
     uint8_t last_spender : 7; /* the cluster's: the peer that spent last; 0: not known */
     uint8_t dirty : 1;        /* the cluster's: touched since the store was last told */
     uint8_t own_batch; /* the cluster's: the number, as a trace, of the own batch that was next at the key's last

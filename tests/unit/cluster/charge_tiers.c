@@ -1,0 +1,79 @@
+#include "cluster/spend/record.h"
+#include "cluster/spend/thread.h"
+#include "cluster/state/node_state.h"
+#include "limit/limit_span.h"
+#include "tests/lib/refunds_world.h"
+
+/*
+ * Bob tells ann of spends that no limit would have admitted, as if they were charged twice. A key that had one tier
+ * alone owes no more than that tier's overshoot. A key that had several owes what the widest of them may use.
+ */
+
+enum { FREE, PRO, TIERS };
+
+static const struct limit_terms tiers[TIERS] =
+    {{.kind = LIMIT_BUCKET, .capacity = 10, .rate = 1, .period_ns = 3600000 * MS},
+     {.kind = LIMIT_BUCKET, .capacity = 100, .rate = 3, .period_ns = 3600000 * MS}};
+
+static struct charge charge_of(unsigned i, unsigned tier, uint64_t cost)
+{
+    struct limit_span span = {0};
+    struct charge charge = charge_at(i, "alice", &tiers[tier], cost);
+    for (unsigned t = 0; t < TIERS; t++)
+        limit_span_add(&span, &tiers[t]);
+    limit_span_note(&span, &world.host[i].node->limits.limit[charge.limit]);
+    charge.inherit = INHERIT_TIERS;
+    return charge;
+}
+
+static void bob_tells(unsigned tier, uint64_t tokens)
+{
+    struct node *node = world.host[BOB].node;
+    const struct charge charge = charge_of(BOB, tier, 0);
+    struct entry *entry = table_obtain_nobodys(node->table, charge.id, charge.limit, 0, node->now_ns);
+    note_open(own_thread(node), world.now_ns);
+    record_to_tell(node, entry, tokens, false);
+    world_push(BOB);
+    world_run(300);
+}
+
+static int64_t ann_has_used(void)
+{
+    struct node *node = world.host[ANN].node;
+    const struct entry *entry = table_find(node->table, charge_of(ANN, FREE, 0).id);
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    return (limit->capacity_units - entry->bucket.settled) / limit->units_per_token;
+}
+
+static void begin(void)
+{
+    world_init(2);
+    world_name_all();
+    world_start_all();
+    world_run(1000);
+    skip_text();
+    for (unsigned t = 0; t < TIERS; t++)
+        (void)charge_of(ANN, t, 0);
+}
+
+int main(void)
+{
+    begin();
+    bob_tells(FREE, 30);
+    OK_I64(ann_has_used(), 10, "of one tier no more is owed than that tier has");
+    bob_tells(FREE, 30);
+    OK_I64(ann_has_used(), 10, "... again and again");
+    world_close();
+
+    begin();
+    const struct charge charge = charge_of(ANN, PRO, 1);
+    (void)node_ask(world.host[ANN].node, &charge, true, world.now_ns);
+    bob_tells(FREE, 30);
+    OK(ann_has_used() >= 29, "spends of another tier than the key has are all charged");
+    const struct charge peek = charge_of(ANN, FREE, 1);
+    (void)node_ask(world.host[ANN].node, &peek, false, world.now_ns);
+    bob_tells(FREE, 300);
+    OK_I64(ann_has_used(), 100, "... as far as the widest tier goes");
+    world_close();
+    return tap_done();
+}
