@@ -107,6 +107,7 @@ my $three = Headgate::cluster();
 $three->start;
 ok($three->wait_met(10), 'three daemons');
 my @three = $three->daemons;
+my $begun = length $three[0]->log; # one that starts late was silent at first
 $three[0]->signal('STOP');
 ok(Headgate::wait_until(20, sub { 2 == grep { $_->log =~ /us-east is silent/ } @three[1, 2] }),
    'one is stopped: the others call it silent');
@@ -114,7 +115,7 @@ $three[0]->signal('CONT');
 ok(Headgate::wait_until(20, sub { 2 == grep { $_->log =~ /us-east is heard again/ } @three[1, 2] }),
    'it goes on: they hear it again');
 ok($three->wait_met(10), 'all see all');
-unlike($three[0]->log, qr/ is silent/, 'it calls nobody silent for the time in which it did not run itself');
+unlike(substr($three[0]->log, $begun), qr/ is silent/, 'it calls nobody silent for the time in which it did not run itself');
 cmp_ok($three[0]->client->fields('INFO', 'stats')->{stalls}, '>=', 1, 'and says that it did not');
 $three->stop;
 
