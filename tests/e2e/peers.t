@@ -115,7 +115,8 @@ $three[0]->signal('CONT');
 ok(Headgate::wait_until(20, sub { 2 == grep { $_->log =~ /us-east is heard again/ } @three[1, 2] }),
    'it goes on: they hear it again');
 ok($three->wait_met(10), 'all see all');
-unlike(substr($three[0]->log, $begun), qr/ is silent/, 'it calls nobody silent for the time in which it did not run itself');
+unlike(substr($three[0]->log, $begun), qr/ is silent/,
+       'it calls nobody silent for the time in which it did not run itself');
 cmp_ok($three[0]->client->fields('INFO', 'stats')->{stalls}, '>=', 1, 'and says that it did not');
 $three->stop;
 
