@@ -56,9 +56,15 @@ struct credit charge_credit_of(struct node *node, const struct entry *entry, uin
                            .excess_units = lost % limit->units_per_token};
 }
 
+/* Where a debt of that bucket stops: one that is deeper already stays. */
+static int64_t lowest_units(const struct bucket *bucket, int64_t debt_units)
+{
+    return bucket->settled < -debt_units ? bucket->settled : -debt_units;
+}
+
 void charge_take_excess_off(struct bucket *bucket, const struct limit *limit, const struct credit *credit)
 {
-    int64_t lowest = bucket->settled < -limit->debt_units ? bucket->settled : -limit->debt_units;
+    const int64_t lowest = lowest_units(bucket, limit->debt_units);
     int64_t settled = bucket->settled - credit->excess_units;
     bucket->settled = settled > lowest ? settled : lowest;
 }
@@ -132,7 +138,7 @@ void charge_stop_debt(const struct node *node, struct entry *entry, const struct
     const struct limit *limit = &node->limits.limit[entry->limit];
     if (!limit->of_tiers || entry->several || kind_lists(limit->kind) || !table_absent_start_full(node->table))
         return;
-    const int64_t lowest = before->settled < -limit->overshoot_units ? before->settled : -limit->overshoot_units;
+    const int64_t lowest = lowest_units(before, limit->overshoot_units);
     if (entry->bucket.settled < lowest)
         entry->bucket.settled = lowest;
 }

@@ -150,6 +150,7 @@ struct variant {
     struct amount *overrides;
     const struct homes *homes;   /* among which keys choose, of a rule whose home is by_key or a list; else NULL */
     uint16_t *home_limits;       /* for each amount one limit for each of the homes */
+    struct limit_span span;      /* of the rule's own amount and its tiers' */
     struct rule basis;           /* the fields of the rule that rule_terms reads; its views and lists are empty */
     struct rule_amount *amounts; /* the sources of the amounts: the base, the tiers, the overrides */
 };

@@ -46,14 +46,13 @@ static void add_to_span(struct limit_span *span, const struct variant *variant, 
 static void note_span(const struct ruleset *ruleset, const struct variant *variant, uint32_t index, uint16_t limit)
 {
     const struct ruleset_options *options = &ruleset->options;
-    const uint32_t of_tiers = 1 + tier_count(variant);
-    const bool has_tier = index < of_tiers;
-    struct limit_span span = {0};
+    const bool has_tier = index <= tier_count(variant);
+    struct limit_span of_override = {0};
     if (options->note_span == NULL || (variant->adaptive_floor == 0 && !(has_tier && variant->tiers != 0)))
         return;
-    for (uint32_t i = has_tier ? 0 : index; i < (has_tier ? of_tiers : index + 1); i++)
-        add_to_span(&span, variant, i);
-    options->note_span(options->context, limit, &span);
+    if (!has_tier)
+        add_to_span(&of_override, variant, index);
+    options->note_span(options->context, limit, has_tier ? &variant->span : &of_override);
 }
 
 static bool intern_terms(struct ruleset *ruleset, const struct variant *variant, uint32_t of,
@@ -225,6 +224,8 @@ static bool compile_amounts(struct ruleset *ruleset, struct service *service, st
                                    .weights_number = rule->weights_number};
     if (!compile_homes(ruleset, service, variant, home, error))
         return false;
+    for (uint32_t i = 0; i <= tier_count(variant); i++)
+        add_to_span(&variant->span, variant, i);
     for (uint32_t i = 0; i < amount_count(variant); i++) {
         const struct rule_amount *from = &variant->amounts[i];
         amount_at(variant, i)->limit = from->unlimited ? LIMIT_NONE : LIMIT_ZERO;
