@@ -219,13 +219,37 @@ static void stranger_comes(void)
     OK(run_until(stranger_is_in, NULL), "and is connected");
 }
 
+static uint64_t before_link;
+
+static bool link_is_up(void)
+{
+    return stats_of(&a).connections > before_link;
+}
+static bool link_is_down(void)
+{
+    return stats_of(&a).connections <= before_link;
+}
+
+/*
+ * The thread of the transport looks for descriptors before it ends a connection. So after it has ended one, it knows the
+ * descriptor of each connection that was there before. A connection that is reset earlier has no remote end to be found by.
+ */
+static void thread_looks(void)
+{
+    before_link = stats_of(&a).connections;
+    OK(transport_connect(a.transport, "peer", hasty.gossip) && run_until(link_is_up, NULL), "a link is made");
+    transport_disconnect(a.transport, "peer", hasty.gossip);
+    OK(run_until(link_is_down, NULL), "and ended again");
+}
+
 /* ---- what a request takes ---- */
 
 static uint64_t before_asking;
 
 static bool all_ask(void)
 {
-    return stats_of(&hasty).connections == before_asking + TRANSPORT_REQUESTS_EACH;
+    uint64_t all = before_asking + TRANSPORT_REQUESTS_EACH;
+    return stats_of(&hasty).connections == all && stats_of(&a).connections == all;
 }
 static bool none_asks(void)
 {
@@ -306,6 +330,7 @@ static void stuck(void)
     status |= nng_listen(one, "inproc://reaped", NULL, 0) | nng_dial(other, "inproc://reaped", NULL, 0);
     OK(status == 0, "some other connection of nng");
     stranger_comes();
+    thread_looks();
     set_hangs(true);
     (void)pthread_create(&aside, NULL, close_aside, &other);
     OK(run_until(reaper_hangs, NULL), "keeps the thread of nng that lets go of connections");
