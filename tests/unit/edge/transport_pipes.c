@@ -231,8 +231,9 @@ static bool link_is_down(void)
 }
 
 /*
- * The thread of the transport looks for descriptors before it ends a connection. So after it has ended one, it knows the
- * descriptor of each connection that was there before. A connection that is reset earlier has no remote end to be found by.
+ * The thread of the transport looks for descriptors before it ends a connection. After it has ended one, it knows the
+ * descriptor of each connection that was there before. A connection that is reset earlier has no remote end to be
+ * found by.
  */
 static void thread_looks(void)
 {
