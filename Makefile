@@ -538,27 +538,36 @@ LIBDIR ?= $(PREFIX)/lib
 DESTINATION = $(DESTDIR)$(PREFIX)
 HEADERS := $(patsubst include/%,%,$(wildcard include/headgate/*.h))
 
-.PHONY: install install-library
-install: all install-library
-	install -d $(DESTINATION)/bin
-	install -m 755 $(B)/headgated $(B)/headgate $(DESTINATION)/bin
+# Paths stand in quotes, since they may have spaces. Modes are given, since the umask of root may be a narrow one.
+.PHONY: install install-library install-place
+install-place:
+	@for place in '$(PREFIX)' '$(LIBDIR)'; do case "$$place" in ''|/*) ;; *) \
+	    echo "PREFIX or LIBDIR is '$$place': expected a path that begins with /" >&2; exit 1 ;; esac; done
 
-install-library: library
-	install -d $(DESTINATION)/include/headgate $(DESTDIR)$(LIBDIR)/pkgconfig
-	install -m 644 include/headgate/*.h $(DESTINATION)/include/headgate
-	install -m 644 $(B)/libheadgate.a $(B)/libheadgate.so.0 $(DESTDIR)$(LIBDIR)
-	ln -sf libheadgate.so.0 $(DESTDIR)$(LIBDIR)/libheadgate.so
+install: all install-library
+	install -d '$(DESTINATION)/bin'
+	install -m 755 $(B)/headgated $(B)/headgate '$(DESTINATION)/bin'
+
+install-library: library install-place
+	install -d '$(DESTINATION)/include/headgate' '$(DESTDIR)$(LIBDIR)/pkgconfig'
+	install -m 644 include/headgate/*.h '$(DESTINATION)/include/headgate'
+	install -m 644 $(B)/libheadgate.a $(B)/libheadgate.so.0 '$(DESTDIR)$(LIBDIR)'
+	ln -sf libheadgate.so.0 '$(DESTDIR)$(LIBDIR)/libheadgate.so'
 	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' 'libdir=$(LIBDIR)' '' 'Name: headgate' \
 	    'Description: a rate limiter for your program, and a client of the headgate daemon' \
 	    'Version: $(VERSION)' 'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lheadgate' \
-	    'Requires.private: libsodium libssl libcrypto' >$(DESTDIR)$(LIBDIR)/pkgconfig/headgate.pc
+	    'Requires.private: libsodium libssl libcrypto' >'$(DESTDIR)$(LIBDIR)/pkgconfig/headgate.pc'
+	chmod 644 '$(DESTDIR)$(LIBDIR)/pkgconfig/headgate.pc'
 
 # What `make install` with the same DESTDIR, PREFIX and LIBDIR has put there, and nothing else: no config, no state.
 .PHONY: uninstall
-uninstall:
-	rm -f $(addprefix $(DESTINATION)/bin/,headgated headgate) $(addprefix $(DESTINATION)/include/,$(HEADERS)) \
-	    $(addprefix $(DESTDIR)$(LIBDIR)/,libheadgate.a libheadgate.so.0 libheadgate.so pkgconfig/headgate.pc)
-	[ ! -d $(DESTINATION)/include/headgate ] || rmdir --ignore-fail-on-non-empty $(DESTINATION)/include/headgate
+uninstall: install-place
+	rm -f '$(DESTINATION)/bin/headgated' '$(DESTINATION)/bin/headgate' \
+	    $(foreach header,$(HEADERS),'$(DESTINATION)/include/$(header)') \
+	    $(foreach file,libheadgate.a libheadgate.so.0 libheadgate.so pkgconfig/headgate.pc, \
+	        '$(DESTDIR)$(LIBDIR)/$(file)')
+	[ ! -d '$(DESTINATION)/include/headgate' ] || \
+	    rmdir --ignore-fail-on-non-empty '$(DESTINATION)/include/headgate'
 
 .PHONY: deb
 deb:

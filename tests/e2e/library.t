@@ -144,4 +144,21 @@ is($left, "./lib/other.txt\n", 'all of it is gone, and nothing else');
 ($said, $done) = run("make -C $source -s uninstall DESTDIR=$root PREFIX=/opt/headgate");
 ok($done, 'once more does no harm');
 
+# ---- a narrow umask, a path with a space, and one that is none ----
+
+my $make = "make -C $source -s FLAVOUR=release";
+($said, $done) = run("umask 077; $make install DESTDIR='$root/a place' PREFIX=/usr");
+ok($done, 'make install under a narrow umask, to a path with a space');
+my ($narrow) = run("find '$root/a place' ! -type l ! -perm -a+r");
+is($narrow, '', 'everybody can read all of it');
+my ($files) = run("find '$root/a place' -type f -o -type l");
+is(scalar(() = $files =~ /\n/g), 9, 'all of it is there') or diag($files);
+ok((run("$make uninstall DESTDIR='$root/a place' PREFIX=/usr"))[1], 'make uninstall');
+($files) = run("find '$root/a place' -type f -o -type l");
+is($files, '', 'and none of it is there');
+for my $goal (qw(install uninstall)) {
+    $said = `exec 2>&1; $make $goal DESTDIR=$root PREFIX=usr`;
+    like($said, qr{^PREFIX or LIBDIR is 'usr': expected a path that begins with /$}m, "$goal: a path begins with /");
+}
+
 done_testing();
