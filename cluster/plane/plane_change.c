@@ -18,12 +18,6 @@
 #include <string.h>
 #include <sysexits.h>
 
-static uint64_t wall_ms(const struct node *node)
-{
-    const struct plane *plane = node->plane;
-    return plane->wall_ms ? plane->wall_ms + (node->now_ns - plane->wall_at_ns) / 1000000 : 0;
-}
-
 /* ---- one rule ---- */
 
 static struct rule_record new_record(const struct node *node, const struct plane_work *work, struct bytes service,
@@ -36,7 +30,7 @@ static struct rule_record new_record(const struct node *node, const struct plane
         .id = id,
         .author = changes->author.size > 0 ? changes->author : bytes_of(node->options.name),
         .note = changes->note,
-        .wall_ms = wall_ms(node),
+        .wall_ms = plane_wall_ms(node->plane, node->now_ns),
     };
 }
 
@@ -358,7 +352,7 @@ void plane_amend(struct node *node, const struct rulebook_rule *rule, const stru
         .id = rule->id,
         .author = bytes_of(node->options.name),
         .note = bytes_of(note),
-        .wall_ms = wall_ms(node),
+        .wall_ms = plane_wall_ms(node->plane, node->now_ns),
         .deleted = like == NULL,
         .epoch = like ? like->record.epoch : 0,
         .text = like ? like->record.text : (struct bytes){0},

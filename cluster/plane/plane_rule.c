@@ -11,6 +11,7 @@
 #include "cluster/state/share.h"
 #include "limit/limit.h"
 #include "rules/homes.h"
+#include "rules/rule_ended.h"
 #include "rules/rule_reach.h"
 #include "rules/rule_value.h"
 
@@ -210,6 +211,14 @@ static void warn_of_given_home(const struct node *node, struct plane_work *work,
         plane_home_say(node, rule, &work->result.warning);
 }
 
+static void warn_of_ended(const struct node *node, struct plane_work *work, const struct rule *rule)
+{
+    const uint64_t now_s = plane_wall_ms(node->plane, node->now_ns) / 1000;
+    struct error warning;
+    if (rule_count_ended(rule, now_s, &warning) > 0 && work->result.warnings++ == 0)
+        work->result.warning = warning;
+}
+
 bool plane_rule_is_right(struct node *node, struct plane_work *work, const struct rule *rule)
 {
     if (!is_for_daemons(node, work, rule) || !plane_rule_may_have_parts(node, rule, &work->result.error) ||
@@ -218,5 +227,6 @@ bool plane_rule_is_right(struct node *node, struct plane_work *work, const struc
         return false;
     warn_of_given_home(node, work, rule);
     warn_of_absence(node, work, rule);
+    warn_of_ended(node, work, rule);
     return true;
 }

@@ -134,6 +134,12 @@ struct plane {
     struct plane_canary canary[PLANE_CANARIES_MAX];
 };
 
+/* Milliseconds since 1970; 0: unknown. */
+static inline uint64_t plane_wall_ms(const struct plane *plane, uint64_t now_ns)
+{
+    return plane->wall_ms > 0 ? plane->wall_ms + (now_ns - plane->wall_at_ns) / 1000000 : 0;
+}
+
 /* True if no change is in work. */
 bool plane_is_idle(const struct node *node);
 /* True if all peers are known to have the same rules, and no service reports health. */

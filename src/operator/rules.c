@@ -28,6 +28,7 @@ enum {
     TEXT,
     CONFIG,
     PRUNE,
+    END_OVERRIDES,
     DAEMONS,
     OPTION_COUNT
 };
@@ -45,6 +46,7 @@ static const struct option_spec options[OPTION_COUNT] = {
     [TO] = {"to", "n", "rollback: a version's number in the history; default: 2, the one before the newest"},
     [CONFIG] = {"config", "file", "check: a daemon's config, for its peers' shares and its caps"},
     [PRUNE] = {"prune", NULL, "apply, diff: rules of these services that are not in the files end"},
+    [END_OVERRIDES] = {"end-overrides", NULL, "apply: even if more than half of a rule's overrides in a file end"},
     [DAEMONS] = {"daemons", "n", "lint: so many daemons of even shares; default: 3"},
     [TEXT] = {"text", NULL, "history: with each version's text"},
 };
@@ -65,7 +67,8 @@ static const struct action {
     {"test", "file ...", "asks what files of cases say, and holds the answers against them; asks no daemon", 1,
      RULES_WORDS_MAX, 1u << JSON | 1u << HELP, rules_test},
     {"apply", "file ...", "adds or changes the rules in files (- is stdin), all of them or none", 1,
-     RULES_WORDS_MAX, ALWAYS | 1u << CANARY | 1u << WATCH | 1u << THRESHOLD | 1u << NOTE | 1u << PRUNE,
+     RULES_WORDS_MAX, ALWAYS | 1u << CANARY | 1u << WATCH | 1u << THRESHOLD | 1u << NOTE | 1u << PRUNE |
+         1u << END_OVERRIDES,
      rules_apply},
     {"diff", "file ...", "what apply would change; exit status 1 if anything", 1, RULES_WORDS_MAX,
      ALWAYS | 1u << PRUNE, rules_diff},
@@ -224,6 +227,7 @@ static int run(const struct action *action, const struct option_reader *reader, 
                                           .json = given->value[JSON] != NULL,
                                           .text = given->value[TEXT] != NULL,
                                           .prune = given->value[PRUNE] != NULL,
+                                          .end_overrides = given->value[END_OVERRIDES] != NULL,
                                           .word = given->word + 1,
                                           .word_count = given->word_count - 1};
     if (!arguments_fit(reader, given, &expected) ||

@@ -26,7 +26,7 @@ struct rules_invocation {
     struct command_access access;
     const char *canary, *watch, *threshold, *note, *to, *config; /* NULL: not given */
     uint32_t daemons; /* that share the limits; RULES_DAEMONS unless given */
-    bool json, text, prune;
+    bool json, text, prune, end_overrides;
     const char *const *word;
     uint32_t word_count;
     struct headgate_client *client; /* connects at the first request */

@@ -113,6 +113,8 @@ int rules_apply(struct rules_invocation *invocation)
     char *text = NULL;
     if (status == EX_OK && !invocation->prune)
         status = rules_overrides_end(invocation, &list);
+    if (status == EX_OK && !invocation->end_overrides)
+        status = rules_overrides_guard(invocation, &list);
     if (status == EX_OK) {
         const struct rule *const *rules = (const struct rule *const *)list.rule;
         size_t size = rules_print(rules, list.count, NULL, 0);

@@ -4,12 +4,14 @@
  * The code that a daemon uses reads the files, compiles the rules and holds their limits against shares. Without a
  * config the caps are the defaults, and the shares are not known.
  */
+#include "edge/process/clock.h"
 #include "edge/settings/settings.h"
 #include "edge/settings/settings_reach.h"
 #include "limit/events.h"
 #include "limit/limit.h"
 #include "operator/json.h"
 #include "operator/rules.h"
+#include "rules/rule_ended.h"
 #include "rules/rule_home.h"
 #include "rules/rule_reach.h"
 #include "rules/ruleset.h"
@@ -18,6 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
+
+#define SECOND_NS UINT64_C(1000000000)
 
 /* What the daemon would know besides the rules. */
 struct check {
@@ -201,6 +205,13 @@ static int check_reach(struct check *check, const struct rule_list *list, const 
     return EX_OK;
 }
 
+static void warn_of_ended(struct check *check, const struct rule *rule)
+{
+    struct error sentence;
+    if (rule_count_ended(rule, clock_wall_ns() / SECOND_NS, &sentence) > 0)
+        warn(check, &sentence);
+}
+
 /* Compiles the rules of the service of list->rule[first] that were not compiled before. */
 static int compile_service(struct check *check, const struct rule_list *list, size_t first, struct rule_use *uses,
                            bool *done)
@@ -228,15 +239,25 @@ static int compile_service(struct check *check, const struct rule_list *list, si
     return EX_OK;
 }
 
+/* What is wrong with the rule by itself. */
+static int check_rule(struct check *check, const struct rule_list *list, const struct rule *rule)
+{
+    int status = check_central(check, rule);
+    if (status == EX_OK)
+        status = check_weights(check, rule);
+    if (status == EX_OK)
+        status = check_reach(check, list, rule);
+    warn_of_ended(check, rule);
+    return status;
+}
+
 static int check_rules(struct check *check, const struct rule_list *list)
 {
     struct rule_use *uses = calloc(list->count + 1, sizeof *uses);
     bool *done = calloc(list->count + 1, sizeof *done);
     int status = uses && done ? check_twins(check, list) : command_no_memory(check->invocation->name);
     for (size_t i = 0; i < list->count && status == EX_OK; i++)
-        if ((status = check_central(check, list->rule[i])) == EX_OK &&
-            (status = check_weights(check, list->rule[i])) == EX_OK)
-            status = check_reach(check, list, list->rule[i]);
+        status = check_rule(check, list, list->rule[i]);
     for (size_t i = 0; i < list->count && status == EX_OK; i++)
         if (!done[i])
             status = compile_service(check, list, i, uses, done);

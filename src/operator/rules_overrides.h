@@ -26,5 +26,15 @@ bool rules_overrides_read(struct rule_list *list, const char *path, struct error
  * sheets stay, which a sentence says. Asks the daemon. Returns an exit status that was explained.
  */
 int rules_overrides_end(struct rules_invocation *invocation, struct rule_list *list);
+/*
+ * Refuses a list under which more than half of the overrides end that are in force in sheets of a rule of the list.
+ * Sheets that the list does not name stay, unless the invocation prunes. Asks the daemon. Returns an exit status that
+ * was explained.
+ */
+int rules_overrides_guard(struct rules_invocation *invocation, const struct rule_list *list);
+/* True if some of the first `count` rules of the list is a sheet of the rule. */
+bool rules_overrides_has_sheets(const struct rule_list *list, size_t count, const struct rule *rule);
+/* True if rules_overrides_read may have made a sheet of this name of the rule. */
+bool rules_overrides_is_sheet(const struct rule *rule, const char *service, const char *id);
 
 #endif

@@ -10,17 +10,16 @@
 #include <string.h>
 #include <sysexits.h>
 
-/* True if rules_overrides_read may have made a sheet of this name of the rule. */
-static bool may_be_sheet(const struct rule *rule, const char *service, const char *id)
+bool rules_overrides_is_sheet(const struct rule *rule, const char *service, const char *id)
 {
     return strcmp(rule->service.data, service) == 0 && strncmp(rule->id.data, id, rule->id.size) == 0 &&
            strncmp(id + rule->id.size, RULES_SHEET_SUFFIX, sizeof RULES_SHEET_SUFFIX - 1) == 0;
 }
 
-static bool has_sheets(const struct rule_list *list, size_t count, const struct rule *rule)
+bool rules_overrides_has_sheets(const struct rule_list *list, size_t count, const struct rule *rule)
 {
     for (size_t i = 0; i < count; i++)
-        if (may_be_sheet(rule, list->rule[i]->service.data, list->rule[i]->id.data))
+        if (rules_overrides_is_sheet(rule, list->rule[i]->service.data, list->rule[i]->id.data))
             return true;
     return false;
 }
@@ -29,7 +28,7 @@ static bool has_sheets(const struct rule_list *list, size_t count, const struct 
 static const struct rule *rule_of(const struct rule_list *list, size_t count, const struct rules_name *name)
 {
     for (size_t i = 0; i < count; i++)
-        if (may_be_sheet(list->rule[i], name->service, name->id))
+        if (rules_overrides_is_sheet(list->rule[i], name->service, name->id))
             return list->rule[i];
     return NULL;
 }
@@ -73,7 +72,7 @@ int rules_overrides_end(struct rules_invocation *invocation, struct rule_list *l
         status = fetch(invocation, &names.name[i], list);
         if (list->count == before)
             continue;
-        if (has_sheets(list, count, rule)) {
+        if (rules_overrides_has_sheets(list, count, rule)) {
             list->rule[before]->override_count = 0;
             continue;
         }

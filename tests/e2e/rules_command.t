@@ -266,7 +266,14 @@ customers(map { s/^c17,.*/c17,0/r } @customers);
 is((rules('apply', $calls))[1], "1 rule changed, 64 as before\n", 'another amount of one is a version of one sheet');
 ok(amount_at($two, 'c17', 0), 'everywhere');
 customers('c1,101/m', 'c2,7/m');
-like((rules('apply', $calls))[1], qr/^\d+ rules changed, \d+ as before$/, 'a shorter file');
+($status, $out, $err) = rules('apply', $calls);
+is("$status $out", '65 ', 'a file that was cut is refused');
+like($err, qr{^headgate rules apply: 4998 of the 5000 overrides of rule crm/calls would end, which is more than half },
+     'with a sentence');
+ok(amount_at($two, 'c3', 103), 'and the overrides stay');
+like((rules('apply', $calls, '--prune'))[2], qr{: 4998 of the 5000 overrides of rule crm/calls would end},
+     'also where sheets would be removed');
+like((rules('apply', $calls, '--end-overrides'))[1], qr/^\d+ rules changed, \d+ as before$/, 'unless it is meant');
 ok(amount_at($two, 'c2', 7) && amount_at($two, 'c3', 60) && amount_at($two, 'c4999', 60), 'ends what it does not say');
 my ($got) = (rules('get', 'crm/calls'))[1] =~ s/rate: 60/rate: 61/r;
 ($status, $out, $err) = rules('diff', file('got.yaml', $got));
@@ -277,7 +284,18 @@ like($err, qr{rule crm/calls has no overrides_file here: its overrides in calls\
      'and the command says so');
 ok(amount_at($two, 'c2', 7) && amount_at($two, 'else', 61), 'overrides stay');
 customers();
-ok((rules('apply', $calls))[0] == 0 && amount_at($two, 'c2', 60), 'an empty file ends them');
+like((rules('apply', $calls))[2], qr{: 2 of the 2 overrides of rule crm/calls would end}, 'an empty file is refused');
+ok((rules('apply', $calls, '--end-overrides'))[0] == 0 && amount_at($two, 'c2', 60), 'or ends them, if it is meant');
+customers('c1,101/m,2020-01-31', 'c2,7/m', 'c3,8/m,2020-01-31', 'c4,8/m');
+my $ended = 'rule crm/calls.overrides-00: 2 overrides have ended, that for org=c1 at 2020-01-31: they have no effect';
+is((rules('check', $calls))[2], "headgate rules check: warning: $ended\n", 'check says which overrides have ended');
+($status, $out, $err) = rules('apply', $calls);
+is("$status $err", "0 headgate rules apply: $ended\n", 'and so does apply');
+is((rules('apply', $calls))[2], '', 'once');
+customers('c4,8/m');
+is((rules('apply', $calls))[0], 0, 'those that have ended do not count among those that would end');
+customers();
+is((rules('apply', $calls, '--end-overrides'))[0], 0, 'the last one ends');
 is((rules('apply', file('got.yaml', $got)))[2], '', 'and then nothing is said of them');
 my $beside = file('beside.yaml', "{id: beside, service: crm, by: org, rate: 60/m}\n");
 like((rules('delete', 'crm/calls'))[2], qr{overrides-00 has overrides of calls}, 'a rule with sheets stays');
