@@ -137,10 +137,24 @@ sub read_file {
     return $text // '';
 }
 
+# What `headgate` asks a daemon for. Of itself it waits for two seconds, which a daemon on a slow machine may need.
+my %asks = map { $_ => 1 } qw(check peek explain nodes info forget reload weights key hot fingerprint);
+my %asks_of_rules = map { $_ => 1 } qw(apply list export get history delete diff rollback);
+my $own_options = qr/^(?:--timeout|--help|--version|help|load|top)$/;
+
+sub with_patience {
+    my ($program, @words) = @_;
+    my ($is_rules) = grep { $words[$_] eq 'rules' } 0 .. $#words;
+    my $asked = defined $is_rules ? $asks_of_rules{$words[$is_rules + 1] // ''} : grep { $asks{$_} } @words;
+    return ($program, @words) if $program ne headgate() || !$asked || grep { /$own_options/ } @words;
+    return ($program, '--timeout', '60s', @words);
+}
+
 # Runs a program to its end: (exit status, stdout, stderr); -1 when it outlived `seconds`, with patience, and was
 # killed.
 sub run {
     my ($seconds, @command) = @_;
+    @command = with_patience(@command);
     my ($out, $err) = map { scratch() . "/run-$_-$$" } qw(out err);
     unlink $out, $err;
     my $pid = spawn($out, $err, @command);
