@@ -101,8 +101,9 @@ int main(int count, char **words)
 {
     const char *addresses[] = {words[1], words[2]}, *ask[] = {"CHECK", words[3], "COST", "5"};
     struct headgate_daemons_options options = {.addresses = addresses, .address_count = 2, .user = "ann",
-                                               .password = "of-ann", .resend = atoi(words[4]) != 0};
-    options.client.timeout_ms = 10000;
+                                               .password = "of-ann", .resend = atoi(words[4]) != 0,
+                                               .connect_timeout_ms = 60000};
+    options.client.timeout_ms = 120000;
     char error[256] = "";
     struct headgate_daemons_answer answer;
     struct headgate_daemons *daemons = headgate_daemons_create(&options, error, sizeof error);
@@ -122,7 +123,7 @@ SKIP: {
     is("$status$err", '0', 'a program with the library');
     my $lossy_at = '127.0.0.1:' . $lossy->sockport;
     my @ask = ("$scratch/ask", $lossy_at, "127.0.0.1:$far->{ports}{clients}");
-    ($status, $out, $err) = Headgate::run(30, @ask, 'user=c', 1);
+    ($status, $out, $err) = Headgate::run(60, @ask, 'user=c', 1);
     is("$status$err$out", "0decided 1 by 0, allowed 1, maybe_charged 0\n",
        'gets the answer that was lost by asking again');
     is(used('c'), 5, 'and its request is charged once');
