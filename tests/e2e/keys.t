@@ -86,7 +86,10 @@ ok(Headgate::wait_until(10, sub { node_of('us-east', 'ap-south')->{state} eq 'si
 like((headgate('us-east', 'forget', 'ap-south'))[1], qr/^not forgotten yet: ap-south; /, 'headgate forget says so');
 ok(Headgate::wait_until(10, sub { $cluster->daemon('us-east')->log =~ /ap-south is not forgotten yet: 1 of the 2/ }),
    'one word does not forget it');
-isnt(node_of('eu-west', 'ap-south')->{state}, 'left', 'nor does another daemon');
+my $heard = node_of('eu-west', 'us-east')->{received_messages};
+ok(Headgate::wait_until(10, sub { node_of('eu-west', 'us-east')->{received_messages} > $heard + 5 }),
+   'another daemon hears it');
+isnt(node_of('eu-west', 'ap-south')->{state}, 'left', 'and does not forget it either');
 is((headgate('eu-west', 'forget', 'ap-south'))[1], "forgotten: ap-south\n", 'a second word is enough');
 ok(Headgate::wait_until(10, sub { node_of($_, 'ap-south')->{state} eq 'left' }), "with two words, $_ forgets it")
     for 'us-east', 'eu-west';
