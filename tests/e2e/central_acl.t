@@ -28,7 +28,7 @@ sub redis {
 }
 ok(Headgate::wait_until(10, sub { eval { redis('PING') eq 'PONG' } }), 'a redis-server');
 
-my %central = (address => "127.0.0.1:$port", user => 'headgate', password => 'of-headgate', timeout => '1s');
+my %central = (address => "127.0.0.1:$port", user => 'headgate', password => 'of-headgate', timeout => '5s');
 my $daemon = Headgate::cluster(regions => ['here'], threads => 2, central => {%central})->daemon('here')->start;
 my $info = sub { return $daemon->client->fields('INFO', 'central') };
 ok(Headgate::wait_until(10, sub { $info->()->{central_connections} == 2 }), 'its user is let in')

@@ -43,7 +43,7 @@ write_password($password);
 my $cluster = Headgate::cluster(
     listen_http => 1, threads => 2,
     limits      => [{name => 'default', capacity => 100, rate => '100/s'}],
-    central     => {address => "127.0.0.1:$ports[0]", password_file => "$scratch/password", timeout => '2s'},
+    central     => {address => "127.0.0.1:$ports[0]", password_file => "$scratch/password", timeout => '5s'},
 );
 $cluster->start;
 ok($cluster->wait_met(10), 'three daemons see each other');
@@ -115,7 +115,7 @@ sub admitted {
     my ($clients, $until) = @_;
     my $request = Headgate::Client::encode('CHECK', 'key=hot', 'SERVICE', 'shop') x 50;
     my ($admitted, $begun) = (0, time);
-    while (!$until->() && time - $begun < 20) {
+    while (!$until->() && time - $begun < 20 * $Headgate::patience) {
         $_->send_raw($request) for @$clients;
         for my $client (@$clients) {
             $admitted += $client->reply->[0] for 1 .. 50;

@@ -110,7 +110,7 @@ sub test_failover {
     for my $port (@sentinels) {
         my $config = Headgate::write_file("$scratch/$port.conf", <<"CONFIG");
 sentinel monitor limits 127.0.0.1 $master 2
-sentinel down-after-milliseconds limits 500
+sentinel down-after-milliseconds limits 60000
 sentinel failover-timeout limits 2000
 CONFIG
         ok($start->($port, 'redis-sentinel', $config), 'a sentinel');
@@ -128,7 +128,7 @@ CONFIG
                             tls_key => "$certs/daemon.key");
     my $cluster = Headgate::cluster(regions => ['here'], threads => 2,
                                     central => {sentinels => join(', ', map { "127.0.0.1:$_" } $gone, @sentinels),
-                                                master => 'limits', timeout => '2s', %tls});
+                                                master => 'limits', timeout => '5s', %tls});
     $daemon = $cluster->daemon('here')->start;
     my $client = $daemon->client;
     my $state = sub { return $client->fields('INFO', 'central')->{central_state} };
@@ -138,6 +138,9 @@ CONFIG
     is($client->command('CHECK', 'user=ann', 'SERVICE', 's', 'COST', 7)->[2], 3, 'seven of ten are used');
     ok(Headgate::wait_until(10, sub { $redis->($replica, 'DBSIZE') =~ /1/ }), 'and the replica knows');
 
+    # From now on, since a store that is only slow must not be taken for one that is down before.
+    is($redis->($_, 'SENTINEL', 'SET', 'limits', 'down-after-milliseconds', 500), 'OK', 'a sentinel waits no longer')
+        for @sentinels;
     kill 'KILL', $pid{$master};
     ok(Headgate::wait_until(10, sub { $state->() eq 'down' }), 'the store is killed');
     my $elected = Headgate::wait_until(30, sub { $redis->($replica, 'INFO', 'replication') =~ /role:master/ });

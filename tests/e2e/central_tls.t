@@ -40,7 +40,7 @@ sub end_redis {
 my @tls = ('--port', 0, '--tls-port', $port, '--tls-cert-file', "$certs/store.pem", '--tls-key-file',
            "$certs/store.key", '--tls-ca-cert-file', "$certs/ca.pem", '--requirepass', 'of-the-store');
 start_redis(@tls);
-my %central = (address => "127.0.0.1:$port", password => 'of-the-store', timeout => '2s', tls => 'true',
+my %central = (address => "127.0.0.1:$port", password => 'of-the-store', timeout => '5s', tls => 'true',
                tls_ca => "$certs/ca.pem", tls_certificate => "$certs/daemon.pem", tls_key => "$certs/daemon.key");
 my $cluster = Headgate::cluster(regions => ['east', 'west'], threads => 2, central => {%central});
 my @daemons = $cluster->start->daemons;
