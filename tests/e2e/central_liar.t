@@ -130,6 +130,17 @@ for my $mode (grep { $_ ne 'good' } sort keys %says) {
     ok(is_up(), "$mode: a store that is good again is asked again") or diag $daemon->log;
 }
 ok(Headgate::wait_until(20, sub { check('b')->[0] == 1 }), 'and decides');
+
+# Each connection to such a store is good for a moment: the log must not go on with two lines a second.
+my $lines = sub { return scalar(() = $daemon->log =~ / central store at \S+ (?:is|answers)/g) };
+set_mode('an answer more');
+ok(Headgate::wait_until(20, sub { central()->{central_state} eq 'down' }), 'a store that is good for a moment is down');
+my ($called, $before) = (called(), $lines->());
+ok(Headgate::wait_until(30, sub { called() >= $called + 6 }), 'it is tried again and again');
+cmp_ok($lines->() - $before, '<=', 1, 'which the log says once') or diag $daemon->log;
+set_mode('good');
+ok(is_up(), 'it is good again');
+ok(Headgate::wait_until(20, sub { $daemon->log =~ / answers\n\z/ }), 'and the log says so') or diag $daemon->log;
 like($daemon->log, qr/central store at \S+ is (?:still )?down: it answers what nobody asked, or more than it may;/,
      'the log says what was the matter');
 is($daemon->stop(20), 0, 'it leaves');

@@ -17,10 +17,13 @@
 enum {
     PROBES_UNANSWERED_MAX_MS = 3000, /* a connection is dropped that has not answered for so long */
     CONNECT_MAX_MS = 2000,
+    CHECKS_UP_MIN = 2,
     LINK_HANDLES = 3, /* two timers, and that of the resolver */
 };
 #define MILLISECOND_NS ((uint64_t)1000000)
 
+/* A store that was down is back when it has answered for as long as lies between two health checks: one that is good
+ * for a moment after each connection would fill the log. */
 static void report(struct central_link *link)
 {
     struct log *log = link->options.log;
@@ -28,9 +31,11 @@ static void report(struct central_link *link)
     const bool up = central_is_up(link->central), first = link->told.count == 0;
     if (log == NULL || link->closing)
         return;
-    if (up && !link->told_up)
+    if (up && (link->told_up || (!first && link->checks_up < CHECKS_UP_MIN)))
+        return;
+    if (up)
         log_write(log, LOG_LEVEL_INFO, "the central store at %s answers", name);
-    else if (!up && central_told_note(&link->told, central_error(link->central)))
+    else if (central_told_note(&link->told, central_error(link->central)))
         log_write(log, LOG_LEVEL_WARNING,
                   "the central store at %s is %sdown: %s; rules with sync: central go by their when_down", name,
                   first ? "" : "still ", central_error(link->central));
@@ -44,6 +49,8 @@ static void on_news(void *context)
     struct central_link *link = context;
     if (central_is_up(link->central))
         link->refuses = false;
+    else
+        link->checks_up = 0;
     if (link->told_up || central_is_up(link->central))
         report(link); /* before it was ever up, the next health check tells what is the matter */
     if (link->options.news != NULL)
@@ -57,6 +64,8 @@ static void on_health(uv_timer_t *timer)
     struct central_link *link = timer->data;
     const uint64_t now_ns = clock_monotonic_ns();
     const bool is_late = now_ns - link->begun_ns >= CONNECT_MAX_MS * MILLISECOND_NS;
+    if (central_is_up(link->central) && link->checks_up < CHECKS_UP_MIN)
+        link->checks_up++;
     report(link);
     if (resolver_is_busy(&link->resolver) && is_late) {
         central_link_note_error(link, "the name server does not answer");

@@ -35,6 +35,7 @@ struct central_link {
     bool greeted, closing, resolver_closes;
     bool refuses; /* some call was answered with an error since the store was up */
     bool told_up;
+    uint32_t checks_up; /* health checks that found the store up, one after the other */
     struct central_told told; /* since the store was up */
     char sha[SHA_BYTES];
     struct central_words words; /* of the call that is being made */
