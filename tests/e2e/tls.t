@@ -173,12 +173,21 @@ subtest 'headgate load' => sub {
     is($report->{targets}[0]{answered}, 3000, 'each request is answered');
     is($report->{targets}[0]{$_}, 0, "none is among $_") for qw(errors lost);
     is($count->('tls_handshakes') - $before, 4, 'three connections, and one to ask for the limit');
-    ($status, $out) = operator('load --tls --cacert ca.pem --json --rate 2000 --seconds 0.5 --expect-bound');
-    $report = eval { decode_json($out) } // diag($out);
+    for my $seconds (0.5, 2, 8) { # half of a second, if nothing else runs
+        ($status, $out) = operator("load --tls --cacert ca.pem --json --rate 2000 --seconds $seconds --expect-bound");
+        $report = eval { decode_json($out) } // diag($out);
+        last if $report && $report->{targets}[0]{answered} > 500;
+    }
     is($status, 0, 'at a rate, too, and the bound is judged');
     cmp_ok($report->{targets}[0]{answered}, '>', 500, 'of all that was answered');
-    ($status, $out) = operator('load --tls --cacert ca.pem --json --seconds 0.3 --pipeline 4000 --connections 2');
-    cmp_ok(eval { decode_json($out)->{requests} } // 0, '>', 8000, 'long pipelines go through') or diag($out);
+    my $requests = 0;
+    for my $seconds (0.3, 2, 8) {
+        ($status, $out) =
+            operator("load --tls --cacert ca.pem --json --seconds $seconds --pipeline 4000 --connections 2");
+        $requests = eval { decode_json($out)->{requests} } // 0;
+        last if $requests > 8000;
+    }
+    cmp_ok($requests, '>', 8000, 'long pipelines go through') or diag($out);
 };
 for (['--tls --cacert other/ca.pem', 69, qr/no TLS with localhost:$resp_port: its certificate is refused: /],
      ['--cacert ca.pem', 64, qr/--cacert, --cert and --cert-key have no effect without --tls/],
@@ -210,7 +219,6 @@ is($daemon->stop, 0, 'it ends');
 # ---- certificates of clients ----
 
 $settings->{tls} = {certificate => "$dir/client.pem", key => "$dir/client.key", client_ca => "$dir/ca.pem"};
-$settings->{clients} = {request_timeout => '1s'};
 $daemon->write_config->start;
 $figures = $daemon->client;
 ($status, $out) = redis('--cacert ca.pem', 'PING');
@@ -232,6 +240,9 @@ is(figure('tls_handshakes'), 2, 'two clients were let in');
 is($status, 0, 'and headgate load with a certificate') or diag($out);
 ($status, $out) = operator('load --tls --cacert ca.pem --burst 9');
 is($status, 69, 'which is not without');
+$settings->{clients} = {request_timeout => '1s'}; # only now: all others may be slower
+$daemon->write_config;
+is_deeply($figures->command('RELOAD')->[1], ['clients.request_timeout'], 'another deadline');
 my $half = Headgate::Client::connect("127.0.0.1:$resp_port")->send_raw("\x16\x03\x01\x02\x00");
 ok($half->closed, 'half a handshake is closed');
 ok(figure('closed_unfinished') >= 1, 'at the deadline of requests');
