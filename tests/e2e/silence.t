@@ -53,7 +53,8 @@ subtest 'wrong passwords' => sub {
     my $begun = time;
     $guesser->send_raw(Headgate::Client::encode('AUTH', "guess$_")) for 1 .. 20;
     is($client->command('PING'), 'PONG', 'others are served while the answer waits');
-    ok(!IO::Select->new($guesser->{socket})->can_read(0), 'it does wait');
+    my $is_there = IO::Select->new($guesser->{socket})->can_read(0);
+    ok(!$is_there || time - $begun >= 0.5, 'it does wait');
     like($guesser->reply, qr/^WRONGPASS/, 'wrong') for 1 .. 5;
     cmp_ok(time - $begun, '>=', 3.5, 'five guesses take their time');
     ok($guesser->closed, 'then it is closed');
@@ -100,6 +101,7 @@ subtest 'slow handshakes of one address' => sub {
     is((Headgate::run(10, Headgate::headgate(), 'certs', '--dir', $dir, qw(here localhost)))[0], 0, 'a certificate');
     my ($port) = Headgate::free_ports(1);
     my $cluster = Headgate::cluster(regions => ['here'], limits => \@limits, max_connections => 60, threads => 1,
+                                    clients => {request_timeout => '5m'}, # however slow the machine is
                                     tls => {certificate => "$dir/here.pem", key => "$dir/here.key"});
     my $daemon = $cluster->daemon('here');
     $daemon->{settings}{listen}{clients_tls} = "127.0.0.1:$port";
