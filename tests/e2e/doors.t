@@ -223,9 +223,9 @@ for line in sys.stdin:
     try:
         message = limits(domain.encode()) if 'RateLimit' in path else b''
         if path.endswith('Watch'):
-            next(channel.unary_stream(path)(message, timeout=10, metadata=who))
+            next(channel.unary_stream(path)(message, timeout=60, metadata=who))
         else:
-            channel.unary_unary(path)(message, timeout=10, metadata=who)
+            channel.unary_unary(path)(message, timeout=60, metadata=who)
         print('OK', flush=True)
     except grpc.RpcError as error:
         print(error.code().name, flush=True)

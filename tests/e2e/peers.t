@@ -69,7 +69,7 @@ ok(Headgate::wait_until(10, sub { dropped() >= 500 }), 'nonsense in requests is 
 # A peer that the config names and that publishes nonsense.
 sub accept_from {
     my ($listener, $seconds) = @_;
-    return IO::Select->new($listener)->can_read($seconds) ? $listener->accept : undef;
+    return IO::Select->new($listener)->can_read($seconds * $Headgate::patience) ? $listener->accept : undef;
 }
 my $dropped = dropped();
 my $listening;
@@ -83,7 +83,7 @@ ok(Headgate::wait_until(20, sub {
     return dropped() >= $dropped + 500;
 }), 'the daemon listens to the peer of its config, and nonsense that is published is counted');
 syswrite $listening, pack('Q>', 2 ** 40);
-ok(IO::Select->new($listening)->can_read(10), 'a frame of a terabyte: the daemon hangs up');
+ok(IO::Select->new($listening)->can_read(10 * $Headgate::patience), 'a frame of a terabyte: the daemon hangs up');
 ok(accept_from($publisher, 10), 'and calls again');
 
 # ... and answers requests with nonsense.

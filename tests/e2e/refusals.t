@@ -12,7 +12,7 @@ my $place = Headgate::scratch();
 my $file = "$place/refusals";
 my $rules = 'rules: [{id: slow, service: shop, by: user, rate: 2/d, burst: 2, tiers: {pro: 3/d}},'
     . ' {id: quick, service: api, by: user, rate: 5/s, burst: 1},'
-    . ' {id: list, service: door, by: user, rate: 9/s, deny: [user=eve]},'
+    . ' {id: list, service: door, by: user, rate: 9/d, deny: [user=eve]},'
     . ' {id: kind, service: gate, by: user, rate: 1/d, burst: 1, mode: soft}]';
 my $limits = [{name => 'default', capacity => 3, rate => '1/h', default => 'true'}];
 

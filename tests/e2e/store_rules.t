@@ -38,7 +38,7 @@ sub take_all {
     my ($most, @daemons) = @_;
     my ($taken, $refused) = (0, 0);
     my @clients = map { $_->client } @daemons;
-    my $deadline = time + 20;
+    my $deadline = time + 20 * $Headgate::patience;
     while ($refused < 40 && $taken < $most && time < $deadline) {
         my $any = 0;
         for my $client (@clients) {

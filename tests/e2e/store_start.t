@@ -19,7 +19,7 @@ sub take_all {
     my (@daemons) = @_;
     my @clients = map { $_->client } @daemons;
     my ($taken, $refused) = (0, 0);
-    my $deadline = time + 30;
+    my $deadline = time + 30 * $Headgate::patience;
     while ($refused < 25 && time < $deadline) {
         my $any = 0;
         for my $client (@clients) {

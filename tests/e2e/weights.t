@@ -51,8 +51,9 @@ sub drain { my ($name, $key) = @_; my $n = 0; $n++ while $client{$name}->command
 meet('at first');
 is(info('us-east')->{weights_version}, 0, 'the weights are those of the config');
 is(info('us-east')->{weights_in_force}, 'us-east=0.5,eu-west=0.3,ap-south=0.2', 'which INFO names');
-like((headgate('eu-west', 'weights'))[1], qr/^weights 0, those of the config, are in force at all daemons\n/,
-     'and headgate');
+ok(Headgate::wait_until(20, sub {
+    (headgate('eu-west', 'weights'))[1] =~ /^weights 0, those of the config, are in force at all daemons\n/;
+}), 'and headgate');
 
 # ---- a change, with all of a share spent by the weight before ----
 my $admitted = drain('us-east', 'early');
@@ -170,7 +171,7 @@ ok($cluster->stop, 'all end in peace');
     is(info('us-east')->{weights_by_demand}, 'on', 'as the config says');
     like((headgate('us-east', 'weights'))[1], qr/^by demand: ap-south looks at it in \d s in which all/m,
          'headgate, too');
-    my $deadline = Time::HiRes::time() + 30;
+    my $deadline = Time::HiRes::time() + 30 * $Headgate::patience;
     $client{'ap-south'}->command('CAN_ACCESS', 'key', 5)
         until info('eu-west')->{weights_version} || Time::HiRes::time() > $deadline;
     ok(complete(1), 'a region that is asked for most') or diag(info('eu-west')->{weights_version});
