@@ -18,6 +18,9 @@ my ($east, $west, $south) = $cluster->daemons;
 
 sub check { my ($daemon, @words) = @_; return $daemon->client->command('CHECK', @words, 'SERVICE', 'shop')->[0] }
 
+# The home of a key may need longer than the patience of a request.
+sub takes { my ($daemon, @words) = @_; return Headgate::wait_until(10, sub { check($daemon, @words) }) ? 1 : 0 }
+
 # What each of many clients is told that ask for the same words at the same time.
 sub burst {
     my ($daemon, @words) = @_;
@@ -41,7 +44,7 @@ ok(Headgate::wait_until(10, sub { knows($east) && knows($south) }),
 
 # ---- one token ----
 
-is(check($south, 'user=far'), 1, 'a limit of 1 admits one elsewhere');
+is(takes($south, 'user=far'), 1, 'a limit of 1 admits one elsewhere');
 is(check($_, 'user=far', 'PATIENCE', 300), 0, 'and no other one in ' . $_->{name}) for $east, $west, $south;
 is(check($east, 'user=near', 'PATIENCE', 0), 1, 'at home it waits for nobody');
 is(check($_, 'user=near', 'PATIENCE', 300), 0, 'and leaves nothing in ' . $_->{name}) for $east, $west, $south;
@@ -55,9 +58,11 @@ is(verdict($west, 'user=new', 'COST', 2)->[3], -1, 'what the limit never admits 
 
 # ---- all at once ----
 
-is(check($west, 'ip=192.0.2.1', 'COST', $capacity), 1, 'a cost of the whole limit is admitted elsewhere');
+is(takes($west, 'ip=192.0.2.1', 'COST', $capacity), 1, 'a cost of the whole limit is admitted elsewhere');
 is(check($_, 'ip=192.0.2.1', 'PATIENCE', 300), 0, 'and nothing beside it in ' . $_->{name}) for $east, $west, $south;
-is(burst($south, 'ip=192.0.2.2'), $capacity, 'a burst of the whole limit is admitted elsewhere');
+my $burst = 0;
+Headgate::wait_until(10, sub { ($burst += burst($south, 'ip=192.0.2.2')) >= $capacity });
+is($burst, $capacity, 'a burst of the whole limit is admitted elsewhere');
 is(sum0(map { burst($_, 'ip=192.0.2.2', 'PATIENCE', 100) } $east, $west, $south), 0, 'and nothing beside it anywhere');
 like($south->client->command(qw(EXPLAIN user=new SERVICE shop)), qr/^home  +us-east has the whole limit: /m,
      'EXPLAIN names the home');
@@ -80,7 +85,7 @@ for my $card (map { "card=$_" } 1 .. 30) {
     my @said = map { home_of($_, $card) } $east, $west, $south;
     $homes{$said[0]}++;
     $differ += grep { $_ ne $said[0] } @said;
-    $admitted += check($south, $card);
+    $admitted += takes($south, $card);
     $twice += grep { check($_, $card, 'PATIENCE', 50) } $east, $west, $south;
 }
 is(join(' ', sort keys %homes), 'ap-south eu-west us-east', 'each region is the home of some keys');
