@@ -9,6 +9,13 @@
 #include <string.h>
 #include <sysexits.h>
 
+/* The daemon did what it was asked for, and could not write it: what a program tries again would change nothing. */
+static bool is_in_force(const char *message)
+{
+    static const char word[] = "NOTKEPT ";
+    return strncmp(message, word, sizeof word - 1) == 0;
+}
+
 int command_failed(const char *name, const struct headgate_client *client, enum headgate_client_status status)
 {
     fprintf(stderr, "headgate %s: %s\n", name, headgate_client_message(client));
@@ -26,7 +33,7 @@ int command_failed(const char *name, const struct headgate_client *client, enum 
     case HEADGATE_CLIENT_PROTOCOL:
         return EX_PROTOCOL;
     case HEADGATE_CLIENT_REFUSED:
-        return EX_DATAERR;
+        return is_in_force(headgate_client_message(client)) ? EX_IOERR : EX_DATAERR;
     }
     return EX_SOFTWARE;
 }

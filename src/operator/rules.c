@@ -84,7 +84,8 @@ enum { ACTION_COUNT = sizeof actions / sizeof actions[0] };
 
 static const char statuses[] =
     "Exit status otherwise: 64 wrong usage, 65 a mistake in a rule, or the daemon refused, 66 a file cannot be\n"
-    "read, 69 no daemon answers, 76 what answers is not a daemon, 78 a mistake in the config.\n";
+    "read, 69 no daemon answers, 74 the change is in force, but not on the daemon's disk yet, 76 what answers is not\n"
+    "a daemon, 78 a mistake in the config.\n";
 
 static void help(FILE *out)
 {

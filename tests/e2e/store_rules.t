@@ -183,7 +183,7 @@ END { system 'umount', '-l', $mounted if defined $mounted }
 SKIP: {
     my $place = Headgate::scratch() . '/tiny';
     mkdir $place or die "$place: $!";
-    skip 'only root can make a tiny disk', 9
+    skip 'only root can make a tiny disk', 12
         if $> != 0 || system("mount -t tmpfs -o size=1m none $place 2>/dev/null") != 0;
     $mounted = $place;
     my $full = alone(state_dir => "$place/state")->start;
@@ -202,6 +202,11 @@ SKIP: {
     ok($said, sprintf 'it is full: that is said, %.0f ms later', (time - $begun) * 1000);
     is(take_all(10, $full), 10, 'decisions go on');
     is(store($full)->{store_state}, 'failing', 'INFO says so, too');
+    my $other = Headgate::write_file(Headgate::scratch() . '/other.yaml', "{id: o, service: other, rate: 10/h}\n");
+    my ($status, undef, $why) = $full->headgate('rules', 'apply', $other, '--timeout', '15s');
+    is($status, 74, 'headgate rules apply ends with a status of its own');
+    like($why, qr/^headgate rules apply: NOTKEPT the change is in force and told to peers/, 'as it is in force');
+    is(($full->headgate('rules', 'apply', $other, '--watch', '5m'))[0], 65, 'what the daemon refuses has another one');
     unlink "$place/filler";
     ok(Headgate::wait_until(10, sub { $full->log =~ /headgate\.db is written again, after \d+ ms/ }),
        'there is room again: that is said');
