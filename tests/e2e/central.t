@@ -44,7 +44,7 @@ ok(start_redis(), 'a redis-server');
 my $cluster = Headgate::cluster(
     listen_http => 1,
     limits      => [{name => 'default', capacity => 100, rate => '100/s'}],
-    central     => {address => "127.0.0.1:$port", password_file => "$scratch/password", timeout => '1s'},
+    central     => {address => "127.0.0.1:$port", password_file => "$scratch/password", timeout => '5s'},
 );
 $cluster->start;
 ok($cluster->wait_met(10), 'three daemons see each other');
@@ -133,38 +133,47 @@ is($before - left('mail=m'), $both, 'and the store was charged for what both all
 # ---- a hot key ----
 
 sub calls { return redis('INFO', 'commandstats') =~ /cmdstat_evalsha:calls=(\d+)/ ? $1 : 0 }
-my ($called, $begun, $asked, $hot) = (calls(), time, 0, 0);
+my ($called, $begun, $asked, $hot, $still) = (calls(), time, 0, 0, 0);
 my @clients = map { $_->client } @daemons, @daemons;
 my $request = Headgate::Client::encode('CHECK', 'key=hot', 'SERVICE', 'shop') x 200;
 while (time - $begun < 2 || $asked < 24_000) {
+    my $sent = time;
     $_->send_raw($request) for @clients;
     for my $client (@clients) {
         $hot += $client->reply->[0] for 1 .. 200;
     }
     $asked += 200 * @clients;
+    $still += time - $sent - 1 if time - $sent > 1; # a full bucket takes in no more
 }
 my $elapsed = time - $begun;
 $called = calls() - $called;
 note sprintf '%d requests in %.1f s: %d admitted, %d calls of the store', $asked, $elapsed, $hot, $called;
 cmp_ok($hot, '<=', 500 + 500 * $elapsed, 'of a hot key no more is admitted than the limit');
-cmp_ok($hot, '>=', 0.6 * (500 + 500 * $elapsed), 'and most of it');
+cmp_ok($hot, '>=', 0.6 * (500 + 500 * ($elapsed - $still)), 'and most of it');
 cmp_ok($called, '<=', $asked / 20, 'for one call of the store in 20 requests at most');
 
 # ---- windows that begin with the first request ----
 
 # Asks all daemons for one key, as fast as they answer. A window is known by its end, which each answer tells.
+# Where nobody asks for a while, as the machine is busy, a window may begin late or not be used up: then another key has
+# another try.
 my $window_s = 3;
-(my $first, my @admissions) = (time);
-my $phone = Headgate::Client::encode('CHECK', 'phone=1', 'SERVICE', 'shop');
-while (time - $first < 3.4 * $window_s) {
-    my $asked = time;
-    $_->send_raw($phone) for @clients;
-    for my $client (@clients) {
-        my $reply = $client->reply;
-        push @admissions, {asked => $asked, ends => time + $reply->[4] / 1000} if $reply->[0];
+my ($first, @admissions, @windows);
+for my $try (1 .. 5) {
+    my $longest = 0;
+    ($first, @admissions) = (time);
+    my $phone = Headgate::Client::encode('CHECK', "phone=try-$try", 'SERVICE', 'shop');
+    while (time - $first < 3.4 * $window_s) {
+        my $asked = time;
+        $_->send_raw($phone) for @clients;
+        for my $client (@clients) {
+            my $reply = $client->reply;
+            push @admissions, {asked => $asked, ends => time + $reply->[4] / 1000} if $reply->[0];
+        }
+        $longest = time - $asked if time - $asked > $longest;
     }
+    last if $longest < 0.5;
 }
-my @windows;
 for my $admission (@admissions) {
     push @windows, {%$admission, count => 0} if !@windows || $admission->{ends} > $windows[-1]{ends} + $window_s / 2;
     $windows[-1]{count}++;
@@ -207,6 +216,11 @@ sub check_up {
     return;
 }
 
+# Until now a store that is slow was waited for; from here on it is to be late.
+$_->{settings}{central}{timeout} = '1s' for @daemons;
+is_deeply($_->write_config->client->command('RELOAD')->[1], ['central.timeout'], "$_->{name} waits no longer")
+    for @daemons;
+ok(Headgate::wait_until(10, sub { !grep { info($_)->{central_changing} > 0 } @daemons }), 'for any request');
 sub told_down { my @lines = $east->log =~ /the central store at 127\.0\.0\.1:$port is down: /g; return scalar @lines }
 my $told_before = told_down();
 end_redis();
