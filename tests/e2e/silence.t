@@ -44,7 +44,8 @@ subtest 'deadlines' => sub {
 };
 
 subtest 'wrong passwords' => sub {
-    my $cluster = Headgate::cluster(regions => ['here'], limits => \@limits, password => 'sesame', threads => 1);
+    my $cluster = Headgate::cluster(regions => ['here'], limits => \@limits, password => 'sesame', threads => 1,
+                                    clients => {auth_timeout => '5m'}); # a slow guess is no silence
     my $daemon = $cluster->daemon('here')->spawn;
     my $client;
     ok(Headgate::wait_until(10, sub { $client = eval { $daemon->client } }), 'the daemon listens');
