@@ -19,6 +19,15 @@ const struct budget key_view_whole = {.share = SHARE_ONE,
                                       .spendable = SHARE_ONE / 2,
                                       .reserve_units = (int64_t)3 << 60};
 
+/*
+ * True: an untold spend keeps the limit that it has. It may be of more tokens than the new tier allows: told under that
+ * one, peers would take the key for one of that tier alone (charge_stop_debt).
+ */
+static bool tells_wider(const struct limit *told, const struct limit *to)
+{
+    return told->of_tiers && to->of_tiers && told->capacity + told->overshoot > to->capacity + to->overshoot;
+}
+
 /* The key has another limit than its rule, or its tier, has now: converts its state to the new limit. */
 static void convert(struct node *node, struct entry *entry, const struct charge *charge, uint64_t now_ns)
 {
@@ -28,7 +37,9 @@ static void convert(struct node *node, struct entry *entry, const struct charge 
     struct spend *untold = is_in_outbox(node, entry) ? outbox_open_spend(node, entry) : NULL;
     uint64_t expires_ns = charge->expires_ns;
     bucket_refill(&entry->bucket, from, &node->by_limit.budget[entry->limit], now_ns);
-    if (kind_expires(from->kind) && charge_begins_with_spend(charge) && !bucket_is_full(&entry->bucket, from))
+    if (kind_expires(from->kind) && !charge_begins_with_spend(charge))
+        expires_ns = number_most(expires_ns, entry->bucket.expires_ns); /* of a peer's clock, see fit */
+    else if (kind_expires(from->kind) && !bucket_is_full(&entry->bucket, from))
         expires_ns = number_least(expires_ns, entry->bucket.expires_ns);
     bucket_convert(&entry->bucket, from, to, how, now_ns, expires_ns);
     entry->limit = charge->limit & (unsigned)LIMITS_MAX;
@@ -37,7 +48,8 @@ static void convert(struct node *node, struct entry *entry, const struct charge 
     if (!keeps || kind_lists(from->kind) || kind_lists(to->kind))
         refundable_forget(&node->refundable, entry->id, now_ns);
     if (untold) {
-        untold->limit = charge->limit;
+        if (!tells_wider(&node->limits.limit[untold->limit], to))
+            untold->limit = charge->limit;
         /* refill pays the spend off by different limits at different peers now */
         outbox_urge(node, entry);
     }

@@ -9,6 +9,12 @@
 #include "limit/kind.h"
 #include "limit/sliding.h"
 
+/* Units of one limit as units of another one: whole tokens, rounded up. */
+static int64_t units_of(int64_t units, const struct limit *from, const struct limit *to)
+{
+    return (units + from->units_per_token - 1) / from->units_per_token * to->units_per_token;
+}
+
 const struct bucket *level_previous(struct node *node, struct key_id previous, uint16_t limit, uint64_t end_ns,
                                     uint64_t now_ns, struct bucket *absent)
 {
@@ -20,11 +26,11 @@ const struct bucket *level_previous(struct node *node, struct key_id previous, u
     table_start(node->table, previous, limit, end_ns, now_ns, absent);
     if (entry) { /* of the rule's earlier limit: used tokens stay used */
         const struct limit *from = &node->limits.limit[entry->limit], *to = &node->limits.limit[limit];
-        int64_t used =
-            (from->capacity_units - entry->bucket.settled + entry->bucket.unsettled + from->units_per_token - 1) /
-            from->units_per_token;
-        if (kind_expires(to->kind))
-            bucket_lower_level(absent, to, to->capacity_units - used * to->units_per_token, now_ns);
+        const int64_t used = units_of(from->capacity_units - entry->bucket.settled, from, to);
+        if (kind_expires(to->kind)) {
+            bucket_lower_level(absent, to, to->capacity_units - used, now_ns);
+            absent->unsettled += units_of(entry->bucket.unsettled, from, to); /* the share is less by these, too */
+        }
     }
     return absent;
 }

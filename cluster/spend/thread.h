@@ -55,7 +55,7 @@ static inline bool thread_has_room(const struct node *node, const struct thread_
 
 /*
  * True if the key has a spend in a ring, at node->outbox.spend[entry->open_index]. The key must not
- * wait.
+ * wait. Of a key that went over to another tier, the spend may be told under the former one (key_view.c).
  */
 static inline bool is_in_ring(const struct node *node, const struct entry *entry)
 {
@@ -64,7 +64,7 @@ static inline bool is_in_ring(const struct node *node, const struct entry *entry
     const struct spend *spend = &node->outbox.spend[entry->open_index];
     return __atomic_load_n(&spend->untold, __ATOMIC_ACQUIRE) &&
            __atomic_load_n(&spend->id.low, __ATOMIC_RELAXED) == entry->id.low && spend->id.high == entry->id.high &&
-           spend->limit == entry->limit;
+           (spend->limit == entry->limit || entry->several);
 }
 
 #endif

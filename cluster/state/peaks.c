@@ -5,6 +5,7 @@
  */
 #include "cluster/state/peaks.h"
 
+#include "base/number.h"
 #include "base/prefetch.h"
 #include "limit/kind.h"
 
@@ -17,12 +18,19 @@ enum {
     LEVEL_BITS = 15,
     STAMPS_PER_SPAN = 1024,
     RAISED_SPANS = 64,
+    PART_BITS = 16,   /* parts of a token, for keys of a rule with tiers */
+    FIGURE_BITS = 10, /* behind the highest bit that is set, so many count in a level of such a key */
+    RAISED_BITS =
+        12, /* what returns raise such a key by is counted in so much coarser parts: in sixteenths of a token */
 };
 
 /*
  * A level is the settled units divided by a step and rounded up. The step is a power of two, and a
  * capacity has at least 2^14 steps, so a note needs no division. Keys of other limits that share a
  * slot have other steps; that has no worse effect than the sharing itself.
+ *
+ * A key of a rule with tiers is noted under one limit and credited under another one, so its levels must not depend on
+ * either: they say how many tokens are used, the most for none. That is a logarithm in 16 bits, so it takes a division.
  */
 struct peak {
     uint32_t span; /* the number of the span of time that `now` belongs to */
@@ -83,8 +91,41 @@ static unsigned step_bits(const struct limit *limit)
     return bits > LEVEL_BITS ? bits - LEVEL_BITS : 0;
 }
 
+/* Units as parts of a token, rounded down, and back, rounded up. */
+static uint64_t parts_of(const struct limit *limit, int64_t units)
+{
+    return (uint64_t)(((uint128)(uint64_t)units << PART_BITS) / (uint64_t)limit->units_per_token);
+}
+
+static int64_t units_of_parts(const struct limit *limit, uint64_t parts)
+{
+    const uint128 units = (uint128)parts * (uint64_t)limit->units_per_token;
+    const uint128 rounded = (units + ((uint64_t)1 << PART_BITS) - 1) >> PART_BITS;
+    return rounded > INT64_MAX ? INT64_MAX : (int64_t)rounded;
+}
+
+/* What is used of a key of a rule with tiers, rounded down, as a level: the less, the higher. */
+static uint16_t level_of_used(const struct bucket *bucket, const struct limit *limit)
+{
+    const uint64_t parts = parts_of(limit, limit->capacity_units - bucket->settled);
+    if (parts >> FIGURE_BITS == 0)
+        return (uint16_t)(UINT16_MAX - parts);
+    const unsigned shift = 63 - (unsigned)__builtin_clzll(parts) - FIGURE_BITS;
+    return (uint16_t)(UINT16_MAX - ((uint64_t)shift << FIGURE_BITS) - (parts >> shift));
+}
+
+static int64_t used_at_level(const struct limit *limit, uint16_t level)
+{
+    const uint32_t code = (uint32_t)UINT16_MAX - level, shift = code >> FIGURE_BITS,
+                   figures = code & (((uint32_t)1 << FIGURE_BITS) - 1);
+    const uint64_t parts = shift == 0 ? figures : (uint64_t)(figures | (uint32_t)1 << FIGURE_BITS) << (shift - 1);
+    return (int64_t)((uint128)parts * (uint64_t)limit->units_per_token >> PART_BITS);
+}
+
 static uint16_t level_of(const struct bucket *bucket, const struct limit *limit)
 {
+    if (limit->of_tiers)
+        return level_of_used(bucket, limit);
     unsigned bits = step_bits(limit);
     if (bucket->settled <= 0)
         return 0;
@@ -111,7 +152,9 @@ void peaks_raise(struct peaks *peaks, struct key_id id, const struct limit *limi
                  uint64_t now_ns)
 {
     _Atomic uint64_t *at = &slot_of(peaks, id)->raised[raise];
-    uint64_t levels = ((uint64_t)units >> step_bits(limit)) + 1, sum;
+    uint64_t levels =
+        (limit->of_tiers ? parts_of(limit, units) >> RAISED_BITS : (uint64_t)units >> step_bits(limit)) + 1;
+    uint64_t sum;
     uint64_t before = atomic_load_explicit(at, memory_order_relaxed);
     do {
         sum = raised_levels(before, RAISED_SPANS * PEAKS_SPAN_NS, now_ns) + levels;
@@ -133,14 +176,28 @@ void peaks_note(struct peaks *peaks, struct key_id id, const struct bucket *buck
     peak->now = level > peak->now ? level : peak->now;
 }
 
-/* The units that refill in `ns`, rounded up. */
+/* The units that refill in `ns` under any of the tiers, rounded up. */
 static int64_t refilled_units(const struct limit *limit, uint64_t ns)
 {
     uint64_t ticks = ns / limit->tick_ns, units;
     if (ticks++ == UINT64_MAX || __builtin_mul_overflow(ticks, (uint64_t)limit->units_per_tick, &units) ||
         units > INT64_MAX)
         return INT64_MAX;
-    return (int64_t)units;
+    if (!limit->of_tiers)
+        return (int64_t)units;
+    const uint128 most =
+        limit->fastest_ns > 0 ? (uint128)ns * (uint64_t)limit->units_per_token / limit->fastest_ns + 1 : INT64_MAX;
+    if (most >= INT64_MAX)
+        return INT64_MAX;
+    return (int64_t)number_most(units, (uint64_t)most);
+}
+
+/* The units that so many levels of `raised` are at most; INT64_MAX: as much as the key may use, or more. */
+static int64_t raised_units(const struct limit *limit, uint64_t levels)
+{
+    if (limit->of_tiers)
+        return levels >= UINT32_MAX ? INT64_MAX : units_of_parts(limit, levels << RAISED_BITS);
+    return levels >> LEVEL_BITS > 0 ? INT64_MAX : (int64_t)(levels << step_bits(limit));
 }
 
 /*
@@ -155,9 +212,10 @@ static int64_t lost_units(const struct peak *peak, const struct limit *limit, ui
     int64_t refilled = refilled_units(limit, since_ns);
     for (unsigned i = raise == RAISE_OTHER ? RAISE_OWN_UNSETTLED : RAISE_OTHER; i <= RAISE_OTHER; i++)
         levels += raised_levels(atomic_load_explicit(&peak->raised[i], memory_order_relaxed), since_ns, now_ns);
-    if (since_ns > RAISED_SPANS * PEAKS_SPAN_NS || levels >> LEVEL_BITS > 0 || refilled >= limit->capacity_units)
+    const int64_t raised = raised_units(limit, levels), most = limit->capacity_units + limit->wider_units;
+    if (since_ns > RAISED_SPANS * PEAKS_SPAN_NS || raised == INT64_MAX || raised > 2 * most || refilled >= most)
         return INT64_MAX;
-    return refilled + ((int64_t)levels << step_bits(limit));
+    return refilled + raised;
 }
 
 /*
@@ -173,7 +231,8 @@ static int64_t room_since(const struct peaks *peaks, struct key_id id, const str
     uint16_t highest = level_of(bucket, limit);
     highest = peak->now > highest ? peak->now : highest;
     highest = peak->before > highest ? peak->before : highest;
-    return limit->capacity_units - ((int64_t)highest << step_bits(limit));
+    return limit->of_tiers ? used_at_level(limit, highest)
+                           : limit->capacity_units - ((int64_t)highest << step_bits(limit));
 }
 
 static uint64_t since_of(uint64_t age_ns)

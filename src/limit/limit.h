@@ -78,6 +78,7 @@ struct limit {
     int64_t wider_units;     /* of_tiers: the widest limit has more capacity by so much; else 0 */
     int64_t narrowest_units; /* of_tiers: the smallest capacity of all its rule's limits; else the own one */
     uint64_t slowest_ns;     /* BUCKET, of_tiers: of all its rule's limits, the longest refill of a token; else 0 */
+    uint64_t fastest_ns;     /* ... the shortest one, rounded down */
     uint64_t token_reciprocal, tick_reciprocal; /* of units_per_token and units_per_tick: see limit_quotient */
     struct events *events;                      /* LOG: where spends are listed; the limit set's */
 };

@@ -13,6 +13,8 @@ static uint64_t token_ns(const struct limit_terms *terms)
 void limit_span_add(struct limit_span *span, const struct limit_terms *terms)
 {
     span->narrowest = span->widest == 0 ? terms->capacity : number_least(span->narrowest, terms->capacity);
+    const uint64_t least_ns = terms->kind == LIMIT_BUCKET ? terms->period_ns / terms->rate : 0;
+    span->fastest_ns = span->widest == 0 ? least_ns : number_least(span->fastest_ns, least_ns);
     span->widest = number_most(span->widest, terms->capacity);
     span->all = number_most(span->all, terms->capacity + terms->overshoot);
     span->slowest_ns = number_most(span->slowest_ns, token_ns(terms));
@@ -38,6 +40,7 @@ void limit_span_note(const struct limit_span *span, struct limit *limit)
 {
     assert(span->widest > 0 && span->narrowest <= limit->capacity);
     const int64_t narrowest_units = (int64_t)span->narrowest * limit->units_per_token;
+    limit->fastest_ns = limit->of_tiers ? number_least(limit->fastest_ns, span->fastest_ns) : span->fastest_ns;
     limit->of_tiers = true;
     limit->debt_units = most_of(limit->debt_units, units_beyond(limit, span->all));
     limit->wider_units = most_of(limit->wider_units, units_beyond(limit, span->widest));

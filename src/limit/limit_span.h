@@ -17,6 +17,7 @@ struct limit_span {
     uint64_t widest, narrowest; /* the largest and the smallest capacity, in tokens */
     uint64_t all;               /* the largest sum of capacity and overshoot, in tokens */
     uint64_t slowest_ns;        /* the longest refill of a token, rounded up; of windows and logs 0 */
+    uint64_t fastest_ns;        /* the shortest one, rounded down */
 };
 
 void limit_span_add(struct limit_span *span, const struct limit_terms *terms);

@@ -22,6 +22,7 @@ enum {
     ASK_RULES_MAX = 5,
     ASK_SUBJECTS_MAX = 2,    /* keys of one rule */
     ASK_CHARGES_MAX = 3,     /* charges of one request */
+    ASK_TIERS_MAX = 3,       /* of one rule, the widest one included */
     ASK_HELD_MAX = 128,      /* requests whose tokens may be given back */
     ASK_KEPT_MAX = 16,       /* reservations of a node that go on over a restart */
     ASK_RIGHT_WINDOWS = 128, /* windows of one key, whose numbers follow each other */
@@ -41,6 +42,10 @@ struct plan_rule {
     bool by_key;     /* each key has a home of its own: homes.c */
     bool of_daemons; /* ... which is one of all daemons, and not of all regions */
     unsigned subjects;
+    /* `terms` are those of the widest tier, which is number 0; tier[t - 1] those of tier t. 1: the rule has no tiers */
+    unsigned tiers;
+    struct limit_terms tier[ASK_TIERS_MAX - 1];
+    int64_t slack_units; /* by which a view may change as its key goes over to another tier; without tiers 0 */
 };
 
 struct plan_asks {
@@ -66,6 +71,7 @@ struct ask_truth {
 /* One charge of a request, without the fields that differ between nodes. */
 struct ask_part {
     unsigned rule, subject;
+    unsigned tier;   /* of the rule: under which the charge is asked for */
     uint64_t window; /* number of the window; 0: the charge is not of a cell */
     uint64_t taken;  /* tokens that the request took and has not given back */
     bool granted;    /* a reservation has some of them by a voucher of a bucket of which the node has a share */
@@ -123,7 +129,8 @@ struct asks {
     struct ask_right right[ASK_NODES_MAX][ASK_RULES_MAX][ASK_SUBJECTS_MAX][ASK_RIGHT_WINDOWS];
     struct ask_truth truth[ASK_RULES_MAX][ASK_SUBJECTS_MAX];
     struct ask_held held[ASK_HELD_MAX];
-    uint16_t limit[ASK_NODES_MAX][ASK_RULES_MAX][ASK_SUBJECTS_MAX]; /* each node's index of the key's limit */
+    /* each node's index of the key's limit under each tier */
+    uint16_t limit[ASK_NODES_MAX][ASK_RULES_MAX][ASK_SUBJECTS_MAX][ASK_TIERS_MAX];
     uint64_t wall_offset_ns[ASK_NODES_MAX];
     /* tokens spent in the node's present life */
     uint64_t life_tokens[ASK_NODES_MAX][ASK_RULES_MAX][ASK_SUBJECTS_MAX];
@@ -140,6 +147,8 @@ struct happening;
 
 /* ---- ask_plan.c ---- */
 void ask_draw(struct plan *plan);
+/* One rule or two, of all kinds but static splits, and requests of them. */
+void ask_draw_few(struct plan *plan, struct random *random);
 /* Nodes leave and come back again and again, while clients hold reservations. */
 void ask_draw_restarts(struct plan *plan);
 /* Removes the rules of all kinds that `letters` does not name: letters of "bfslc". */
@@ -172,7 +181,20 @@ struct key_id ask_key(unsigned rule, unsigned subject);
 uint64_t ask_margin_ns(const struct plan_rule *rule);
 uint64_t ask_window_now(const struct sim *sim, unsigned i, unsigned rule);
 uint64_t ask_keys(const struct sim *sim); /* keys that may have had spends so far */
-struct bucket ask_view(struct sim *sim, unsigned i, const struct charge *charge);
+/* The view of node i of the key, which `charge` asks for, in units of the rule's limit: those of its widest tier. */
+struct bucket ask_view(struct sim *sim, unsigned i, const struct ask_part *part, const struct charge *charge);
+
+/* ---- ask_tiers.c ---- */
+/* Some rules of the plan have tiers, with which it also has other rules than before. */
+void ask_draw_tiers(struct plan *plan);
+/* The tier of the next request of the rule at node i. */
+unsigned ask_tier(struct sim *sim, unsigned i, unsigned rule);
+/* Fills the limits of tiers but the first. False, with `error`, where the node refuses one. */
+bool ask_tiers_node_starts(struct sim *sim, unsigned i, unsigned rule, unsigned subject, struct error *error);
+/* Units by which a view changed: a whole number of tokens where the units of tiers differ from it by a rounding. */
+int64_t ask_change(const struct plan_rule *rule, int64_t units);
+/* The node has all keys under the widest tier from now on, as far as it has them. */
+void ask_tiers_end(struct sim *sim, unsigned i);
 
 /* ---- ask_return.c, ask_ended.c ---- */
 /*

@@ -71,7 +71,7 @@ static void move_held(struct sim *sim, struct ask_held *held, uint64_t then_ns, 
         struct ask_part *part = &held->part[c];
         struct charge *charge = &held->charge[c];
         struct ask_renewal *renewal = &held->renewal[c];
-        charge->limit = sim->asks.limit[held->node][part->rule][part->subject];
+        charge->limit = ask_charge_of(sim, held->node, part).limit;
         charge->expires_ns = moved_ns(charge->expires_ns, then_ns, now_ns, passed_ns);
         charge->window_end_ns = moved_ns(charge->window_end_ns, then_ns, now_ns, passed_ns);
         renewal->known.made_ns = moved_ns(renewal->known.made_ns, then_ns, now_ns, passed_ns);
@@ -96,7 +96,8 @@ void ask_recall(struct sim *sim, unsigned i)
         *held = kept->held[k];
         move_held(sim, held, kept->local_ns, now_ns, passed_ns);
         sim->asks.recalled++;
-        story_tell(sim, sim->node[i].name, "has reservation %u of its former life", (unsigned)(held - sim->asks.held));
+        story_tell(sim, sim->node[i].name, "has reservation %u of its former life",
+                   (unsigned)(held - sim->asks.held));
         ask_follow_up_in(sim, held, 1 + sim->plan.asks.hold_max_ns / 2);
     }
     kept->count = 0;

@@ -84,7 +84,7 @@ static void tell_views(struct sim *sim, struct ask_part part)
             struct charge charge = ask_charge_of(sim, i, &part);
             if (!world_is_up(sim, i))
                 continue;
-            struct bucket bucket = ask_view(sim, i, &charge);
+            struct bucket bucket = ask_view(sim, i, &part, &charge);
             story_tell(sim, sim->node[i].name, "sees %.3f - %.3f, is in window %" PRIu64,
                        truth_tokens(&rule->limit, bucket.settled), truth_tokens(&rule->limit, bucket.unsettled),
                        ask_window_now(sim, i, part.rule));
@@ -252,7 +252,7 @@ void ask_given_back(struct sim *sim, unsigned i, const struct ask_part *part, co
 static uint64_t lost_tokens(struct sim *sim, unsigned i, const struct ask_part *part)
 {
     struct charge charge = ask_charge_of(sim, i, part);
-    uint64_t unsettled = (uint64_t)ask_view(sim, i, &charge).unsettled;
+    uint64_t unsettled = (uint64_t)ask_view(sim, i, part, &charge).unsettled;
     uint64_t spent = sim->asks.life_tokens[i][part->rule][part->subject];
     return sim->evicted && spent > unsettled ? spent : unsettled;
 }
@@ -277,7 +277,8 @@ static void lost_bucket(struct sim *sim, unsigned i, const struct ask_part *part
     uint64_t tokens = sim->asks.life_tokens[i][part->rule][part->subject] + sim->rights.was[i].granted;
     const uint64_t of_this = homes_share(sim, i, charge.id, charge.limit, share);
     ask_truth_now(sim, part->rule, part->subject);
-    const int64_t lost = ask_view(sim, i, &charge).unsettled + world_paid_off_units(sim, i, limit, tokens, of_this),
+    const int64_t lost = ask_view(sim, i, part, &charge).unsettled +
+                         world_paid_off_units(sim, i, limit, tokens, of_this),
                   room = limit->capacity_units - truth->now.high;
     rights_of_rule_lost_with(sim, i, part, lost > room ? lost - room : 0);
     truth_bucket_lose(truth, limit, lost);
@@ -347,6 +348,25 @@ static void check_reservations(struct sim *sim, unsigned i)
                  ending);
 }
 
+/* What node i would admit of a key at once, of whatever tier. */
+static uint64_t within_reach(struct sim *sim, unsigned i, struct ask_part part)
+{
+    const struct plan_rule *rule = ask_rule(sim, part.rule);
+    uint64_t most = 0, granted = 0;
+    const unsigned tiers = sim->phase > PHASE_AGREE || rule->tiers == 0 ? 1 : rule->tiers;
+    for (part.tier = 0; part.tier < tiers; part.tier++) {
+        struct verdict verdict;
+        struct charge charge = ask_charge(sim, i, &part, 1);
+        charge.shadow = false;
+        const bool allowed = node_check(sim->node[i].node, &charge, 1, false, world_local_ns(sim, i), &verdict);
+        const uint64_t in_voucher =
+            (uint64_t)(rights_units(sim, i, charge.id, charge.limit, &rule->limit) / rule->limit.units_per_token);
+        most = allowed && verdict.available_tokens > most ? verdict.available_tokens : most;
+        granted = in_voucher > granted ? in_voucher : granted;
+    }
+    return most + granted;
+}
+
 /* Checks what all nodes would admit of one key at this moment, each in its present window. */
 static void check_reach(struct sim *sim, unsigned r, unsigned s)
 {
@@ -354,16 +374,11 @@ static void check_reach(struct sim *sim, unsigned r, unsigned s)
     uint64_t windows[ASK_NODES_MAX], remaining[ASK_NODES_MAX] = {0}, least_left_ns = rule->window_ns;
     for (unsigned i = 0; i < sim->plan.nodes; i++) {
         struct ask_part part = {.rule = r, .subject = s};
-        struct verdict verdict;
         if (!world_is_up(sim, i) || sim->node[i].unawaited)
             continue;
-        struct charge charge = ask_charge(sim, i, &part, 1);
-        charge.shadow = false;
+        const struct charge charge = ask_charge(sim, i, &part, 1);
         windows[i] = part.window;
-        if (node_check(sim->node[i].node, &charge, 1, false, world_local_ns(sim, i), &verdict))
-            remaining[i] = verdict.available_tokens;
-        remaining[i] +=
-            (uint64_t)(rights_units(sim, i, charge.id, charge.limit, &rule->limit) / rule->limit.units_per_token);
+        remaining[i] = within_reach(sim, i, part);
         uint64_t left_ns = charge.window_end_ns - world_local_ns(sim, i);
         if (charge.window_end_ns > 0 && left_ns < least_left_ns)
             least_left_ns = left_ns;
@@ -398,9 +413,11 @@ void ask_laws_after_step(struct sim *sim, unsigned i)
         return;
     ask_note_skew(sim);
     check_reservations(sim, i);
+    if (sim->phase > PHASE_AGREE) /* a commit may have spent under the tier of its reservation */
+        ask_tiers_end(sim, i);
     if (sim->steps % 4 == 0)
         note_heard(sim, i);
-    if (!laws_are_off(sim)) {
+    if (!laws_are_off(sim) && (!sim->plan.tiers_lazy || sim->phase > PHASE_AGREE)) {
         unsigned r = (unsigned)(sim->steps % rules);
         check_reach(sim, r, (unsigned)(sim->steps / rules % ask_rule(sim, r)->subjects));
     }

@@ -33,7 +33,7 @@ static int64_t unsettled_of(struct sim *sim, unsigned i, struct ask_part part)
     uint64_t now = ask_window_now(sim, i, part.rule);
     for (part.window = now - back; part.window <= now; part.window++) {
         struct charge charge = ask_charge_of(sim, i, &part);
-        unsettled += ask_view(sim, i, &charge).unsettled;
+        unsettled += ask_view(sim, i, &part, &charge).unsettled;
     }
     return unsettled;
 }
@@ -57,7 +57,7 @@ static void check_view(struct sim *sim, unsigned i, struct ask_part part, int64_
 {
     const struct plan_rule *rule = ask_rule(sim, part.rule);
     struct charge charge = ask_charge_of(sim, i, &part);
-    int64_t seen = ask_view(sim, i, &charge).settled, slack = truth_rounding_units(&rule->limit);
+    int64_t seen = ask_view(sim, i, &part, &charge).settled, slack = truth_rounding_units(&rule->limit);
     if (seen > left + slack && seen > -rule->limit.overshoot_units)
         sim_fail(sim,
                  "forgotten: %s sees %.3f tokens of rule %u (%s), key %u, window %" PRIu64 ", the truth is %.3f",
@@ -164,7 +164,7 @@ void ask_laws_after_ebb(struct sim *sim)
     for (unsigned i = 0; i < sim->plan.nodes && known; i++) {
         struct ask_part part = {0};
         struct charge charge = ask_charge_of(sim, i, &part);
-        struct bucket view = ask_view(sim, i, &charge);
+        struct bucket view = ask_view(sim, i, &part, &charge);
         const int64_t left = high + rights_view_slack_units(sim, i, &truth->now, limit, homes_home_of(sim, 0, 0)),
                       seen = view.settled - view.unsettled;
         if (seen > left + truth_rounding_units(limit) && seen > -limit->overshoot_units)
@@ -219,7 +219,7 @@ void ask_laws_drained(struct sim *sim)
                 if (part.window > 0 && !ask_clocks_within(sim, ask_rule(sim, r)))
                     break; /* another node was in this window long ago */
                 struct charge charge = ask_charge_of(sim, i, &part);
-                struct bucket bucket = ask_view(sim, i, &charge);
+                struct bucket bucket = ask_view(sim, i, &part, &charge);
                 if (bucket.settled != ask_rule(sim, r)->limit.capacity_units || bucket.unsettled != 0)
                     sim_fail(sim,
                              "leak: %s sees %" PRId64 " - %" PRId64 " of rule %u (%s of %" PRId64

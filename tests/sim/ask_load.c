@@ -6,6 +6,7 @@
  * nothing. Admitted tokens are counted in the truth (ask_laws.c). ask_return.c has the returns of admitted tokens.
  */
 #include "limit/kind.h"
+#include "tests/sim/key_limit.h"
 #include "tests/sim/modes.h"
 #include "tests/sim/rights.h"
 #include "tests/sim/world.h"
@@ -56,7 +57,8 @@ struct charge ask_charge(const struct sim *sim, unsigned i, struct ask_part *par
     const struct plan_rule *rule = &sim->plan.asks.rule[part->rule];
     struct charge charge = {
         .cost = cost,
-        .limit = sim->asks.limit[i][part->rule][part->subject],
+        .limit = sim->asks.limit[i][part->rule][part->subject][part->tier],
+        .inherit = rule->tiers > 1 ? INHERIT_TIERS : INHERIT_KEEP,
         .on_isolation = rule->on_isolation,
         .shadow = rule->shadow,
     };
@@ -82,7 +84,7 @@ struct charge ask_charge(const struct sim *sim, unsigned i, struct ask_part *par
 struct charge ask_charge_of(const struct sim *sim, unsigned i, const struct ask_part *part)
 {
     return (struct charge){.id = id_of(part->rule, part->subject, part->window),
-                           .limit = sim->asks.limit[i][part->rule][part->subject]};
+                           .limit = sim->asks.limit[i][part->rule][part->subject][part->tier]};
 }
 
 uint64_t ask_window_now(const struct sim *sim, unsigned i, unsigned rule)
@@ -102,9 +104,14 @@ uint64_t ask_keys(const struct sim *sim)
     return keys;
 }
 
-struct bucket ask_view(struct sim *sim, unsigned i, const struct charge *charge)
+struct bucket ask_view(struct sim *sim, unsigned i, const struct ask_part *part, const struct charge *charge)
 {
-    return node_bucket(sim->node[i].node, charge->id, charge->limit, world_local_ns(sim, i));
+    struct node *node = sim->node[i].node;
+    const bool many = ask_rule(sim, part->rule)->tiers > 1;
+    const int held = many ? key_limit(node, charge->id) : -1;
+    const uint16_t index = held >= 0 ? (uint16_t)held : charge->limit;
+    const struct bucket bucket = node_bucket(node, charge->id, index, world_local_ns(sim, i));
+    return many ? bucket_under(&bucket, node_limit(node, index), &ask_rule(sim, part->rule)->limit) : bucket;
 }
 
 /*
@@ -152,7 +159,11 @@ void ask_node_starts(struct sim *sim, unsigned i)
                 sim_fail(sim, "limits: %s refuses one: %s", sim->node[i].name, error.text);
                 return;
             }
-            asks->limit[i][r][s] = (uint16_t)index;
+            asks->limit[i][r][s][0] = (uint16_t)index;
+            if (!ask_tiers_node_starts(sim, i, r, s, &error)) {
+                sim_fail(sim, "limits: %s refuses a tier: %s", sim->node[i].name, error.text);
+                return;
+            }
         }
     asks->wall_offset_ns[i] =
         WALL_BASE_NS + sim->now_ns + (uint64_t)sim->plan.asks.skew_ns[i] - world_local_ns(sim, i);
@@ -185,6 +196,7 @@ static void draw_request(struct sim *sim, unsigned i, struct ask_held *request)
         struct ask_part *part = &request->part[c];
         part->rule = (first + c) % plan->rules;
         part->subject = (unsigned)random_below(random, plan->rule[part->rule].subjects);
+        part->tier = ask_tier(sim, i, part->rule);
         request->charge[c] = ask_charge(sim, i, part, request->cost);
         if (draw_one_in(random, 16))
             request->charge[c].floor_tokens = random_below(random, plan->rule[part->rule].terms.capacity);
@@ -203,13 +215,14 @@ static void check_nothing_charged(struct sim *sim, unsigned i, const struct ask_
                                   const struct bucket *before, const char *what)
 {
     for (unsigned c = 0; c < request->count; c++) {
-        struct bucket after = ask_view(sim, i, &request->charge[c]);
-        if (after.settled != before[c].settled || after.unsettled != before[c].unsettled)
+        struct bucket after = ask_view(sim, i, &request->part[c], &request->charge[c]);
+        const struct plan_rule *rule = ask_rule(sim, request->part[c].rule);
+        if (ask_change(rule, after.settled - before[c].settled) != 0 ||
+            ask_change(rule, after.unsettled - before[c].unsettled) != 0)
             sim_fail(sim,
                      "all or nothing: %s %s, and yet its charge %u of a %s went from %" PRId64 " - %" PRId64
                      " to %" PRId64 " - %" PRId64,
-                     sim->node[i].name, what, c,
-                     ask_algorithm_name(sim->plan.asks.rule[request->part[c].rule].algorithm), before[c].settled,
+                     sim->node[i].name, what, c, ask_algorithm_name(rule->algorithm), before[c].settled,
                      before[c].unsettled, after.settled, after.unsettled);
     }
 }
@@ -283,7 +296,7 @@ static bool decide(struct sim *sim, unsigned i, struct ask_held *request, uint64
     for (unsigned c = 0; c < request->count && ttl_ns > 0; c++)
         vouchers[c] = shared_voucher_units(sim, i, request, c);
     for (unsigned c = 0; c < request->count && compare; c++)
-        before[c] = ask_view(sim, i, &request->charge[c]);
+        before[c] = ask_view(sim, i, &request->part[c], &request->charge[c]);
     if (compare) {
         would = node_check(node, request->charge, request->count, false, now_ns, asked);
         check_verdicts(sim, i, request, would, asked);
@@ -341,6 +354,7 @@ void ask_exactly(struct sim *sim, unsigned i, uint64_t cost, uint64_t in_ns)
     request->node = (uint8_t)i;
     request->life = sim->node[i].lives;
     request->count = 1;
+    request->part[0].tier = ask_tier(sim, i, 0);
     request->charge[0] = ask_charge(sim, i, &request->part[0], 1);
     (void)node_check(sim->node[i].node, request->charge, 1, false, world_local_ns(sim, i), &verdict);
     request->cost = cost < UINT64_MAX ? cost : verdict.available_tokens;

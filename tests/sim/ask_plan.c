@@ -107,6 +107,22 @@ void ask_draw(struct plan *plan)
     draw_skews(plan, &random);
 }
 
+void ask_draw_few(struct plan *plan, struct random *random)
+{
+    struct plan_asks *asks = &plan->asks;
+    asks->tides = false;
+    asks->rules = (unsigned)draw_between(random, 1, 2);
+    for (unsigned r = 0; r < asks->rules; r++)
+        do
+            draw_rule(plan, random, r);
+        while (asks->rule[r].terms.flags & LIMIT_SPLIT);
+    asks->gap_ns = plan->interval_ns / draw_between(random, 1, 16);
+    asks->hold_max_ns = plan->interval_ns * draw_scale(random, 1, 30);
+    asks->holds_in_8 = (unsigned)draw_between(random, 1, 8);
+    asks->greedy = draw_one_in(random, 2);
+    draw_skews(plan, random);
+}
+
 void ask_draw_restarts(struct plan *plan)
 {
     const uint32_t network = 1u << FAULT_CUT_ONE_WAY | 1u << FAULT_CUT_BOTH | 1u << FAULT_SLOW_LINK;

@@ -21,7 +21,7 @@ void ask_renewal_begins(struct ask_held *held, unsigned c)
 static uint64_t held_from(struct sim *sim, const struct ask_held *held, unsigned c, uint64_t from_ns)
 {
     const struct limit *limit = node_limit(sim->node[held->node].node, held->charge[c].limit);
-    const struct bucket bucket = ask_view(sim, held->node, &held->charge[c]);
+    const struct bucket bucket = ask_view(sim, held->node, &held->part[c], &held->charge[c]);
     uint64_t tokens = 0;
     for (uint32_t index = bucket.events.oldest; index && limit->kind == LIMIT_LOG;
          index = events_at(limit->events, index)->newer)

@@ -14,9 +14,9 @@
 
 #include <inttypes.h>
 
-static int64_t left_of(struct sim *sim, unsigned i, const struct charge *charge)
+static int64_t left_of(struct sim *sim, unsigned i, const struct ask_part *part, const struct charge *charge)
 {
-    struct bucket bucket = ask_view(sim, i, charge);
+    struct bucket bucket = ask_view(sim, i, part, charge);
     return bucket.settled - bucket.unsettled;
 }
 
@@ -72,8 +72,9 @@ static void note_change(struct sim *sim, unsigned i, struct ask_held *held, unsi
                         bool may_spend, uint64_t asked)
 {
     struct ask_part *part = &held->part[c];
-    const struct limit *limit = &sim->plan.asks.rule[part->rule].limit;
-    int64_t gained = left_of(sim, i, &held->charge[c]) - before, per_token = limit->units_per_token;
+    const struct plan_rule *rule = ask_rule(sim, part->rule);
+    const int64_t gained = ask_change(rule, left_of(sim, i, part, &held->charge[c]) - before),
+                  per_token = rule->limit.units_per_token;
     if (gained > 0) {
         int64_t tokens = (gained + per_token - 1) / per_token;
         const int64_t given = (int64_t)ask_right_given(sim, i, &held->charge[c], part, asked);
@@ -81,8 +82,8 @@ static void note_change(struct sim *sim, unsigned i, struct ask_held *held, unsi
         ask_right_used(sim, i, part, (uint64_t)(gained / per_token));
         if (ask_views_may_jump(sim) && (uint64_t)tokens < part->taken)
             tokens = (int64_t)part->taken;
-        ask_given_back(sim, i, part, held, ask_views_may_jump(sim) ? 0 : gained, tokens * per_token,
-                       batches_closed(sim->node[i].node));
+        ask_given_back(sim, i, part, held, ask_views_may_jump(sim) ? 0 : gained,
+                       tokens * per_token + rule->slack_units, batches_closed(sim->node[i].node));
         part->taken = (uint64_t)tokens < part->taken ? part->taken - (uint64_t)tokens : 0;
     } else if (gained < 0 && may_spend) {
         if (gained % per_token != 0 && !ask_views_may_jump(sim))
@@ -112,20 +113,22 @@ static void refund(struct sim *sim, struct ask_held *held)
         if (part.taken == 0 ||
             ends_soon) /* a shadow rule that would have denied, or too late to know which spend is returned */
             continue;
+        part.tier = ask_tier(sim, i, part.rule);
         held->charge[count] = ask_charge(sim, i, &part, held->cost);
         if (part.window !=
             held->part[c].window) /* the refund would return tokens that other requests took in this window */
             continue;
         held->part[count] = part;
-        before[count] = left_of(sim, i, &held->charge[count]);
+        before[count] = left_of(sim, i, &part, &held->charge[count]);
         count++;
     }
     held->count = count;
     held->used = false;
     uint64_t given = node_return(sim->node[i].node, held->charge, count, tokens, now_ns);
     for (unsigned c = 0; c < count; c++) {
-        const struct limit *limit = &sim->plan.asks.rule[held->part[c].rule].limit;
-        int64_t gained = left_of(sim, i, &held->charge[c]) - before[c];
+        const struct plan_rule *rule = ask_rule(sim, held->part[c].rule);
+        const struct limit *limit = &rule->limit;
+        int64_t gained = ask_change(rule, left_of(sim, i, &held->part[c], &held->charge[c]) - before[c]);
         uint64_t part = gained < 0 ? 0 : (uint64_t)((gained + limit->units_per_token - 1) / limit->units_per_token);
         if (!ask_views_may_jump(sim) && (gained < 0 || part > tokens || part > held->charge[c].cost))
             sim_fail(sim, "refund: %s gives %" PRIu64 " tokens of a %s back, of %" PRIu64, sim->node[i].name, part,
@@ -179,10 +182,10 @@ static bool lists_all_held(struct sim *sim, unsigned i, const struct ask_part *p
     return listed >= held;
 }
 
-static uint64_t listed_held(struct sim *sim, unsigned i, const struct charge *charge)
+static uint64_t listed_held(struct sim *sim, unsigned i, const struct ask_part *part, const struct charge *charge)
 {
     const struct limit *limit = node_limit(sim->node[i].node, charge->limit);
-    const struct bucket bucket = ask_view(sim, i, charge);
+    const struct bucket bucket = ask_view(sim, i, part, charge);
     uint64_t held = 0;
     if (limit->kind != LIMIT_LOG)
         return UINT64_MAX;
@@ -201,12 +204,13 @@ struct key_before {
 static struct key_before key_before(struct sim *sim, const struct ask_held *held, unsigned c)
 {
     const struct plan_rule *rule = &sim->plan.asks.rule[held->part[c].rule];
-    const struct bucket bucket = ask_view(sim, held->node, &held->charge[c]);
+    const struct bucket bucket = ask_view(sim, held->node, &held->part[c], &held->charge[c]);
     const bool granted = sim->plan.grants && rule->terms.kind == LIMIT_CELL;
     return (struct key_before){.left = bucket.settled - bucket.unsettled,
                                .granted_part = granted ? bucket.unsettled % rule->limit.units_per_token : 0,
-                               .listed = lists_all_held(sim, held->node, &held->part[c],
-                                                        listed_held(sim, held->node, &held->charge[c]))};
+                               .listed =
+                                   lists_all_held(sim, held->node, &held->part[c],
+                                                  listed_held(sim, held->node, &held->part[c], &held->charge[c]))};
 }
 
 /*
@@ -223,7 +227,7 @@ static void check_cancelled(struct sim *sim, const struct ask_held *held, unsign
     const struct plan_rule *rule = &sim->plan.asks.rule[held->part[c].rule];
     const int64_t token = rule->limit.units_per_token,
                   expected = held->ending ? 0 : (int64_t)held->part[c].taken * token,
-                  gained = left_of(sim, held->node, &held->charge[c]) - before->left;
+                  gained = left_of(sim, held->node, &held->part[c], &held->charge[c]) - before->left;
     bool may_differ = ask_views_may_jump(sim) || rule->terms.kind == LIMIT_BUCKET || !before->listed;
     may_differ |= held->is_former && gained < expected; /* others may have lost it while the node was away */
     may_differ |= rule->terms.kind == LIMIT_CELL && held->charge[c].expires_ns <= world_local_ns(sim, held->node);
@@ -293,7 +297,7 @@ static uint64_t lost_tokens(struct sim *sim, unsigned i, const struct ask_held *
     uint64_t lost = 0;
     for (unsigned c = 0; c < held->count; c++) {
         int64_t per_token = sim->plan.asks.rule[held->part[c].rule].limit.units_per_token;
-        int64_t units = before[c].left - left_of(sim, i, &held->charge[c]);
+        int64_t units = before[c].left - left_of(sim, i, &held->part[c], &held->charge[c]);
         lost += units > 0 ? (uint64_t)(units / per_token) : 0;
     }
     return lost;

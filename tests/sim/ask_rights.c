@@ -88,7 +88,7 @@ void ask_rights_end(struct sim *sim, unsigned i)
 static int64_t left_of(struct sim *sim, unsigned i, const struct ask_part *part)
 {
     struct charge charge = ask_charge_of(sim, i, part);
-    struct bucket bucket = ask_view(sim, i, &charge);
+    struct bucket bucket = ask_view(sim, i, part, &charge);
     return bucket.settled - bucket.unsettled;
 }
 
@@ -98,7 +98,8 @@ static void note_gain(struct sim *sim, unsigned i, const struct charge *charge, 
 {
     static const struct ask_held unknown = {.made_ns = 0};
     const struct limit *limit = &ask_rule(sim, part->rule)->limit;
-    int64_t gained = left_of(sim, i, part) - before, per_token = limit->units_per_token;
+    int64_t gained = ask_change(ask_rule(sim, part->rule), left_of(sim, i, part) - before),
+            per_token = limit->units_per_token;
     int64_t tokens = (gained + per_token - 1) / per_token, sure = limit->kind == LIMIT_LOG ? 0 : gained;
     if (gained < 0)
         sim_fail(sim, "returns: %s lost %" PRId64 " units of rule %u by giving some back", sim->node[i].name,
@@ -124,6 +125,7 @@ static void ask_for_one(struct sim *sim, unsigned i, const struct ask_part *of, 
     part.granted = false; /* which only the reservation gives back */
     if (!is_certain(sim, ask_rule(sim, part.rule)))
         return;
+    part.tier = ask_tier(sim, i, part.rule);
     struct charge charge = ask_charge(sim, i, &part, tokens);
     previous = part;
     previous.window -= charge.sliding;

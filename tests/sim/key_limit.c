@@ -27,6 +27,20 @@ uint64_t key_granted_tokens(const struct node *node, struct key_id id)
     return tokens;
 }
 
+int64_t units_under(int64_t units, const struct limit *from, const struct limit *to)
+{
+    __extension__ const __int128 product = (__int128)units * to->units_per_token;
+    return (int64_t)(product / from->units_per_token) + (product % from->units_per_token > 0);
+}
+
+struct bucket bucket_under(const struct bucket *bucket, const struct limit *from, const struct limit *to)
+{
+    struct bucket under = *bucket;
+    under.settled = to->capacity_units - units_under(from->capacity_units - bucket->settled, from, to);
+    under.unsettled = units_under(bucket->unsettled, from, to);
+    return under;
+}
+
 void key_limit_is_of_tiers(struct node *node, uint16_t limit, const struct limit_span *span)
 {
     limit_span_note(span, &node->limits.limit[limit]);

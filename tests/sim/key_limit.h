@@ -20,6 +20,10 @@ uint64_t key_voucher_tokens(struct node *node, struct key_id id, uint64_t now_ns
 /* Tokens of the key that the node has granted and that some peer may not know of. */
 uint64_t key_granted_tokens(const struct node *node, struct key_id id);
 
+/* So many units of one limit as units of another one, rounded up; and what is used of a bucket, under another limit. */
+int64_t units_under(int64_t units, const struct limit *from, const struct limit *to);
+struct bucket bucket_under(const struct bucket *bucket, const struct limit *from, const struct limit *to);
+
 /* The node knows that limit as one of the tiers of a rule, as its rules would have told it. */
 void key_limit_is_of_tiers(struct node *node, uint16_t limit, const struct limit_span *span);
 

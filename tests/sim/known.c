@@ -18,8 +18,9 @@ unsigned known_read(const char *path, struct known_seed *known, unsigned room)
     while (count < room && fgets(line, sizeof line, file) != NULL) {
         char *end;
         known[count].seed = strtoull(line, &end, 10);
-        known[count].without_rules = strncmp(end, " - ", 3) == 0;
-        known[count].early = known[count].without_rules || strncmp(end, " = ", 3) == 0;
+        const bool early_without = strncmp(end, " - ", 3) == 0;
+        known[count].without_rules = early_without || strncmp(end, " / ", 3) == 0;
+        known[count].early = early_without || strncmp(end, " = ", 3) == 0;
         known[count].mild = strncmp(end, " ~ ", 3) == 0;
         count += end != line;
     }

@@ -15,12 +15,6 @@
 
 #include <assert.h>
 
-static int64_t scaled(int64_t units, const struct limit *from, const struct limit *to)
-{
-    __extension__ const __int128 product = (__int128)units * to->units_per_token;
-    return (int64_t)(product / from->units_per_token) + (product % from->units_per_token > 0);
-}
-
 /* The truth of each key under the limit `to`, of which as much is used as before. */
 static void move_truth(struct sim *sim, unsigned name, const struct limit *to)
 {
@@ -31,10 +25,10 @@ static void move_truth(struct sim *sim, unsigned name, const struct limit *to)
             continue;
         truth_now(sim, k);
         for (unsigned i = 0; i < sim->plan.nodes; i++)
-            sim->lists.lacks[i][k] = scaled(sim->lists.lacks[i][k], from, to);
-        truth->high = to->capacity_units - scaled(from->capacity_units - truth->high, from, to);
-        truth->low = to->capacity_units - scaled(from->capacity_units - truth->low, from, to);
-        truth->doubtful = scaled(truth->doubtful, from, to);
+            sim->lists.lacks[i][k] = units_under(sim->lists.lacks[i][k], from, to);
+        truth->high = to->capacity_units - units_under(from->capacity_units - truth->high, from, to);
+        truth->low = to->capacity_units - units_under(from->capacity_units - truth->low, from, to);
+        truth->doubtful = units_under(truth->doubtful, from, to);
         truth->high_tick = clock_read(&sim->fast, sim->now_ns) / to->tick_ns;
         truth->low_tick = clock_read(&sim->slow, sim->now_ns) / to->tick_ns;
     }
@@ -199,10 +193,7 @@ struct bucket sim_bucket(struct sim *sim, unsigned i, unsigned key)
     struct bucket bucket = node_bucket(node, of->id, index, world_local_ns(sim, i));
     if (!many)
         return bucket;
-    const struct limit *to = sim_limit(sim, key), *from = node_limit(node, index);
-    bucket.settled = to->capacity_units - scaled(from->capacity_units - bucket.settled, from, to);
-    bucket.unsettled = scaled(bucket.unsettled, from, to);
-    return bucket;
+    return bucket_under(&bucket, node_limit(node, index), sim_limit(sim, key));
 }
 
 /* No view is better than that of its donor, which may be any. */

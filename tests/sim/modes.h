@@ -72,6 +72,8 @@ void tiers_draw(struct plan *plan);
 void tiers_node_starts(struct sim *sim, unsigned i);
 /* The tier of the next request at node i. */
 uint16_t tiers_asked(struct sim *sim, unsigned i);
+/* The same, as the number of one of so many. */
+unsigned tiers_drawn(struct sim *sim, unsigned i, unsigned count);
 void tiers_end(struct sim *sim);
 
 /* ---- homes.c: limits of which one region, or one daemon, has the whole share ---- */
@@ -121,7 +123,8 @@ struct known_seed {
     bool without_rules, early, mild;
 };
 /*
- * Lines "seed reason", "seed - reason" for one without rules, "seed = reason" for one without what is drawn late,
+ * Lines "seed reason", "seed / reason" for one without rules, "seed = reason" for one without what is drawn late,
+ * "seed - reason" for one without both,
  * "seed ~ reason" for one without the demand of rights_draw;
  * others are skipped. To be read before any job is forked: they would share the file's position.
  */

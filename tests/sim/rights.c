@@ -99,7 +99,7 @@ static uint64_t held_of_rule(struct sim *sim, const struct ask_part *part)
     uint64_t tokens = 0;
     for (unsigned i = 0; i < sim->plan.nodes; i++)
         tokens += sim->node[i].node != NULL
-                      ? held(sim, i, ask_charge_of(sim, i, part).id, sim->asks.limit[i][part->rule][part->subject])
+                      ? held(sim, i, ask_charge_of(sim, i, part).id, ask_charge_of(sim, i, part).limit)
                       : 0;
     return tokens;
 }

@@ -142,7 +142,7 @@ static void check_rules(struct sim *sim)
             struct explanation explanation;
             if (sim->node[i].life != LIFE_UP || sim->node[i].unawaited)
                 continue;
-            node_explain(sim->node[i].node, ask_key(r, 0), sim->asks.limit[i][r][0], world_local_ns(sim, i),
+            node_explain(sim->node[i].node, ask_key(r, 0), sim->asks.limit[i][r][0][0], world_local_ns(sim, i),
                          &explanation);
             sum += explanation.share;
         }

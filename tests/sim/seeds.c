@@ -93,6 +93,10 @@ static bool run_seed(const struct seeds_options *options, uint64_t seed)
         disks_draw(&sim->plan);
     if (options->restarts)
         ask_draw_restarts(&sim->plan);
+    if (options->tiers)
+        ask_draw_tiers(&sim->plan);
+    if (options->tiers && options->only != NULL)
+        ask_keep_only(&sim->plan, options->only);
     sim->plan.ticking = options->ticking;
     sim->verbose = options->verbose || options->trace;
     sim->trace = options->trace;

@@ -79,22 +79,30 @@ void tiers_node_starts(struct sim *sim, unsigned i)
         key_limit_is_of_tiers(sim->node[i].node, t, &span);
 }
 
+unsigned tiers_drawn(struct sim *sim, unsigned i, unsigned count)
+{
+    if (sim->plan.tiers_mixed || draw_one_in(&sim->tier_random, OTHERS_ONE_IN_MAX))
+        return (unsigned)random_below(&sim->tier_random, count);
+    return (unsigned)((sim->plan.seed + i) % count);
+}
+
 uint16_t tiers_asked(struct sim *sim, unsigned i)
 {
     const uint16_t count = sim->plan.limits.count;
     if (sim->phase > PHASE_AGREE)
         return count - 1;
-    if (sim->plan.tiers_mixed || draw_one_in(&sim->tier_random, OTHERS_ONE_IN_MAX))
-        return (uint16_t)random_below(&sim->tier_random, count);
-    return (uint16_t)((sim->plan.seed + i) % count);
+    return (uint16_t)tiers_drawn(sim, i, count);
 }
 
 /* So that the next laws see one limit everywhere: a request of the widest tier, that takes nothing. */
 void tiers_end(struct sim *sim)
 {
-    for (unsigned i = 0; sim->plan.tiers && i < sim->plan.nodes; i++)
+    for (unsigned i = 0; sim->plan.tiers && i < sim->plan.nodes; i++) {
         for (unsigned k = 0; k < sim->plan.keys && world_is_up(sim, i); k++) {
             const struct charge charge = sim_charge(sim, k, sim->plan.key[k].limit, 1);
             (void)node_ask(sim->node[i].node, &charge, false, world_local_ns(sim, i));
         }
+        if (world_is_up(sim, i))
+            ask_tiers_end(sim, i);
+    }
 }

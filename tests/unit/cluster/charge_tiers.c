@@ -6,7 +6,9 @@
 
 /*
  * Bob tells ann of spends that no limit would have admitted, as if they were charged twice. A key that had one tier
- * alone owes no more than that tier's overshoot. A key that had several owes what the widest of them may use.
+ * alone owes no more than that tier's overshoot. A key that had several owes what the widest of them may use, also
+ * where ann hears of only one: what bob's clients took before his key went over to a smaller tier is told under the
+ * wider one.
  */
 
 enum { FREE, PRO, TIERS };
@@ -56,8 +58,27 @@ static void begin(void)
         (void)charge_of(ANN, t, 0);
 }
 
+/* What bob's clients took under the wider tier is told when his key has gone over to the smaller one. */
+static void test_told_late(void)
+{
+    begin();
+    const struct charge wide = charge_of(BOB, PRO, 8), small = charge_of(BOB, FREE, 1);
+    const bool taken = node_ask(world.host[BOB].node, &wide, true, world.now_ns).allowed;
+    (void)node_ask(world.host[BOB].node, &small, false, world.now_ns);
+    const struct entry *entry = table_find(world.host[BOB].node->table, small.id);
+    OK(taken && entry->limit == small.limit, "bob's key goes over to the smaller tier");
+    world_push(BOB);
+    world_run(300);
+    OK_I64(ann_has_used(), 8, "... and ann hears what was taken before");
+    bob_tells(FREE, 8);
+    OK(ann_has_used() >= 15, "... of a key that may owe what the wider tier allows");
+    world_close();
+}
+
 int main(void)
 {
+    test_told_late();
+
     begin();
     bob_tells(FREE, 30);
     OK_I64(ann_has_used(), 10, "of one tier no more is owed than that tier has");

@@ -1,5 +1,6 @@
 /* Peaks: a return is credited at most what the bucket could have held all the time since. */
 #include "cluster/state/peaks.h"
+#include "limit/limit_span.h"
 #include "tests/lib/tap.h"
 
 #include <assert.h>
@@ -71,9 +72,66 @@ static void test_ages(void)
     peaks_close(&peaks);
 }
 
+/* ---- tiers of one rule ---- */
+
+enum { SMALL_TOKENS = 20, WIDE_TOKENS = 1000 };
+
+/* A small tier, and a wide one that refills as fast, or faster. */
+static void tiers_of(uint64_t small_rate, uint64_t wide_rate, struct limit *small, struct limit *wide)
+{
+    struct limit_span span = {0};
+    *small = limit_of(SMALL_TOKENS, small_rate);
+    *wide = limit_of(WIDE_TOKENS, wide_rate);
+    const struct limit_terms terms[] = {limit_terms_of(small), limit_terms_of(wide)};
+    limit_span_add(&span, &terms[0]);
+    limit_span_add(&span, &terms[1]);
+    limit_span_note(&span, small);
+    limit_span_note(&span, wide);
+}
+
+static void test_tiers(void)
+{
+    struct peaks peaks;
+    struct limit small, wide;
+    const uint64_t now_ns = 10000 * MS;
+    bool made = peaks_init(&peaks, 1000);
+    assert(made);
+    tiers_of(100000, 100000, &small, &wide);
+    note(&peaks, &small, SMALL_TOKENS - 3, now_ns);
+    OK(credited(&peaks, &wide, 0, AGE_NS, now_ns) == 3,
+       "3 were used of the small tier: the wide one has room for 3");
+    note(&peaks, &wide, WIDE_TOKENS - 4, now_ns + 4 * PEAKS_SPAN_NS);
+    OK(credited(&peaks, &small, 0, AGE_NS, now_ns + 4 * PEAKS_SPAN_NS) == 4,
+       "... and the small one as the wide one had");
+    note(&peaks, &small, SMALL_TOKENS, now_ns + 8 * PEAKS_SPAN_NS);
+    OK(credited(&peaks, &wide, 0, AGE_NS, now_ns + 8 * PEAKS_SPAN_NS) == 0, "none where it was full");
+    note(&peaks, &wide, WIDE_TOKENS - 700, now_ns + 12 * PEAKS_SPAN_NS);
+    OK(credited(&peaks, &wide, 0, AGE_NS, now_ns + 12 * PEAKS_SPAN_NS) == 10, "all where enough was used");
+    peaks_close(&peaks);
+}
+
+static void test_tiers_refill(void)
+{
+    struct peaks peaks;
+    struct limit small, wide;
+    const uint64_t now_ns = 10000 * MS;
+    bool made = peaks_init(&peaks, 1000);
+    assert(made);
+    tiers_of(1, 4, &small, &wide);
+    note(&peaks, &small, SMALL_TOKENS, now_ns);
+    OK(credited(&peaks, &wide, 0, AGE_NS, now_ns) == 3,
+       "in a second and a half, the wide tier has refilled 6 and a bit");
+    OK(credited(&peaks, &small, 0, AGE_NS, now_ns) == 3, "... as the key may have been of that one in between");
+    peaks_raise(&peaks, (struct key_id){1, 1}, &small, 2 * small.units_per_token, RAISE_OTHER, now_ns);
+    OK(credited(&peaks, &wide, 0, AGE_NS, now_ns) == 1, "what came back under the one counts under the other");
+    peaks_close(&peaks);
+}
+
 int main(void)
 {
     test_levels();
     test_ages();
+    test_tiers();
+    test_tiers_refill();
     return tap_done();
 }
