@@ -95,6 +95,10 @@ subtest 'a mistake changes nothing' => sub {
     is(serial(), 'first', 'nothing of it is in use');
     unlink $daemon->{config};
     like('' . $admin->command('RELOAD'), qr/^ERR \Q$daemon->{config}\E cannot be read: No such file/, 'no file at all');
+    POSIX::mkfifo($daemon->{config}, 0600) or die "$daemon->{config}: $!";
+    like('' . $admin->command('RELOAD'), qr/^ERR \Q$daemon->{config}\E is a pipe: expected a config file/,
+         'a pipe, which nobody writes to');
+    unlink $daemon->{config};
     is($admin->command('CAN_ACCESS', 'a'), 1, 'and it serves on');
     $settings->{log_level} = 'debug';
 };

@@ -42,3 +42,9 @@ char *text_file_read(const char *path, size_t bytes_max, const char *expected, s
     (void)fclose(file);
     return text;
 }
+
+bool text_file_is_pipe(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISFIFO(status.st_mode);
+}

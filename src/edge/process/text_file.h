@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -17,5 +18,7 @@
  * says what the file should be, for the sentence about a directory.
  */
 char *text_file_read(const char *path, size_t bytes_max, const char *expected, size_t *size, struct error *error);
+/* True if to open the file may wait for whoever writes to it. */
+bool text_file_is_pipe(const char *path);
 
 #endif
