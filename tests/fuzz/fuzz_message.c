@@ -51,7 +51,7 @@ struct story {
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 extern const unsigned fuzz_mutations;
-const unsigned fuzz_mutations = 2000;
+const unsigned fuzz_mutations = 800;
 
 static uint32_t take(struct script *script, unsigned bytes)
 {
