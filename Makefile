@@ -242,7 +242,7 @@ $(B)/libheadgate.a: $(PARTS)
 	$(Q)rm -f $@ && ar rcs $@ $^
 $(B)/libheadgate.so.0: $(PARTS)
 	$(SAY) LD $@
-	$(Q)$(CC) -shared $(filter-out -pie,$(ALL_LDFLAGS)) -Wl,-soname,$(@F) -o $@ $^ -lsodium -lssl -lcrypto
+	$(Q)$(CC) -shared $(filter-out -pie -no-pie,$(ALL_LDFLAGS)) -Wl,-soname,$(@F) -o $@ $^ -lsodium -lssl -lcrypto
 $(B)/libheadgate.so: $(B)/libheadgate.so.0
 	$(Q)ln -sf $(<F) $@
 
