@@ -77,8 +77,13 @@ static bool serve(struct fake *fake, uint32_t at, const char *request)
     case JOINS:
         break;
     }
+    void (*around)(bool) = atomic_load(&fake->around);
+    if (around)
+        around(false);
     say(fd, atomic_load(&fake->manner) == GUARDED && !fake->greeted[at] ? "-NOAUTH Authentication required.\r\n"
                                                                         : VERDICT);
+    if (around)
+        around(true);
     return true;
 }
 

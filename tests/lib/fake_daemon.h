@@ -35,6 +35,7 @@ struct fake {
     _Atomic enum manner manner;
     atomic_bool ends, shuts; /* shuts: closes its connections once */
     atomic_uint checks, peeks, connections, looks;
+    void (*_Atomic around)(bool answered); /* NULL, or called by the thread before and after each verdict */
     int client[FAKE_CLIENTS_MAX];
     bool greeted[FAKE_CLIENTS_MAX];
     uint32_t count;

@@ -210,13 +210,16 @@ static const struct headgate_reply *await(const struct daemon_link *link, uint64
     struct headgate_client *client = link->client;
     const struct headgate_reply *reply = NULL;
     enum headgate_client_status status;
+    bool late = false;
     (void)headgate_client_step(client, HEADGATE_CLIENT_WRITE); /* poll tells what became of it */
-    while ((status = headgate_client_poll(client, &reply)) == HEADGATE_CLIENT_AGAIN) {
+    while ((status = headgate_client_poll(client, &reply)) == HEADGATE_CLIENT_AGAIN && !late) {
         const uint64_t now_ns = clock_monotonic_ns();
         struct pollfd ready = link_events(link);
-        if (ready.fd < 0 || now_ns >= deadline_ns)
+        if (ready.fd < 0)
             return NULL;
-        if (poll(&ready, 1, (int)((deadline_ns - now_ns + 999999) / 1000000)) > 0)
+        /* a last look at what is there already: it may be this program that is late, not the daemon */
+        late = now_ns >= deadline_ns;
+        if (poll(&ready, 1, late ? 0 : (int)((deadline_ns - now_ns + 999999) / 1000000)) > 0)
             (void)headgate_client_step(client, HEADGATE_CLIENT_READ | HEADGATE_CLIENT_WRITE);
     }
     return status == HEADGATE_CLIENT_OK || status == HEADGATE_CLIENT_REFUSED ? reply : NULL;
