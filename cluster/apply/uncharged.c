@@ -34,6 +34,7 @@ struct uncharged_key {
     uint32_t epoch;  /* aside_epoch() when the first of them was heard */
     uint16_t limit;
     uint8_t member; /* the maker of the newest of them */
+    bool several;   /* some of them were told under another tier than the key had here */
     uint8_t maker[MAKERS];
     uint64_t made[MAKERS]; /* of the tokens, those of each maker; 0: a free place */
 };
@@ -99,6 +100,7 @@ static void charge(struct node *node, const struct uncharged_key *key)
     outbox_urge(node, entry);
     const struct limit *limit = &node->limits.limit[entry->limit];
     const struct budget *budget = &node->by_limit.budget[entry->limit];
+    entry->several |= limit->of_tiers && (key->several || key->limit != entry->limit);
     charge_note_peak(node, entry);
     bucket_refill(&entry->bucket, limit, budget, node->now_ns);
     const struct bucket before = entry->bucket;
@@ -230,6 +232,7 @@ bool uncharged_takes(struct node *node, const struct entry *entry, uint32_t memb
     uncharged->count += is_new;
     key->tokens += fresh->tokens;
     key->member = (uint8_t)member;
+    key->several |= fresh->limit != entry->limit;
     add_makers(node, key, member, batch, fresh);
     node->stats.uncharged_spends++;
     return true;
