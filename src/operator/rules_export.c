@@ -178,6 +178,9 @@ int rules_export(struct rules_invocation *invocation)
         status = rules_fetch(invocation, &names.name[i], &list);
     if (status == EX_OK)
         status = invocation->json ? print_json(invocation, &list) : print_yaml(invocation, &list);
+    if (status == EX_OK && invocation->word_count > 0 && list.count == 0)
+        fprintf(stderr, "headgate %s: no rule of service '%s' is in force: the list is empty\n", invocation->name,
+                invocation->word[0]);
     tell_trials(invocation, &names);
     free(names.name);
     rules_close(&list);

@@ -215,6 +215,9 @@ is((rules('apply', $file))[1], "0 rules changed, 3 as before\n", 'which apply ta
 is((rules('diff', $file, '--prune'))[0], 0, 'diff --prune: nothing is missing there');
 like((rules('export'))[1], qr/service: code.*service: shop/s, 'export of all services');
 is(scalar @{json($one, 'export', 'code')}, 3, 'export for programs');
+is_deeply([rules('export', 'cede')],
+          [0, "rules: []\n", "headgate rules export: no rule of service 'cede' is in force: the list is empty\n"],
+          'export of a service without rules, or of a mistyped one, says so');
 my $less = file('less.yaml', "- {id: b, service: code, endpoint: /b, rate: 100/s}\n"
                              . "- {id: d, service: code, rate: 200/s}\n");
 ($status, $out) = rules('diff', $less, '--prune');
