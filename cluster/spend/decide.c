@@ -50,7 +50,7 @@ static enum verdict_reason fast_reason(const struct node *node, const struct ter
     if (key_view_home_is_gone(node, terms->charge))
         return VERDICT_ISOLATION;
     if (!bucket_allows(&full, limit, terms->budget, cost, terms->charge->floor_tokens) &&
-        voucher_enough_units(node, terms->charge) == INT64_MAX)
+        voucher_is_hopeless(node, terms->charge))
         return VERDICT_TOO_LARGE;
     if (bucket->settled - bucket->unsettled < (int64_t)cost * limit->units_per_token)
         return VERDICT_CAPACITY;

@@ -207,7 +207,8 @@ static enum verdict_reason reason_of(const struct node *node, const struct key_v
     const struct bucket level = key_view_level(view, charge, now_ns);
     if (charge->cost > view->limit->capacity ||
         (retry_ns == UINT64_MAX &&
-         (!is_cut_off || retry_after_ns(view, charge, node->log.settle_ns, now_ns) == UINT64_MAX)))
+         (!is_cut_off || (voucher_is_hopeless(node, charge) &&
+                          retry_after_ns(view, charge, node->log.settle_ns, now_ns) == UINT64_MAX))))
         return VERDICT_TOO_LARGE;
     if (level.settled - level.unsettled < (int64_t)charge->cost * view->limit->units_per_token)
         return VERDICT_CAPACITY;
@@ -250,6 +251,8 @@ void key_view_show_refused(const struct node *node, const struct key_view *view,
     const bool is_lost = key_view_home_is_gone(node, charge);
     key_view_show(view, charge, now_ns, verdict);
     verdict->allowed = false;
-    verdict->retry_after_ns = is_lost ? node->options.interval_ns : retry_ns;
     verdict->reason = is_lost ? VERDICT_ISOLATION : reason_of(node, view, charge, retry_ns, now_ns);
+    /* nobody knows when who is silent is heard again: the next interval is soon enough to look */
+    const bool is_open = is_lost || (retry_ns == UINT64_MAX && verdict->reason != VERDICT_TOO_LARGE);
+    verdict->retry_after_ns = is_open ? node->options.interval_ns : retry_ns;
 }

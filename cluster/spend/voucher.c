@@ -278,14 +278,28 @@ static int64_t enough_units(const struct node *node, const struct limit *limit, 
     return enough < 2 * wanted ? enough : 2 * wanted;
 }
 
-int64_t voucher_enough_units(const struct node *node, const struct charge *charge)
+/* As voucher_enough_units, as if all peers were heard. */
+static int64_t enough_units_of_all(const struct node *node, const struct charge *charge)
 {
     const struct limit *limit = &node->limits.limit[charge->limit];
-    if (!node->rights.shared || !can_be_paid(node, charge) ||
-        (node->awake.somebody_silent && !is_at_home(node, limit)) || voucher_heard(node, limit) == 0)
+    if (!node->rights.shared || !can_be_paid(node, charge))
         return INT64_MAX;
     const int64_t units = enough_units(node, limit, (int64_t)charge->cost * limit->units_per_token);
     return units <= limit->capacity_units ? units : INT64_MAX;
+}
+
+int64_t voucher_enough_units(const struct node *node, const struct charge *charge)
+{
+    const struct limit *limit = &node->limits.limit[charge->limit];
+    if ((node->awake.somebody_silent && !is_at_home(node, limit)) || voucher_heard(node, limit) == 0)
+        return INT64_MAX;
+    return enough_units_of_all(node, charge);
+}
+
+bool voucher_is_hopeless(const struct node *node, const struct charge *charge)
+{
+    return (node->awake.somebody_silent ? enough_units_of_all(node, charge) : voucher_enough_units(node, charge)) ==
+           INT64_MAX;
 }
 
 uint64_t voucher_tokens(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns)

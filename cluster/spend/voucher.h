@@ -114,6 +114,8 @@ uint64_t voucher_tokens(struct node *node, struct key_id id, uint16_t limit, uin
  * answer later; INT64_MAX: they never do.
  */
 int64_t voucher_enough_units(const struct node *node, const struct charge *charge);
+/* True: others' shares never pay for the charge, not even when all peers are heard again. */
+bool voucher_is_hopeless(const struct node *node, const struct charge *charge);
 
 /* ---- steps ---- */
 
