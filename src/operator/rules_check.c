@@ -251,16 +251,23 @@ static int check_rule(struct check *check, const struct rule_list *list, const s
     return status;
 }
 
-static int check_rules(struct check *check, const struct rule_list *list)
+static int check_each(struct check *check, const struct rule_list *list, struct rule_use *uses, bool *done)
 {
-    struct rule_use *uses = calloc(list->count + 1, sizeof *uses);
-    bool *done = calloc(list->count + 1, sizeof *done);
-    int status = uses && done ? check_twins(check, list) : command_no_memory(check->invocation->name);
+    int status = check_twins(check, list);
     for (size_t i = 0; i < list->count && status == EX_OK; i++)
         status = check_rule(check, list, list->rule[i]);
     for (size_t i = 0; i < list->count && status == EX_OK; i++)
         if (!done[i])
             status = compile_service(check, list, i, uses, done);
+    return status;
+}
+
+static int check_rules(struct check *check, const struct rule_list *list)
+{
+    struct rule_use *uses = calloc(list->count + 1, sizeof *uses);
+    bool *done = calloc(list->count + 1, sizeof *done);
+    const int status =
+        uses && done ? check_each(check, list, uses, done) : command_no_memory(check->invocation->name);
     free(uses);
     free(done);
     return status;
