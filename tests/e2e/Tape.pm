@@ -11,6 +11,7 @@ use Socket;
 
 my $greeting_bytes = 8;
 my $size_bytes = 8;
+my $part_messages = 16;
 
 # Carries from `host`:`port` to 127.0.0.1:`port`, in a process of its own.
 sub start {
@@ -44,6 +45,21 @@ sub order {
 sub kept { my ($self) = @_; return $self->order('kept') }
 # Says all that it has carried so far, the oldest first or the newest first. How many messages; 0: nobody listens.
 sub say_again { my ($self, $order) = @_; return $self->order($order) }
+# The same a part at a time, each when `heard`, which counts what has come, says that the one before came: nng drops
+# what a busy daemon does not read in time. A part is said when somebody listens. Dies where a part is not heard.
+sub say_in_parts {
+    my ($self, $order, $heard) = @_;
+    my @numbers = (0 .. $self->kept - 1);
+    @numbers = reverse @numbers if $order eq 'backward';
+    my $said = 0;
+    while (my @part = splice @numbers, 0, $part_messages) {
+        my ($before, $count) = ($heard->(), 0);
+        Headgate::wait_until(20, sub { $count = $self->order("say @part") }) or die 'nobody listens';
+        Headgate::wait_until(20, sub { $heard->() >= $before + $count }) or die 'what is said again is not heard';
+        $said += $count;
+    }
+    return $said;
+}
 # From now on it carries nothing, and says only what it is told to; and the reverse.
 sub cut  { my ($self) = @_; return $self->order('cut') }
 sub mend { my ($self) = @_; return $self->order('mend') }
@@ -113,6 +129,7 @@ sub obey {
     return scalar @tape if $order eq 'kept';
     return say(@tape) if $order eq 'forward';
     return say(reverse @tape) if $order eq 'backward';
+    return say(@tape[split ' ', $1]) if $order =~ /^say (.+)$/;
     return 0;
 }
 
@@ -126,7 +143,7 @@ sub carry {
                 next;
             }
             if ($socket == $orders) {
-                sysread $orders, my $order, 100 or POSIX::_exit(0);
+                sysread $orders, my $order, 1000 or POSIX::_exit(0);
                 chomp $order;
                 syswrite $orders, obey($order) . "\n";
                 next;

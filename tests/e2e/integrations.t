@@ -20,6 +20,10 @@ sub moved {
     my $count = $text =~ s/\b7073\b/$daemon->{ports}{http}/g;
     $count += $text =~ s/:8080\b/:$gateway_port/g;
     $text =~ s/\b127\.0\.0\.1:9000\b/127.0.0.1:$application_port/g;
+    # a machine that is busy is not a daemon that is away
+    $text =~ s/\btimeout_ms = \K150\b/1000/;
+    $text =~ s/\btimeout_s = \K0\.5\b/2/;
+    $text =~ s/\b(?:proxy_connect_timeout|proxy_read_timeout|dial_timeout|response_header_timeout) \K[15]00ms\b/2s/g;
     die "$name names no address" if !$count;
     return $text;
 }
@@ -198,8 +202,10 @@ sub behaves {
     is(ask('/free', 'X-Api-Key: ann')->{status}, 200, 'without a daemon, requests pass');
     asks_once($daemon) if $daemon->{gateway};
     $daemon->start;
-    is(ask('/v1/checkout', 'X-Api-Key: dan')->{status}, 200, 'with it again');
-    ok(Headgate::wait_until(20, sub { ask('/v1/checkout', 'X-Api-Key: dan')->{status} == 429 }),
+    my $number = 0; # HAProxy before 2.8 asks again, and is refused, where the daemon takes longer than 150 ms
+    ok(Headgate::wait_until(20, sub { ask('/v1/checkout', 'X-Api-Key: dan-' . ++$number)->{status} == 200 }),
+       'with it again');
+    ok(Headgate::wait_until(20, sub { ask('/v1/checkout', "X-Api-Key: dan-$number")->{status} == 429 }),
        'they are limited again');
     return;
 }
