@@ -103,7 +103,7 @@ static void whole_log(void)
 static void damaged_log(void)
 {
     struct random random;
-    unsigned rounds = 80 / SLOW, silent = 0, wrong = 0, evidence = 0, unnamed = 0;
+    unsigned rounds = 40 / SLOW, silent = 0, wrong = 0, evidence = 0, unnamed = 0;
     size_t kept = 0;
     random_seed(&random, 5);
     for (unsigned round = 0; round < rounds; round++) {
