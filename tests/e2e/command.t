@@ -8,6 +8,8 @@ use IO::Socket::INET;
 use JSON::PP;
 use Test::More;
 
+$Headgate::leaks_of_headgate = 1;
+
 my $cluster = Headgate::cluster(limits => [
     {name => 'default', capacity => 100, rate => '1/m', overshoot => '100%', default => 'true'},
     {name => 'api', capacity => 7, rate => '7/m'},

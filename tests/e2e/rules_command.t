@@ -7,6 +7,8 @@ use Headgate;
 use JSON::PP;
 use Test::More;
 
+$Headgate::leaks_of_headgate = 1;
+
 my $cluster = Headgate::cluster(
     interval => '50ms',
     limits => [{name => 'default', capacity => 100, rate => '1/m', default => 'true'}]
