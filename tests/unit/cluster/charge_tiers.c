@@ -1,8 +1,8 @@
 #include "cluster/spend/record.h"
 #include "cluster/spend/thread.h"
 #include "cluster/state/node_state.h"
-#include "limit/limit_span.h"
 #include "tests/lib/refunds_world.h"
+#include "tests/lib/tier_charge.h"
 
 /*
  * Bob tells ann of spends that no limit would have admitted, as if they were charged twice. A key that had one tier
@@ -19,13 +19,7 @@ static const struct limit_terms tiers[TIERS] =
 
 static struct charge charge_of(unsigned i, unsigned tier, uint64_t cost)
 {
-    struct limit_span span = {0};
-    struct charge charge = charge_at(i, "alice", &tiers[tier], cost);
-    for (unsigned t = 0; t < TIERS; t++)
-        limit_span_add(&span, &tiers[t]);
-    limit_span_note(&span, &world.host[i].node->limits.limit[charge.limit]);
-    charge.inherit = INHERIT_TIERS;
-    return charge;
+    return tier_charge(i, "alice", tiers, TIERS, tier, cost);
 }
 
 static void bob_tells(unsigned tier, uint64_t tokens)

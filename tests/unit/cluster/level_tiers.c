@@ -3,8 +3,8 @@
  * window ends when it would have, whichever clock a request under another tier comes by.
  */
 #include "cluster/state/node_state.h"
-#include "limit/limit_span.h"
 #include "tests/lib/refunds_world.h"
+#include "tests/lib/tier_charge.h"
 
 enum { SMALL, WIDE, TIERS };
 
@@ -15,12 +15,7 @@ static const struct limit_terms tiers[TIERS] = {{.kind = LIMIT_CELL, .capacity =
 
 static struct charge charge_of(const char *name, unsigned tier, uint64_t cost, uint64_t end_ns)
 {
-    struct limit_span span = {0};
-    struct charge charge = charge_at(ANN, name, &tiers[tier], cost);
-    for (unsigned t = 0; t < TIERS; t++)
-        limit_span_add(&span, &tiers[t]);
-    limit_span_note(&span, &world.host[ANN].node->limits.limit[charge.limit]);
-    charge.inherit = INHERIT_TIERS;
+    struct charge charge = tier_charge(ANN, name, tiers, TIERS, tier, cost);
     charge.sliding = true;
     charge.previous = key_of("the window before", 0);
     charge.window_ns = HOUR_NS;

@@ -1,6 +1,6 @@
 #include "cluster/state/node_state.h"
-#include "limit/limit_span.h"
 #include "tests/lib/refunds_world.h"
+#include "tests/lib/tier_charge.h"
 
 /*
  * Ann's clients spend and give back under the tiers of one rule, and bob has the key under now the one, now the other.
@@ -17,13 +17,7 @@ static const struct limit_terms windows[TIERS] = {{.kind = LIMIT_CELL, .capacity
 
 static struct charge charge_of(unsigned i, const struct limit_terms *tiers, unsigned tier, uint64_t cost)
 {
-    struct limit_span span = {0};
-    struct charge charge = charge_at(i, "alice", &tiers[tier], cost);
-    for (unsigned t = 0; t < TIERS; t++)
-        limit_span_add(&span, &tiers[t]);
-    limit_span_note(&span, &world.host[i].node->limits.limit[charge.limit]);
-    charge.inherit = INHERIT_TIERS;
-    return charge;
+    return tier_charge(i, "alice", tiers, TIERS, tier, cost);
 }
 
 static bool take(unsigned i, const struct limit_terms *tiers, unsigned tier, uint64_t cost)

@@ -1,6 +1,5 @@
 #include "cluster/state/node_state.h"
-#include "limit/limit_span.h"
-#include "tests/lib/cluster_harness.h"
+#include "tests/lib/tier_charge.h"
 
 /*
  * Cat is out of reach, and ann does not charge what she hears of a key of which she lacks tokens. Her clients have the
@@ -15,13 +14,7 @@ static const struct limit_terms tiers[TIERS] =
 
 static struct charge charge_of(unsigned i, unsigned tier)
 {
-    struct limit_span span = {0};
-    struct charge charge = charge_at(i, "alice", &tiers[tier], 1);
-    for (unsigned t = 0; t < TIERS; t++)
-        limit_span_add(&span, &tiers[t]);
-    limit_span_note(&span, &world.host[i].node->limits.limit[charge.limit]);
-    charge.inherit = INHERIT_TIERS;
-    return charge;
+    return tier_charge(i, "alice", tiers, TIERS, tier, 1);
 }
 
 static unsigned drain(unsigned i, unsigned tier)

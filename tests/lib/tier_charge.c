@@ -1,0 +1,16 @@
+#include "tests/lib/tier_charge.h"
+
+#include "cluster/state/node_state.h"
+#include "limit/limit_span.h"
+
+struct charge tier_charge(unsigned i, const char *key, const struct limit_terms *tiers, size_t count, size_t tier,
+                          uint64_t cost)
+{
+    struct limit_span span = {0};
+    struct charge charge = charge_at(i, key, &tiers[tier], cost);
+    for (size_t t = 0; t < count; t++)
+        limit_span_add(&span, &tiers[t]);
+    limit_span_note(&span, &world.host[i].node->limits.limit[charge.limit]);
+    charge.inherit = INHERIT_TIERS;
+    return charge;
+}
