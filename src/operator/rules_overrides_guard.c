@@ -78,7 +78,8 @@ static int hold(const struct rules_invocation *invocation, const struct rule *ru
 }
 
 /* The sheets in force of the rules. */
-static int fetch_former(struct rules_invocation *invocation, const struct rule_list *rules, struct rule_list *former)
+static int fetch_former(struct rules_invocation *invocation, const struct rule_list *rules,
+                        struct rule_list *former)
 {
     struct rules_names names = {0};
     int status = rules_find_others(invocation, rules, &names);
@@ -96,20 +97,26 @@ static int fetch_former(struct rules_invocation *invocation, const struct rule_l
     return status;
 }
 
+/* True: the list may end overrides in sheets of the rule. */
+static bool may_end(const struct rules_invocation *invocation, const struct rule_list *list,
+                    const struct rule *rule)
+{
+    return rule->overrides_of.size == 0 &&
+           (invocation->prune || rules_overrides_has_sheets(list, list->count, rule));
+}
+
 int rules_overrides_guard(struct rules_invocation *invocation, const struct rule_list *list)
 {
     struct rule_list rules = {0}, former = {0}; /* `rules` are views */
-    int status = EX_OK;
     rules.rule = calloc(list->count + 1, sizeof(struct rule *));
     if (rules.rule == NULL)
         return command_no_memory(invocation->name);
     for (size_t i = 0; i < list->count; i++)
-        if (list->rule[i]->overrides_of.size == 0)
+        if (may_end(invocation, list, list->rule[i]))
             rules.rule[rules.count++] = list->rule[i];
-    status = fetch_former(invocation, &rules, &former);
+    int status = rules.count > 0 ? fetch_former(invocation, &rules, &former) : EX_OK;
     for (size_t i = 0; i < rules.count && status == EX_OK; i++)
-        if (invocation->prune || rules_overrides_has_sheets(list, list->count, rules.rule[i]))
-            status = hold(invocation, rules.rule[i], &former, list);
+        status = hold(invocation, rules.rule[i], &former, list);
     free(rules.rule);
     rules_close(&former);
     return status;

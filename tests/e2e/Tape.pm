@@ -43,10 +43,11 @@ sub order {
 }
 # How many messages it has carried.
 sub kept { my ($self) = @_; return $self->order('kept') }
-# Says all that it has carried so far, the oldest first or the newest first. How many messages; 0: nobody listens.
-sub say_again { my ($self, $order) = @_; return $self->order($order) }
-# The same a part at a time, each when `heard`, which counts what has come, says that the one before came: nng drops
-# what a busy daemon does not read in time. A part is said when somebody listens. Dies where a part is not heard.
+# Says all that it has carried so far, the oldest first. How many messages; 0: nobody listens.
+sub say_again { my ($self) = @_; return $self->order('all') }
+# The same, or `backward` the newest first, a part at a time, each when `heard`, which counts what has come, says that
+# the one before came: nng drops what a busy daemon does not read in time. A part is said when somebody listens. Dies
+# where a part is not heard.
 sub say_in_parts {
     my ($self, $order, $heard) = @_;
     my @numbers = (0 .. $self->kept - 1);
@@ -127,8 +128,7 @@ sub obey {
         end_of($_) for values %{{map { $_ => $_ } values %wire}}; # whoever listens comes again
     }
     return scalar @tape if $order eq 'kept';
-    return say(@tape) if $order eq 'forward';
-    return say(reverse @tape) if $order eq 'backward';
+    return say(@tape) if $order eq 'all';
     return say(@tape[split ' ', $1]) if $order =~ /^say (.+)$/;
     return 0;
 }

@@ -34,12 +34,17 @@ static void note(struct peaks *peaks, const struct limit *limit, int64_t left, u
     peaks_note(peaks, (struct key_id){1, 1}, &bucket, limit, now_ns);
 }
 
+static void begin(struct peaks *peaks, uint32_t keys)
+{
+    bool made = peaks_init(peaks, keys);
+    assert(made);
+}
+
 static void test_levels(void)
 {
     struct peaks peaks;
     const struct limit limit = limit_of(1000, 100000);
-    bool made = peaks_init(&peaks, 1000);
-    assert(made);
+    begin(&peaks, 1000);
     uint64_t now_ns = 10000 * MS;
     OK(credited(&peaks, &limit, 0, AGE_NS, now_ns) == 10, "an empty bucket takes all");
     OK(credited(&peaks, &limit, 999, AGE_NS, now_ns) == 0, "one that is almost full does not take what is beyond");
@@ -58,8 +63,7 @@ static void test_ages(void)
 {
     struct peaks peaks;
     const struct limit slow = limit_of(1000, 1), fast = limit_of(1000, 1000);
-    bool made = peaks_init(&peaks, 1);
-    assert(made);
+    begin(&peaks, 1);
     uint64_t now_ns = 10000 * MS;
     note(&peaks, &slow, 1000, now_ns);
     OK(credited(&peaks, &slow, 0, 500 * MS, now_ns) == 8,
@@ -94,8 +98,7 @@ static void test_tiers(void)
     struct peaks peaks;
     struct limit small, wide;
     const uint64_t now_ns = 10000 * MS;
-    bool made = peaks_init(&peaks, 1000);
-    assert(made);
+    begin(&peaks, 1000);
     tiers_of(100000, 100000, &small, &wide);
     note(&peaks, &small, SMALL_TOKENS - 3, now_ns);
     OK(credited(&peaks, &wide, 0, AGE_NS, now_ns) == 3,
@@ -115,8 +118,7 @@ static void test_tiers_refill(void)
     struct peaks peaks;
     struct limit small, wide;
     const uint64_t now_ns = 10000 * MS;
-    bool made = peaks_init(&peaks, 1000);
-    assert(made);
+    begin(&peaks, 1000);
     tiers_of(1, 4, &small, &wide);
     note(&peaks, &small, SMALL_TOKENS, now_ns);
     OK(credited(&peaks, &wide, 0, AGE_NS, now_ns) == 3,
