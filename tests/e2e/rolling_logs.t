@@ -31,12 +31,17 @@ sub takes {
     return $client->command('CHECK', qw(user=ann SERVICE shop COST), $cost // 1)->[0] == 1;
 }
 
+# What the daemons admit until each refuses. A daemon that has not heard another in time, on a busy machine, refuses
+# earlier, so all are asked again until enough of the window is used.
 my $admitted = 0;
 my $first = time;
-for my $daemon (@daemons) {
-    my $client = $daemon->client;
-    while (takes($client)) { $admitted++ }
-}
+Headgate::for_a_while($window / 2, sub {
+    for my $daemon (@daemons) {
+        my $client = $daemon->client;
+        while (takes($client)) { $admitted++ }
+    }
+    return $admitted >= 20;
+});
 ok($admitted >= 20 && $admitted <= 30, "$admitted of 30 are admitted");
 my $spent = time;
 for my $daemon (@daemons) {
@@ -46,8 +51,9 @@ for my $daemon (@daemons) {
 }
 my $restarted = time;
 my $client = $daemons[0]->client;
-my $early = time < $first + $window ? takes($client, 29) : 0;
-ok(!$early, 'nothing of that is there a second time') or diag sprintf '%.3f s after the first spend', time - $first;
+my $early = time < $first + $window && takes($client, 29);
+my $until = time - $first;
+ok(!$early || $until >= $window, 'nothing of that is there a second time') or diag sprintf '%.3f s after the first', $until;
 
 my $last = 0;
 ok(Headgate::wait_until(3 * $window, sub {
