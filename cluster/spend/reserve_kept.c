@@ -11,6 +11,7 @@
 #include "cluster/spend/outbox.h"
 #include "cluster/spend/renewal.h"
 #include "cluster/spend/reserve.h"
+#include "cluster/spend/return.h"
 #include "cluster/spend/thread.h"
 #include "cluster/spend/voucher.h"
 #include "cluster/state/member.h"
@@ -124,8 +125,8 @@ static void list_again(struct node *node, struct entry *entry, struct charge *ch
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
     const struct budget *budget = &node->by_limit.budget[entry->limit];
-    if (charge->cost == 0 || charge->cost > limit->capacity ||
-        number_sum(charge->spent_ns, limit->period_ns) <= now_ns) {
+    const uint64_t most = limit->capacity + (uint64_t)limit->wider_units; /* under any tier */
+    if (charge->cost == 0 || charge->cost > most || number_sum(charge->spent_ns, limit->period_ns) <= now_ns) {
         let_be(charge);
         return;
     }
@@ -133,6 +134,19 @@ static void list_again(struct node *node, struct entry *entry, struct charge *ch
         return;
     bucket_apply(&entry->bucket, limit, budget, charge->cost, 0, charge->spent_ns, 0);
     let_be(charge);
+}
+
+/* The kept number is of the charge's limit. */
+static void lower_again(const struct node *node, struct entry *entry, const struct charge *charge,
+                        const struct counter *key, uint64_t now_ns)
+{
+    const struct limit *then = &node->limits.limit[charge->limit], *now = &node->limits.limit[entry->limit];
+    struct bucket kept;
+    bucket_fill(&kept, then, now_ns, key->expires_ns);
+    bucket_lower_to(&kept, then, key->number, now_ns);
+    if (now != then)
+        bucket_convert(&kept, then, now, INHERIT_TIERS, now_ns, key->expires_ns);
+    bucket_lower_level(&entry->bucket, now, kept.settled, now_ns);
 }
 
 /* The key has as much left as when the former process ended, and time has given it since: what is held lacks there. */
@@ -145,15 +159,15 @@ static void take_again(struct node *node, struct charge *charge, const struct co
     if (!lists && (key->number == 0 || is_over))
         return; /* it is full, as it would be if the process had gone on */
     struct entry *entry = table_obtain_nobodys(node->table, charge->id, charge->limit, key->expires_ns, now_ns);
-    if (entry->limit != charge->limit) { /* the store has the key under another limit */
+    if (!counts_in_tokens(node, entry, charge)) { /* the store has the key under another limit */
         let_be(charge);
         return;
     }
-    bucket_refill(&entry->bucket, limit, &node->by_limit.budget[charge->limit], now_ns);
+    bucket_refill(&entry->bucket, &node->limits.limit[entry->limit], &node->by_limit.budget[entry->limit], now_ns);
     if (lists)
         list_again(node, entry, charge, ends_ns, now_ns);
     else
-        bucket_lower_to(&entry->bucket, limit, key->number, now_ns);
+        lower_again(node, entry, charge, key, now_ns);
     counters_mark_dirty(node, entry);
 }
 
@@ -162,7 +176,7 @@ static void take_again(struct node *node, struct charge *charge, const struct co
 /* How much of what the charge holds may be what its key lacks, and no other reservation holds. NULL: a full key. */
 static uint64_t lacking_tokens(struct node *node, const struct entry *entry, const struct charge *charge)
 {
-    const struct limit *limit = &node->limits.limit[charge->limit];
+    const struct limit *limit = &node->limits.limit[entry ? entry->limit : charge->limit];
     const int64_t lacking = entry ? limit->capacity_units - entry->bucket.settled : 0;
     if (kind_refills(limit->kind)) {
         const uint64_t age_ns = node->now_ns - number_least(node->now_ns, charge->spent_ns);
@@ -185,7 +199,8 @@ static void own_again(struct node *node, struct entry *entry, struct charge *cha
 {
     const struct limit *limit = &node->limits.limit[charge->limit];
     if (entry)
-        bucket_refill(&entry->bucket, limit, &node->by_limit.budget[entry->limit], node->now_ns);
+        bucket_refill(&entry->bucket, &node->limits.limit[entry->limit], &node->by_limit.budget[entry->limit],
+                      node->now_ns);
     const uint64_t tokens = number_least(charge->cost, lacking_tokens(node, entry, charge));
     if (!kind_lists(limit->kind)) {
         charge->cost = tokens;
@@ -227,7 +242,7 @@ static bool was_held_since(const struct node *node)
 static void take_over_charge(struct node *node, struct charge *charge, uint64_t ends_ns)
 {
     struct entry *entry = table_find(node->table, charge->id);
-    if (was_held_since(node) || (entry && entry->limit != charge->limit) ||
+    if (was_held_since(node) || (entry && !counts_in_tokens(node, entry, charge)) ||
         is_nobodys(&node->limits.limit[charge->limit], charge))
         let_be(charge);
     else if (charge->cost > 0)

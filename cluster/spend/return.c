@@ -90,6 +90,13 @@ static uint64_t least_taken(const struct node *node, const struct entry *entry, 
     return number_least(tokens, taken > granted ? taken - granted : 0);
 }
 
+bool counts_in_tokens(const struct node *node, const struct entry *entry, const struct charge *charge)
+{
+    const struct limit *now = &node->limits.limit[entry->limit], *then = &node->limits.limit[charge->limit];
+    return now == then ||
+           (charge->inherit == INHERIT_TIERS && now->of_tiers && then->of_tiers && now->kind == then->kind);
+}
+
 /*
  * A reservation gives back the tokens that it holds; a client that asks, only tokens that are not
  * held.
@@ -262,7 +269,7 @@ static uint64_t return_granted_part(struct node *node, const struct charge *char
                                     uint64_t now_ns)
 {
     struct entry *entry = table_find(node->table, charge->id);
-    if (tokens == 0 || !entry || entry->limit != charge->limit || node->sharing.alone ||
+    if (tokens == 0 || !entry || !counts_in_tokens(node, entry, charge) || node->sharing.alone ||
         node->awake.somebody_silent || !may_decide(node) || !can_record(node, entry))
         return 0;
     bucket_refill(&entry->bucket, &node->limits.limit[entry->limit], &node->by_limit.budget[entry->limit], now_ns);

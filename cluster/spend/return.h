@@ -14,7 +14,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct entry;
 struct node;
+
+/*
+ * True: what the charge took counts as so many tokens of the entry, which has the charge's limit, or another tier of
+ * its rule.
+ */
+bool counts_in_tokens(const struct node *node, const struct entry *entry, const struct charge *charge);
 
 /*
  * True: the tokens that the reservation holds by the charge came back by themselves. Those of a LOG end, and so does a

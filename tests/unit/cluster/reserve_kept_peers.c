@@ -2,6 +2,7 @@
 #include "cluster/node.h"
 #include "limit/kind.h"
 #include "tests/lib/commit_tokens.h"
+#include "tests/lib/kept_world.h"
 #include "tests/lib/node_figures.h"
 #include "tests/lib/reserving_world.h"
 
@@ -15,46 +16,11 @@
 static const struct limit_terms bucket = {.kind = LIMIT_BUCKET, .capacity = 100, .rate = 1, .period_ns = 1000 * MS};
 static const struct limit_terms part = {.kind = LIMIT_CELL, .capacity = 160, .flags = LIMIT_SPLIT};
 
-enum { RESERVATIONS = 8 };
-
-static struct node_reservation kept[RESERVATIONS];
-static unsigned kept_count;
-static bool keeps, has_left;
-
-/* What a daemon does when its node has left. */
-static void keep(unsigned host, const struct effects *effects)
-{
-    uint32_t place = 0;
-    if (host != ANN || !effects->left)
-        return;
-    has_left = true;
-    kept_count = 0;
-    keeps = node_keeps_reservations(world.host[host].node);
-    while (keeps && kept_count < RESERVATIONS &&
-           node_keep_reservation(world.host[host].node, &place, world.now_ns, &kept[kept_count]))
-        kept_count++;
-}
-
-static void stop(void)
-{
-    world.watch = keep;
-    has_left = keeps = false;
-    world_stop(ANN);
-    world_run(3000);
-    assert(has_left);
-    world.watch = NULL;
-}
-
 /* Ann starts, and has not joined yet. Returns how many reservations go on. */
 static unsigned recall(void)
 {
-    unsigned open = 0;
     world_start(ANN);
-    for (unsigned i = 0; i < kept_count; i++)
-        open += node_recall_reservation(world.host[ANN].node, &kept[i], world.now_ns);
-    node_validate(world.host[ANN].node);
-    step(ANN, (struct event){.kind = EVENT_WAKE}, ANN);
-    return open;
+    return kept_recall(ANN);
 }
 
 static void spend(unsigned host, const char *key, const struct limit_terms *terms, uint64_t cost)
@@ -88,8 +54,8 @@ static void go_on(void)
     world_run(1000);
     OK(both_see("slots", &leases, 2) && both_see("window", &cell, 120) && both_see("bucket", &bucket, 80),
        "both count that");
-    stop();
-    OK(keeps && kept_count == 3, "all are kept");
+    kept_stop(ANN);
+    OK(kept.keeps && kept.count == 3, "all are kept");
     OK(recall() == 3, "all are there again");
     struct node *ann = world.host[ANN].node;
     OK(node_cancel(ann, lease[0], world.now_ns) == RESERVE_LATER &&
@@ -132,8 +98,8 @@ static void not_known(void)
     struct charge held = held_at(ANN, "window", &cell, 30);
     world_link(ANN, BOB, LINK_CUT);
     OK(reserve(ANN, &held, 1, 60000, &id), "30 are held, and bob does not hear of them");
-    stop();
-    OK(!keeps && kept_count == 0, "so they end with the process");
+    kept_stop(ANN);
+    OK(!kept.keeps && kept.count == 0, "so they end with the process");
     world_close();
 }
 
@@ -144,7 +110,7 @@ static void stop_holding(struct reservation_id *id, struct reservation_id *lease
     struct charge held = held_at(ANN, "window", &cell, 30), slot = held_at(ANN, "slots", &leases, 1);
     OK(reserve(ANN, &held, 1, 60000, id) && reserve(ANN, &slot, 1, 60000, lease), "30 and a lease are held");
     world_run(1000);
-    stop();
+    kept_stop(ANN);
 }
 
 /* An old copy of a disk is used: a start since had the same reservations, and gave them back, or used them. */
@@ -152,7 +118,7 @@ static void old_copy(bool is_retired, bool is_used)
 {
     struct reservation_id id = {{0}}, lease = {{0}};
     stop_holding(&id, &lease);
-    OK(keeps && recall() == 2, "the next start has them,");
+    OK(kept.keeps && recall() == 2, "the next start has them,");
     world_run(1000);
     uint64_t used = 0;
     OK(node_cancel(world.host[ANN].node, lease, world.now_ns) == RESERVE_DONE, "and gives the lease back");
@@ -165,14 +131,13 @@ static void old_copy(bool is_retired, bool is_used)
     spend(BOB, "window", &cell, 40);
     struct charge other = held_at(BOB, "slots", &leases, 1);
     OK(reserve(BOB, &other, 1, 60000, &lease), "bob spends of that, and takes the place");
-    struct node_reservation copy[2] = {kept[0], kept[1]};
+    const struct kept_world copy = kept;
     world_run(1000);
     if (is_retired)
-        stop();
+        kept_stop(ANN);
     else
         world_crash(ANN);
-    memcpy(kept, copy, sizeof copy);
-    kept_count = 2;
+    kept = copy;
     world_run(1000);
     OK(recall() == 2, "a start with a copy of the disk of before has them again, until it knows better");
     world_run(1000);
@@ -191,7 +156,7 @@ static void peer_forgets(void)
     world_crash(BOB);
     world_run(1000);
     world_start(BOB);
-    OK(keeps && recall() == 2, "both start");
+    OK(kept.keeps && recall() == 2, "both start");
     world_run(1000);
     struct node *ann = world.host[ANN].node;
     OK(node_renew(ann, lease, 60000 * MS, world.now_ns) == RESERVE_UNKNOWN, "a lease that nobody counts has ended");
@@ -212,14 +177,14 @@ static void peer_counts_less(void)
     struct charge slots = held_at(ANN, "slots", &leases, 2);
     OK(reserve(ANN, &slots, 1, 60000, &lease), "a lease of two is held");
     world_run(1000);
-    stop();
+    kept_stop(ANN);
     world_crash(BOB);
     world.host[BOB].options.join_timeout_ns = 100 * MS;
     world_start(BOB);
     world_run(1000);
     struct charge slot = held_at(BOB, "slots", &leases, 1);
     OK(reserve(BOB, &slot, 1, 60000, &other), "the peer goes on alone, and takes one");
-    OK(keeps && recall() == 1, "the lease is there again");
+    OK(kept.keeps && recall() == 1, "the lease is there again");
     world_run(1000);
     OK(node_renew(world.host[ANN].node, lease, 60000 * MS, world.now_ns) == RESERVE_UNKNOWN &&
            both_see("slots", &leases, 3),
@@ -235,8 +200,8 @@ static void ends(void)
     struct charge held = held_at(ANN, "window", &cell, 30), own = held_at(ANN, "part", &part, 20);
     OK(reserve(ANN, &held, 1, 2000, &id) && reserve(ANN, &own, 1, 60000, &of_part), "30 are held for two seconds");
     world_run(500);
-    stop();
-    OK(keeps && recall() == 2, "they are there again when their time is over");
+    kept_stop(ANN);
+    OK(kept.keeps && recall() == 2, "they are there again when their time is over");
     world_run(1000);
     struct node *ann = world.host[ANN].node;
     OK(both_see("window", &cell, 160) && open_reservations(ann) == 1, "and come back");
@@ -257,11 +222,11 @@ static void before_the_clock(void)
     OK(reserve(ANN, held, 2, 60000, &id) && reserve(ANN, &slot, 1, 60000, &lease),
        "a bucket, a window and a lease");
     world_run(500);
-    stop();
-    for (unsigned i = 0; i < kept_count; i++)
-        for (size_t c = 0; c < kept[i].kept.count; c++)
-            kept[i].kept.charge[c].spent_ns = NODE_FIRST_NS;
-    OK(keeps && recall() == 2, "they are there again");
+    kept_stop(ANN);
+    for (unsigned i = 0; i < kept.count; i++)
+        for (size_t c = 0; c < kept.reservation[i].kept.count; c++)
+            kept.reservation[i].kept.charge[c].spent_ns = NODE_FIRST_NS;
+    OK(kept.keeps && recall() == 2, "they are there again");
     world_run(1000);
     struct node *ann = world.host[ANN].node;
     const int64_t left = tokens_left(ANN, "bucket", &bucket);
@@ -283,14 +248,14 @@ static void ends_early(void)
     struct charge held = held_at(ANN, "window", &cell, 30);
     OK(reserve(ANN, &held, 1, 60000, &id), "30 are held");
     world_run(500);
-    stop();
+    kept_stop(ANN);
     world_links(ANN, LINK_CUT);
     world.host[ANN].options.join_timeout_ns = 0;
     OK(recall() == 1, "they are there again");
     world_run(1000);
     OK(node_cancel(world.host[ANN].node, id, world.now_ns) == RESERVE_LATER, "ann hears nobody, and does not join");
-    stop();
-    OK(keeps && kept_count == 1, "the next start gets them");
+    kept_stop(ANN);
+    OK(kept.keeps && kept.count == 1, "the next start gets them");
     world_links(ANN, LINK_FINE);
     OK(recall() == 1, "and has them");
     world_run(1000);

@@ -4,6 +4,7 @@
  * reservation holds comes back. Never more than the limit is out. Three nodes 40 ms apart.
  */
 #include "tests/lib/rights_world.h"
+#include "tests/lib/tier_charge.h"
 
 #define MINUTE_NS (UINT64_C(60) * 1000 * MS)
 
@@ -28,12 +29,17 @@ static void begin(void)
     rights_world_start();
 }
 
-static bool reserve(unsigned host, const struct limit_terms *terms, uint64_t cost, struct reservation_id *id)
+static bool reserve_charge(unsigned host, const struct charge *charge, struct reservation_id *id)
 {
-    struct charge charge = charge_at(host, "key", terms, cost);
-    const bool given = node_reserve(world.host[host].node, &charge, 1, TTL_MS * MS, world.now_ns, &refused, id);
+    const bool given = node_reserve(world.host[host].node, charge, 1, TTL_MS * MS, world.now_ns, &refused, id);
     world_push(host);
     return given;
+}
+
+static bool reserve(unsigned host, const struct limit_terms *terms, uint64_t cost, struct reservation_id *id)
+{
+    const struct charge charge = charge_at(host, "key", terms, cost);
+    return reserve_charge(host, &charge, id);
 }
 
 static bool reserve_later(unsigned host, const struct limit_terms *terms, uint64_t cost, struct reservation_id *id)
@@ -192,6 +198,36 @@ static void even_reserved(void)
     world_close();
 }
 
+/* Before less is used than was held, the key goes over to another tier of its rule. */
+static void even_of_tiers(void)
+{
+    enum { SMALLER, WIDER, TIERS };
+    struct reservation_id held;
+    bool given = false;
+    begin_even();
+    struct limit_terms tiers[TIERS] = {slow, slow};
+    tiers[SMALLER].capacity = 90;
+    for (unsigned i = 0; i < 3; i++)
+        for (unsigned tier = 0; tier < TIERS; tier++)
+            (void)tier_charge(i, "key", tiers, TIERS, tier, 0);
+    const struct charge wider = tier_charge(BOB, "key", tiers, TIERS, WIDER, 70);
+    for (unsigned tries = 0; tries < 8 && !given; tries++) {
+        given = reserve_charge(BOB, &wider, &held);
+        world_run(TURN_MS);
+    }
+    OK(given, "bob reserves 70 of 100 an hour");
+    world_run(6000); /* until nobody takes tokens to be in a voucher */
+    const struct charge smaller = tier_charge(BOB, "key", tiers, TIERS, SMALLER, 30);
+    OK(!node_ask(world.host[BOB].node, &smaller, true, world.now_ns).allowed,
+       "30 under another tier are refused, which is the key's now");
+    struct used_cost used = {.tokens = 20};
+    OK_U64(node_commit(world.host[BOB].node, held, &used, 1, world.now_ns), RESERVE_DONE, "20 were used of it");
+    world_push(BOB);
+    const unsigned all = rights_take_all("key", &slow, 30);
+    OK(all >= 70 && all <= 80, "the rest is there, once: %u of 80", all);
+    world_close();
+}
+
 /* A grant is remembered for a while, when it may be in a voucher. What was used of it is in none. */
 static void even_at_once(void)
 {
@@ -247,6 +283,7 @@ int main(void)
     refill();
     beside_a_voucher();
     even_reserved();
+    even_of_tiers();
     even_at_once();
     even_refill();
     even_beside_a_voucher();
