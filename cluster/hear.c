@@ -61,14 +61,21 @@ static bool has_name(const char *names, struct bytes name)
     return false;
 }
 
-/* Every member says what it knows itself: nobody brings a message of another one. */
+/*
+ * Every member says what it knows itself: nobody brings a message of another one. Where the connection of a message has
+ * ended before it was heard, nobody knows any more whose that was, and the sender says it again.
+ */
 static bool is_impostor(struct node *node, const struct envelope *envelope, const char *from,
                         struct effects *effects)
 {
     if (from == NULL || has_name(from, envelope->sender))
         return false;
+    if (from[0] == '\0') {
+        node->stats.messages_orphaned++;
+        return true;
+    }
     node->stats.messages_impostor++;
-    if (from[0] != '\0' && effects_notice_is_due(&node->notices.impostor_ns, node->now_ns))
+    if (effects_notice_is_due(&node->notices.impostor_ns, node->now_ns))
         effects_notice(effects, NOTICE_WARNING,
                        "a message in the name of %.*s was dropped: the certificate of its connection is for %s",
                        (int)envelope->sender.size, envelope->sender.data, from);

@@ -135,6 +135,7 @@ uint32_t node_held_ppm(const struct node *node);
     X(messages_invalid, "messages dropped as nonsense")                                                            \
     X(messages_unsealed, "messages dropped because damaged or of another secret")                                  \
     X(messages_impostor, "messages dropped since the certificate of their connection is for another peer")         \
+    X(messages_orphaned, "messages dropped since their connection had ended, so nobody knows who brought them")    \
     X(proofs_checked, "signatures of members that were checked")                                                   \
     X(statements_made, "signatures of this node's own digest and batches, made while some peer may not hear it")   \
     X(proofs_wrong, "signatures of members that were wrong: what they should prove was dropped")                   \

@@ -8,7 +8,6 @@
 #include "base/metric.h"
 #include "base/units.h"
 #include "edge/process/clock.h"
-#include "edge/process/text_file.h"
 #include "edge/settings/settings_secrets.h"
 #include "edge/settings/settings_shared.h"
 #include "edge/settings/settings_tls.h"
@@ -61,20 +60,12 @@ void server_tell_secret(struct server *server)
                   weakness);
 }
 
-/* To open a pipe waits until somebody writes to it, and meanwhile a thread would serve nobody. */
-static bool is_no_pipe(const char *path, struct error *error)
-{
-    return !text_file_is_pipe(path) ||
-           error_set(error, EX_NOINPUT, "%s is a pipe: expected a config file, as a daemon that runs waits for nobody",
-                     path);
-}
-
 /* Everything that can fail; the certificate for clients comes last, and is in use if it is true. */
 static bool read_again(struct server *server, struct settings *next, struct transport_tls **peers_tls,
                        struct error *error)
 {
     const struct settings *now = server->settings;
-    if (!is_no_pipe(server->config_path, error) || !settings_read(next, server->config_path, error))
+    if (!settings_read_again(next, server->config_path, error))
         return false;
     if (now->connections_cut && next->max_connections > now->connections_room)
         next->max_connections = now->connections_room;

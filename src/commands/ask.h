@@ -188,6 +188,8 @@ enum rules_status ask_rules_again(struct commands *commands, struct rules_wait *
 /* Which of the changed rules admit nothing at some daemon: "" if there are none, or if that is too long ago. */
 void ask_rules_warning(const struct commands *commands, const struct rules_wait *wait,
                        char warning[RULES_WARNING_BYTES]);
+/* True: some version of the rule is known here, its end too; else nothing of it is to be kept. */
+bool ask_knew_rule(const struct commands *commands, struct bytes service, struct bytes id);
 /* The newest version of a rule that is in force, or NULL. */
 const struct rule_version *ask_rule(const struct commands *commands, struct bytes service, struct bytes id);
 

@@ -89,6 +89,11 @@ enum rules_status ask_rules_again(struct commands *commands, struct rules_wait *
     return settle(commands, &result, wait, error);
 }
 
+bool ask_knew_rule(const struct commands *commands, struct bytes service, struct bytes id)
+{
+    return rulebook_find(node_rulebook(commands->node), service, id) != NULL;
+}
+
 const struct rule_version *ask_rule(const struct commands *commands, struct bytes service, struct bytes id)
 {
     const struct rulebook_rule *rule = rulebook_find(node_rulebook(commands->node), service, id);

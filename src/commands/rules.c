@@ -202,6 +202,10 @@ static void del(struct call *call)
         delete_rule(call, service, id, bytes_of(""));
         return;
     }
+    if (!ask_knew_rule(call->commands, service, id)) {
+        answer_integer(&call->answer, 0);
+        return;
+    }
     session->waits_form = CHANGE_COUNT; /* the end of the rule may not be kept yet */
     (void)answer_change(call->commands, session, &call->answer,
                         ask_rules_none(call->commands, &session->waits_rules, &error), &error);

@@ -141,9 +141,12 @@ void http_change(struct http_call *call, enum http_change_kind kind, const struc
     http_alone(commands, true);
     change->missing = kind == HTTP_CHANGE_DELETE && changes->expects.condition == RULES_IF_ANY &&
                       ask_rule(commands, changes->deleted[0].service, changes->deleted[0].id) == NULL;
-    const enum rules_status status = change->missing
-                                         ? ask_rules_none(commands, &change->wait, &error)
-                                         : ask_rules(commands, changes, call->turn.now_ns, &change->wait, &error);
+    const struct rule_name *deleted = changes->deleted;
+    const enum rules_status status =
+        !change->missing ? ask_rules(commands, changes, call->turn.now_ns, &change->wait, &error)
+        : ask_knew_rule(commands, deleted->service, deleted->id)
+            ? ask_rules_none(commands, &change->wait, &error) /* its end may not be kept yet */
+            : RULES_DONE;
     http_alone(commands, false);
     if (answer(call, change, status, &error))
         http_change_forget(&change);

@@ -56,6 +56,23 @@ void json_begin(struct json *json, FILE *out, char bracket)
     json_open(json, NULL, bracket);
 }
 
+bool json_draft(struct json *json, char bracket)
+{
+    json_init(json, NULL);
+    json->out = open_memstream(&json->draft, &json->draft_size);
+    if (json->out)
+        json_open(json, NULL, bracket);
+    return json->out;
+}
+
+void json_end_draft(struct json *json, bool good)
+{
+    (void)fclose(json->out);
+    if (good && json->draft)
+        (void)fwrite(json->draft, 1, json->draft_size, stdout);
+    free(json->draft);
+}
+
 void json_close(struct json *json, char bracket)
 {
     assert(json->depth > 0);

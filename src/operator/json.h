@@ -20,6 +20,8 @@ enum { JSON_DEPTH_MAX = 10 }; /* the arrays of a reply (REPLY_DEPTH_MAX), and tw
 
 struct json {
     FILE *out;
+    char *draft; /* where `out` is the memory of json_draft */
+    size_t draft_size;
     int depth;
     bool began[JSON_DEPTH_MAX + 1]; /* a value was written at this depth */
 };
@@ -29,6 +31,13 @@ void json_init(struct json *json, FILE *out);
 void json_begin(struct json *json, FILE *out, char bracket);
 /* `name` must be NULL in arrays and at the top. */
 void json_open(struct json *json, const char *name, char bracket);
+/*
+ * The same, into memory, for commands that may fail in the middle: beside the sentence of an error nothing is printed.
+ * False: not enough memory; nothing is to be ended.
+ */
+bool json_draft(struct json *json, char bracket);
+/* Ends the draft, and prints it if it is good. */
+void json_end_draft(struct json *json, bool good);
 /* Ends the line when it closes the outermost bracket. */
 void json_close(struct json *json, char bracket);
 void json_text(struct json *json, const char *name, const char *text, size_t size);

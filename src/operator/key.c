@@ -52,7 +52,7 @@ int command_key(const struct invocation *invocation)
         words[3] = invocation->word[2];
         return command_exchange(invocation, words, 4, HEADGATE_REPLY_STATUS, print_accepted);
     }
-    fprintf(stderr, "headgate key: expected show, rotate, or accept node fingerprint, not %s with %u words\n",
+    fprintf(stderr, "headgate key: expected show, rotate, or accept node fingerprint, not \"%s\" with %u words\n",
             action, invocation->word_count - 1);
     return EX_USAGE;
 }

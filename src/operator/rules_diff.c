@@ -224,16 +224,17 @@ int rules_diff(struct rules_invocation *invocation)
     int status = rules_read_files(invocation, &list);
     if (status == EX_OK && !invocation->prune)
         status = rules_overrides_end(invocation, &list);
-    if (status == EX_OK && invocation->json) {
-        json_begin(&json, stdout, '[');
-    }
-    bool begun = status == EX_OK && invocation->json;
+    const bool begun = status == EX_OK && invocation->json && json_draft(&json, '[');
+    if (status == EX_OK && invocation->json && !begun)
+        status = command_no_memory(invocation->name);
     if (status == EX_OK)
         status = compare_rules(invocation, &list, invocation->json ? &json : NULL, &differs);
     if (status == EX_OK && invocation->prune)
         status = compare_others(invocation, &list, invocation->json ? &json : NULL, &differs);
-    if (begun)
+    if (begun) {
         json_close(&json, ']');
+        json_end_draft(&json, status == EX_OK);
+    }
     rules_close(&list);
     return status != EX_OK ? status : differs ? 1 : EX_OK;
 }

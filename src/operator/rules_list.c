@@ -81,12 +81,13 @@ int rules_list(struct rules_invocation *invocation)
 {
     struct sheet sheet = {.title = list_title, .columns = 9, .right = 15u << 5};
     struct json json;
-    if (invocation->json)
-        json_begin(&json, stdout, '[');
+    if (invocation->json && !json_draft(&json, '['))
+        return command_no_memory(invocation->name);
     int status = list_all(invocation, &sheet, invocation->json ? &json : NULL);
-    if (invocation->json)
+    if (invocation->json) {
         json_close(&json, ']');
-    else if (status == EX_OK && sheet.count > 0)
+        json_end_draft(&json, status == EX_OK);
+    } else if (status == EX_OK && sheet.count > 0)
         sheet_print(&sheet);
     else if (status == EX_OK && invocation->word_count > 0)
         printf("no rule of the service %s is in force\n", invocation->word[0]);

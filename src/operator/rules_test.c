@@ -343,7 +343,8 @@ int rules_test(struct rules_invocation *invocation)
     struct json json;
     bool good = true;
     if (invocation->json) {
-        json_begin(&json, stdout, '{');
+        if (!json_draft(&json, '{'))
+            return command_no_memory(invocation->name);
         run.json = &json;
         json_open(&json, "wrong", '[');
     }
@@ -355,6 +356,7 @@ int rules_test(struct rules_invocation *invocation)
         json_close(&json, ']');
         json_count(&json, "cases", run.cases);
         json_close(&json, '}');
+        json_end_draft(&json, good);
     }
     if (!good) {
         fprintf(stderr, "headgate %s: %s\n", run.name, run.error.text);

@@ -202,10 +202,9 @@ static void print_suggestion(const struct invocation *invocation, const struct h
 
 /* ---- the command ---- */
 
-static int usage(const struct invocation *invocation, const char *sentence)
+static int usage(const char *sentence, const char *word)
 {
-    fprintf(stderr, "headgate weights: %s%s%s\n", sentence, invocation->word_count > 0 ? ", not " : "",
-            invocation->word_count > 0 ? invocation->word[0] : "");
+    fprintf(stderr, "headgate weights: %s, not \"%s\"\n", sentence, word);
     return EX_USAGE;
 }
 
@@ -215,14 +214,16 @@ int command_weights(const struct invocation *invocation)
                                           *action = invocation->word_count > 0 ? invocation->word[0] : "";
     const uint32_t count = invocation->word_count;
     if (strcmp(action, "set") == 0) {
-        if (count < 2)
-            return usage(invocation, "a word is missing: expected set region=weight ...");
+        if (count < 2) {
+            fprintf(stderr, "headgate weights: a word is missing: expected set region=weight ...\n");
+            return EX_USAGE;
+        }
         for (uint32_t i = 0; i < count; i++)
             words[i + 1] = invocation->word[i];
         return command_exchange(invocation, words, count + 1, HEADGATE_REPLY_INTEGER, print_set);
     }
     if (count > 1)
-        return usage(invocation, "one word too many: expected set region=weight ..., history or suggest");
+        return usage("one word too many: expected set region=weight ..., history or suggest", invocation->word[1]);
     if (strcmp(action, "history") == 0) {
         words[1] = "HISTORY";
         return command_exchange(invocation, words, 2, HEADGATE_REPLY_ARRAY, print_history);
@@ -230,5 +231,5 @@ int command_weights(const struct invocation *invocation)
     if (count == 0 || strcmp(action, "suggest") == 0)
         return command_exchange(invocation, words, 1, HEADGATE_REPLY_ARRAY,
                                 count == 0 ? print_all : print_suggestion);
-    return usage(invocation, "expected set region=weight ..., history or suggest");
+    return usage("expected set region=weight ..., history or suggest", action);
 }

@@ -171,6 +171,9 @@ for my $case (
     [['--timeout', 'soon', 'nodes'], qr/^headgate nodes: --timeout is "soon": expected a duration/],
     [['hash-password', '--at', 'x:1'], qr/^headgate hash-password: --at makes no sense here$/],
     [['hash-password', '--json'], qr/^headgate hash-password: --json makes no sense here$/],
+    [['key', ''], qr/^headgate key: expected show, .*, not "" with 0 words$/],
+    [['weights', ''], qr/^headgate weights: expected set .*, history or suggest, not ""$/],
+    [['weights', 'history', 'x'], qr/^headgate weights: one word too many: .*, not "x"$/],
     [['dance'], qr/unknown command "dance": see headgate --help/],
     [['chekc', 'alice'], qr/unknown command "chekc": is it check\?$/],
     [['rules', 'aply', 'x.yaml'], qr/unknown action "aply": is it apply\?$/],
@@ -224,6 +227,10 @@ for my $words (['check', $rule_file], ['lint', $rule_file], ['diff', $rule_file]
                ['diff', $rule_file], ['rollback', 'one'], ['apply', '--prune', $rule_file], ['test', $cases]) {
     ($status, $out, $err) = headgate('--json', 'rules', @$words);
     ok($out ne '' && printed(['rules', @$words], $out), "headgate rules @$words --json: JSON") or diag($out, $err);
+}
+for my $words (['list'], ['diff', $rule_file]) {
+    ($status, $out, $err) = headgate('--json', 'rules', @$words, '--at', '127.0.0.1:1');
+    is("$status $out", '69 ', "headgate rules @$words --json without a daemon: nothing beside the sentence");
 }
 ($status, $out, $err) = headgate('top', 'count', '2', 'interval', '100ms', '--json');
 is(scalar(grep { printed(['top'], $_) } split /\n/, $out), 2, 'headgate top --json: a line for each look');

@@ -92,6 +92,15 @@ subtest 'a mistake changes nothing' => sub {
     like('' . reload($admin), qr/users\[1\]\.secret_file is .*: expected a file that others cannot read/,
          'an open secret');
     chmod 0600, $secret;
+    my %kept = %{$settings->{users}[1]};
+    POSIX::mkfifo("$dir/pipe", 0600) or die "$dir/pipe: $!";
+    $settings->{users}[1]{secret_file} = "$dir/pipe";
+    like('' . reload($admin), qr/users\[1\]\.secret_file is '\S+pipe': expected a file that is no pipe, as a daemon /,
+         'a pipe for a secret, which nobody writes to');
+    $settings->{users}[1] = \%kept;
+    $settings->{tls}{certificate} = "$dir/pipe";
+    like('' . reload($admin), qr/tls\.certificate is '\S+pipe': expected a file that is no pipe/, 'for a certificate');
+    $settings->{tls} = {certificate => "$dir/second.pem", key => "$dir/second.key"};
     is(serial(), 'first', 'nothing of it is in use');
     unlink $daemon->{config};
     like('' . $admin->command('RELOAD'), qr/^ERR \Q$daemon->{config}\E cannot be read: No such file/, 'no file at all');

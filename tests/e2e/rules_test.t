@@ -99,6 +99,11 @@ for (@mistakes) {
     ok($status == 65 || $status == 66, 'and no case is right') or diag($status);
 }
 is((tested("$scratch/nowhere.yaml"))[0], 66, 'a file that is not there: 66');
+for my $files (["$scratch/nowhere.yaml"], [$wrong, "$scratch/nowhere.yaml"]) {
+    ($status, $out, $err) = tested(@$files, '--json');
+    is("$status $out", '66 ', 'with --json nothing stands beside the sentence');
+    like($err, qr/^headgate rules test: \S+nowhere\.yaml cannot be read: No such file or directory\n\z/, 'but it');
+}
 is((tested())[0], 64, 'no file: 64');
 
 # ---- as a daemon answers ----

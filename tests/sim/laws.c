@@ -243,7 +243,7 @@ static void check_limits(struct sim *sim, unsigned i)
     if (stats.messages_invalid > 0 && sim->phase == PHASE_SAFETY && !laws_are_off(sim) &&
         !liars_lie_in_snapshots(sim))
         sim_fail(sim, "messages: %s calls a true message nonsense", n->name);
-    if (stats.messages_impostor > 0 && !laws_are_off(sim))
+    if ((stats.messages_impostor > 0 || stats.messages_orphaned > 0) && !laws_are_off(sim))
         sim_fail(sim, "messages: %s hears one in the name of another than its sender", n->name);
     if (stats.messages_unreadable > 0 && !laws_are_off(sim))
         sim_fail(sim, "messages: %s cannot read a message of its own version", n->name);

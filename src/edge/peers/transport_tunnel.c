@@ -268,7 +268,10 @@ void tunnel_names(struct tunnel *tunnel, const struct endpoint *remote, char nam
 {
     uv_mutex_lock(&tunnel->lock);
     const struct tunnel_connection *connection = find(tunnel, remote);
-    (void)snprintf(names, TRANSPORT_NAMES_BYTES, "%s", connection ? connection->names : "");
+    (void)snprintf(names, TRANSPORT_NAMES_BYTES, "%s",
+                   !connection            ? ""
+                   : connection->names[0] ? connection->names
+                                          : "no member");
     uv_mutex_unlock(&tunnel->lock);
 }
 

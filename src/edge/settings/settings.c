@@ -7,6 +7,7 @@
 #include "edge/settings/settings_cluster.h"
 #include "edge/settings/settings_http.h"
 #include "edge/settings/settings_keys.h"
+#include "edge/settings/settings_pipes.h"
 #include "edge/settings/settings_place.h"
 #include "edge/settings/settings_reach.h"
 #include "edge/settings/settings_reader.h"
@@ -305,7 +306,7 @@ bool settings_parse(struct settings *settings, struct bytes text, const char *fi
 
 /* ---- the file ---- */
 
-bool settings_read(struct settings *settings, const char *path, struct error *error)
+static bool read_file(struct settings *settings, const char *path, bool running, struct error *error)
 {
     size_t size;
     char *text = text_file_read(path, SETTINGS_FILE_MAX_BYTES, "a config file", &size, error);
@@ -318,8 +319,22 @@ bool settings_read(struct settings *settings, const char *path, struct error *er
     struct stat status;
     settings->has_open_secrets =
         good && settings_has_secrets_here(settings) && stat(path, &status) == 0 && (status.st_mode & S_IROTH) != 0;
-    if (!good || !settings_fetch_secrets(settings, path, error))
+    if (!good || (running && !settings_refuse_pipes(settings, path, error)) ||
+        !settings_fetch_secrets(settings, path, error))
         return false;
     settings_derive_keys(settings);
     return true;
+}
+
+bool settings_read(struct settings *settings, const char *path, struct error *error)
+{
+    return read_file(settings, path, false, error);
+}
+
+bool settings_read_again(struct settings *settings, const char *path, struct error *error)
+{
+    if (text_file_is_pipe(path))
+        return error_set(error, EX_NOINPUT,
+                         "%s is a pipe: expected a config file, as a daemon that runs waits for nobody", path);
+    return read_file(settings, path, true, error);
 }

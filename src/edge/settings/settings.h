@@ -145,6 +145,8 @@ struct settings {
  * EX_CONFIG (78) if its content is wrong. The caller must have called sodium_init.
  */
 bool settings_read(struct settings *settings, const char *path, struct error *error);
+/* The same, in a daemon that runs: refuses pipes, since to open a pipe waits for whoever writes to it. */
+bool settings_read_again(struct settings *settings, const char *path, struct error *error);
 
 /* Reads a text in memory; `file` is its name in sentences about mistakes. */
 bool settings_parse(struct settings *settings, struct bytes text, const char *file, struct error *error);

@@ -116,6 +116,8 @@ static void test_full_disk(void)
     OK(strncmp(resumed(), "HTTP/1.1 500 ", 13) == 0 &&
            strstr(answers, "is in force and told to peers, but") != NULL,
        "a disk that fails is told, and what became of the change");
+    (void)serve("DELETE /v1/rules/shop/never HTTP/1.1\r\nHost: a\r\n\r\n", &rest);
+    OK(strncmp(answers, "HTTP/1.1 404 ", 13) == 0, "of a rule that never was, nothing is to be kept");
     slow_disk_set(false, false);
     OK(wait_until_written(served.commands.store), "when the disk takes it, it is written");
     (void)serve(put("/v1/rules/shop/x", "{\"rate\":\"1/s\"}"), &rest);

@@ -97,6 +97,8 @@ static void full_disk(void)
     OK(strncmp(resumed(), told, sizeof told - 1) == 0,
        "a disk that fails is told, and what became of the change: %.*s", (int)output.size - 2, answers);
     OK(send_line("PING\r\n") == SERVE_MORE && memcmp(answers, "+PONG\r\n", 7) == 0, "the connection goes on");
+    (void)send_line("RULE DEL shop never\r\n");
+    OK(strcmp(resumed(), ":0\r\n") == 0, "of a rule that never was, nothing is to be kept: %s", answers);
     slow_disk_set(false, false);
     OK(wait_until_written(served.commands.store), "when the disk takes it, it is written");
     (void)send_line(SET_RULE);
