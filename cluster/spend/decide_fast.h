@@ -123,6 +123,10 @@ bool fast_obtain_all(struct node *node, const struct terms *terms, const struct 
 void fast_count_refused(struct node *node, struct thread_state *thread, const struct terms *terms,
                         const struct entry *entry, uint64_t now_ns);
 
+/* In decide.c: counts what peers have granted among the available tokens. */
+void fast_add_granted(struct node *node, const struct terms *terms, struct key_id id, uint64_t now_ns,
+                      struct verdict *verdict);
+
 /* Finds the keys and decides over them; makes no charge. */
 __attribute__((always_inline)) static inline enum fast_outcome
 fast_decide_keys(struct node *node, struct thread_state *thread, const struct terms *terms,
@@ -227,8 +231,11 @@ decide_fast(struct node *node, const struct terms *terms, const struct key_id *i
         if (some_new && keys.changes[i] != table_changes(node->table, ids[i]))
             fast_obtain(node, &terms[i], ids[i], false, now_ns, &keys, i);
         int64_t allowance = fast_spend(node, &terms[i], keys.entry[i], keys.allowance[i], now_ns);
-        if (verdicts)
+        if (verdicts) {
             fast_describe(&terms[i], &keys.entry[i]->bucket, allowance, now_ns, &verdicts[i]);
+            if (__builtin_expect(voucher_may_be_held(node, ids[i]), 0))
+                fast_add_granted(node, &terms[i], ids[i], now_ns, &verdicts[i]);
+        }
         tokens += terms[i].charge->cost;
     }
     thread->admitted_tokens += tokens;

@@ -64,6 +64,28 @@ static inline bool is_refused(struct node *node, const struct charge *charge, bo
     return *reason != VERDICT_ALLOWED;
 }
 
+/* Of a key that stays under another limit, no voucher pays. */
+static inline void add_granted(struct node *node, const struct key_view *view, const struct charge *charge,
+                               uint64_t now_ns, struct verdict *verdict)
+{
+    if (!view->stays)
+        verdict->available_tokens = voucher_available(node, charge, verdict->available_tokens, now_ns);
+}
+
+static inline void show(struct node *node, const struct key_view *view, const struct charge *charge,
+                        uint64_t now_ns, struct verdict *verdict)
+{
+    key_view_show(view, charge, now_ns, verdict);
+    add_granted(node, view, charge, now_ns, verdict);
+}
+
+static inline void show_refused(struct node *node, const struct key_view *view, const struct charge *charge,
+                                uint64_t now_ns, struct verdict *verdict)
+{
+    key_view_show_refused(node, view, charge, now_ns, verdict);
+    add_granted(node, view, charge, now_ns, verdict);
+}
+
 /* The result of one charge. */
 enum outcome {
     OUTCOME_DENIED,
@@ -125,7 +147,7 @@ static inline void decide(struct node *node, const struct charge *charge, bool t
         *verdict = refusal(node, charge->limit, reason);
         if (reason == VERDICT_TOO_LARGE) {
             key_view_look(node, charge, false, now_ns, view);
-            key_view_show_refused(node, view, charge, now_ns, verdict);
+            show_refused(node, view, charge, now_ns, verdict);
         }
         decision->outcome = may_decide(node) && is_open(node, charge) ? OUTCOME_PASSED : OUTCOME_DENIED;
         if (decision->outcome == OUTCOME_PASSED) {
@@ -153,9 +175,9 @@ static inline void decide(struct node *node, const struct charge *charge, bool t
     if (decision->outcome == OUTCOME_TAKEN && take)
         verdict->allowed = true; /* other figures are written afterwards */
     else if (decision->outcome != OUTCOME_DENIED)
-        key_view_show(view, charge, now_ns, verdict);
+        show(node, view, charge, now_ns, verdict);
     else
-        key_view_show_refused(node, view, charge, now_ns, verdict);
+        show_refused(node, view, charge, now_ns, verdict);
     if (decision->held_ns > 0 && verdict->retry_after_ns < decision->held_ns)
         verdict->retry_after_ns = decision->held_ns;
 }
@@ -192,7 +214,7 @@ static inline bool charge_one(struct node *node, const struct charge *charge, st
     decision->contest_units = contest_concerns(node, charge->id) ? contest_take(node, charge, now_ns) : 0;
     if (decision->paid > 0)
         voucher_note_used(node, decision->paid, spent == charge->cost);
-    key_view_show(view, charge, now_ns, verdict);
+    show(node, view, charge, now_ns, verdict);
     return true;
 }
 
@@ -251,7 +273,7 @@ static void own_used(struct node *node, const struct charge *charges, size_t cou
             continue;
         voucher_tell_used(node, &charges[i], decision->paid, decision->payment.asked_ns);
         key_view_look(node, &charges[i], false, now_ns, &decision->view);
-        key_view_show(&decision->view, &charges[i], now_ns, &verdicts[i]);
+        show(node, &decision->view, &charges[i], now_ns, &verdicts[i]);
     }
 }
 
@@ -275,7 +297,7 @@ static void describe_untaken(struct node *node, const struct charge *charges, si
         if (decisions[i].outcome != OUTCOME_TAKEN || !verdicts[i].allowed)
             continue;
         key_view_look(node, &charges[i], false, now_ns, &decisions[i].view);
-        key_view_show(&decisions[i].view, &charges[i], now_ns, &verdicts[i]);
+        show(node, &decisions[i].view, &charges[i], now_ns, &verdicts[i]);
     }
 }
 

@@ -24,16 +24,22 @@ enum {
 };
 
 /*
- * True if peers can judge the charge as this node does: it has no floor. A lease that a voucher pays must be renewed
- * later: by the share of its holder, which counts while peers see the first spend end, or by the word of its home
- * (renewal.h).
+ * True if peers can judge a charge with this floor as this node does: there is none. A lease that a voucher pays must
+ * be renewed later: by the share of its holder, which counts while peers see the first spend end, or by the word of its
+ * home (renewal.h).
  */
+static bool can_pay(const struct node *node, uint16_t index, uint64_t floor_tokens)
+{
+    const struct limit *limit = &node->limits.limit[index];
+    const bool is_renewed = !limit_is_shared_log(limit) || node->by_limit.budget[index].share > 0;
+    return (limit->flags & LIMIT_SPLIT) == 0 && voucher_is_understood(node, limit) && is_renewed &&
+           floor_tokens == 0 && !node->sharing.alone;
+}
+
 static bool can_be_paid(const struct node *node, const struct charge *charge)
 {
-    const struct limit *limit = &node->limits.limit[charge->limit];
-    const bool is_renewed = !limit_is_shared_log(limit) || node->by_limit.budget[charge->limit].share > 0;
-    return (limit->flags & LIMIT_SPLIT) == 0 && voucher_is_understood(node, limit) && is_renewed &&
-           charge->cost > 0 && charge->floor_tokens == 0 && !node->sharing.alone && charge->cost <= limit->capacity;
+    return can_pay(node, charge->limit, charge->floor_tokens) && charge->cost > 0 &&
+           charge->cost <= node->limits.limit[charge->limit].capacity;
 }
 
 static int64_t own_units(const struct bucket *bucket, const struct budget *budget)
@@ -300,6 +306,15 @@ bool voucher_is_hopeless(const struct node *node, const struct charge *charge)
 {
     return (node->awake.somebody_silent ? enough_units_of_all(node, charge) : voucher_enough_units(node, charge)) ==
            INT64_MAX;
+}
+
+uint64_t voucher_available(struct node *node, const struct charge *charge, uint64_t own, uint64_t now_ns)
+{
+    const uint64_t capacity = node->limits.limit[charge->limit].capacity;
+    if (!voucher_may_be_held(node, charge->id) || !can_pay(node, charge->limit, charge->floor_tokens))
+        return own;
+    const uint64_t all = number_sum(own, voucher_tokens(node, charge->id, charge->limit, now_ns));
+    return own < capacity ? number_least(all, capacity) : own;
 }
 
 uint64_t voucher_tokens(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns)

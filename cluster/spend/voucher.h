@@ -107,6 +107,8 @@ void voucher_note_used(struct node *node, uint64_t tokens, bool charged);
 void voucher_tell_used(struct node *node, const struct charge *charge, uint64_t tokens, uint64_t asked_ns);
 /* Of no log: tokens that a charge of this moment used may be given back by this node, and by no other. */
 void voucher_own_used(struct node *node, const struct charge *charge, uint64_t tokens, uint64_t now_ns);
+/* The whole tokens that are available of the charge's key: this node's `own`, and those of the key's voucher. */
+uint64_t voucher_available(struct node *node, const struct charge *charge, uint64_t own, uint64_t now_ns);
 /* Whole tokens of the key that may be used now. */
 uint64_t voucher_tokens(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns);
 /*

@@ -64,6 +64,18 @@ my $burst = 0;
 Headgate::wait_until(10, sub { ($burst += burst($south, 'ip=192.0.2.2')) >= $capacity });
 is($burst, $capacity, 'a burst of the whole limit is admitted elsewhere');
 is(sum0(map { burst($_, 'ip=192.0.2.2', 'PATIENCE', 100) } $east, $west, $south), 0, 'and nothing beside it anywhere');
+
+# West is granted tokens that nobody takes at once, and gives them back a second later.
+sub drained {
+    my ($id) = @_;
+    my @part = ('COST', $capacity - 2);
+    verdict($west, $id, @part, 'PATIENCE', 0);
+    Headgate::wait_until(1, sub { $west->client->command('PEEK', $id, 'SERVICE', 'shop', @part)->[0] });
+    return verdict($west, $id, 'COST', $capacity, 'DRAIN')->[6];
+}
+my $drains = 0;
+ok(Headgate::wait_until(10, sub { drained('ip=198.51.100.' . ++$drains) == $capacity - 2 }),
+   'a request that takes what is left takes elsewhere what the home has granted');
 like($south->client->command(qw(EXPLAIN user=new SERVICE shop)), qr/^home  +us-east has the whole limit: /m,
      'EXPLAIN names the home');
 

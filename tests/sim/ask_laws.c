@@ -361,7 +361,8 @@ static uint64_t within_reach(struct sim *sim, unsigned i, struct ask_part part)
         const bool allowed = node_check(sim->node[i].node, &charge, 1, false, world_local_ns(sim, i), &verdict);
         const uint64_t in_voucher =
             (uint64_t)(rights_units(sim, i, charge.id, charge.limit, &rule->limit) / rule->limit.units_per_token);
-        most = allowed && verdict.available_tokens > most ? verdict.available_tokens : most;
+        const uint64_t own = number_minus(verdict.available_tokens, in_voucher);
+        most = allowed && own > most ? own : most;
         granted = in_voucher > granted ? in_voucher : granted;
     }
     return most + granted;

@@ -322,7 +322,7 @@ static void note_paid(struct sim *sim, struct ask_held *held, unsigned c, int64_
     struct ask_part *part = &held->part[c];
     const struct limit *limit = &ask_rule(sim, part->rule)->limit;
     const int64_t paid = held_before - voucher_units_of(sim, held, c);
-    if (limit->kind == LIMIT_LOG || paid < limit->units_per_token)
+    if (paid < limit->units_per_token)
         return;
     part->taken += (uint64_t)(paid / limit->units_per_token);
     ask_spent(sim, held->node, &held->charge[c], part, (uint64_t)(paid / limit->units_per_token));

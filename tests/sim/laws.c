@@ -73,7 +73,7 @@ static bool may_touch(const struct sim *sim)
     return (!sim->plan.lists.lazy && !sim->plan.tiers_lazy) || sim->phase > PHASE_AGREE;
 }
 
-/* Tokens that the node would admit of the key at once, of whatever tier. */
+/* Tokens that the node would admit of the key at once by itself, of whatever tier, beside those of a voucher. */
 static uint64_t tokens_within_reach(struct sim *sim, unsigned i, unsigned key)
 {
     const struct limit *limit = sim_limit(sim, key);
@@ -84,11 +84,13 @@ static uint64_t tokens_within_reach(struct sim *sim, unsigned i, unsigned key)
             sim_charge(sim, key, sim->plan.tiers ? (uint16_t)t : sim_index(sim, i, key), 1);
         const struct verdict verdict = node_ask(sim->node[i].node, &charge, false, world_local_ns(sim, i));
         const uint64_t tokens = verdict.available_tokens;
+        const int64_t granted = rights_units(sim, i, charge.id, charge.limit, limit) / limit->units_per_token;
         if (tokens > limit->capacity)
             sim_fail(sim, "reach: %s says that %" PRIu64 " tokens are left of %" PRIu64, sim->node[i].name, tokens,
                      limit->capacity);
-        else if ((verdict.allowed || verdict.reason == VERDICT_ALLOWED) && tokens > most)
-            most = tokens;
+        else if ((verdict.allowed || verdict.reason == VERDICT_ALLOWED) &&
+                 number_minus(tokens, (uint64_t)granted) > most)
+            most = number_minus(tokens, (uint64_t)granted);
     }
     return most;
 }

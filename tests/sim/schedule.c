@@ -234,6 +234,5 @@ uint64_t schedule_voucher_tokens(const struct schedule *schedule, unsigned i, un
 
 uint64_t schedule_may_take(const struct schedule *schedule, unsigned i, unsigned key)
 {
-    return schedule_voucher_tokens(schedule, i, key) +
-           node_peek(schedule->node[i], schedule_key(key), 0, 1, schedule->now_ns).available_tokens;
+    return node_peek(schedule->node[i], schedule_key(key), 0, 1, schedule->now_ns).available_tokens;
 }
