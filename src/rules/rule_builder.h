@@ -1,8 +1,8 @@
 /*
  * rule_builder: a rule under construction, and the functions that read its parts.
  *
- * The one idea: rule_build.c opens the block and reads names. Amounts and behaviour
- * (rule_build_amounts.c), the home (rule_build_home.c), and tiers, overrides and lists
+ * The one idea: rule_build.c opens the block and reads names. Amounts (rule_build_amounts.c),
+ * behaviour (rule_build_behaviour.c), the home (rule_build_home.c), and tiers, overrides and lists
  * (rule_build_lists.c) fill the same rule.
  * Each function returns false after it has filled the error. Only rule_build*.c includes this
  * header.

@@ -65,7 +65,7 @@ enum {
       "Gives back tokens that this node admitted itself, once: 0 for those of other nodes, which is not "          \
       "forwarded.")                                                                                                \
     X(RESERVE, "reserve", -4, 8, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED,   \
-      ROLE_CHECK, "limits", "id [id ...] TTL ms " COMMAND_SELECTORS " [COST n] [COST name=n ...]",                 \
+      ROLE_CHECK, "limits", "id [id ...] TTL ms " COMMAND_SELECTORS " [COST n] [COST name=n ...] [PATIENCE ms]",   \
       "Takes tokens until COMMIT, CANCEL or the end of TTL: as CHECK, then the reservation or nil.")               \
     X(COMMIT, "commit", -3, 6, COMMAND_WRITE | COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, ROLE_CHECK,       \
       "limits", "reservation cost [name=n ...]", "Says what a reservation cost: the tokens charged in the end.")   \
