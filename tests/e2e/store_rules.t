@@ -215,6 +215,24 @@ SKIP: {
     $full->start;
     is((split / /, ask($full, qw(PEEK org=acme SERVICE shop)))[2], 70, 'and nothing is missing');
     $full->kill9;
+    undef $mounted if system('umount', '-l', $place) == 0;
+}
+
+# There is room for bytes, and for no further file: the daemon starts all the same, as on a disk that is full.
+SKIP: {
+    my $place = Headgate::scratch() . '/few';
+    mkdir $place or die "$place: $!";
+    skip 'only root can make a disk for few files', 5
+        if $> != 0 || system("mount -t tmpfs -o size=4m,nr_inodes=3 none $place 2>/dev/null") != 0;
+    $mounted = $place;
+    my $few = alone(state_dir => "$place/state")->start;
+    my $said = ' warning \S+headgate\.db cannot be written \(it cannot be opened \(No space left on device\)\): ';
+    ok(Headgate::wait_until(10, sub { $few->log =~ $said }), 'a disk for few files: that is said') or diag $few->log;
+    like(ask($few, qw(RULE APPLY), $quota), qr/^NOTKEPT /, 'the daemon serves');
+    ok(-e "$place/state/headgate.db", 'there was room for one file');
+    is(system('mount', '-o', 'remount,nr_inodes=50', $place), 0, 'then there is room for more');
+    ok(settled($few), 'what waited is written');
+    $few->kill9;
 }
 
 done_testing();

@@ -10,15 +10,25 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sysexits.h>
 #include <uv.h>
 
-static void set_error(const struct store *store, struct error *error)
+static void set_error(const struct store *store, enum store_file_status status, struct error *error)
 {
     (void)
-        error_set(error, EX_CANTCREAT,
-                  "state_dir: %s cannot be used (%s): expected a directory of this daemon's own that it may write",
-                  store->path, store->file.failure);
+        error_set(error, EX_CANTCREAT, "state_dir: %s cannot be used (%s): expected %s", store->path,
+                  store->file.failure,
+                  status == STORE_FILE_REFUSED
+                      ? "a directory of this daemon's own that it may write"
+                      : "a disk that works and has room, as the daemon would begin without its rules and counters");
+}
+
+/* True: a file is there, and something is in it. */
+static bool has_content(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && status.st_size > 0;
 }
 
 static bool make_queues(struct store *store)
@@ -60,6 +70,7 @@ struct store *store_open(const struct store_options *options, struct error *erro
         destroy(&store);
         return NULL;
     }
+    const bool has_state = has_content(store->path);
     enum store_file_status status = store_writer_open(store);
     if (status == STORE_FILE_GOOD && store->file.was_missing && options->is_expected)
         store_say(
@@ -67,8 +78,8 @@ struct store *store_open(const struct store_options *options, struct error *erro
             "%.160s is missing, though a daemon has kept files beside it before: rules and counters begin anew, "
             "but for those that peers have",
             store->path);
-    if (status == STORE_FILE_REFUSED) {
-        set_error(store, error);
+    if (status == STORE_FILE_REFUSED || (status != STORE_FILE_GOOD && has_state)) {
+        set_error(store, status, error);
         destroy(&store);
         return NULL;
     }

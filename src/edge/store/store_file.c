@@ -127,8 +127,8 @@ static bool prepare_files(struct store_file *file, const char *path)
 }
 
 /*
- * Makes the file with its mode before SQLite opens it: SQLite would leave it readable to other users if the umask
- * allows that, and would tell of its last attempt to open it, which is only to read.
+ * Makes the file, or its log, with its mode before SQLite opens it: SQLite would leave it readable to other users if
+ * the umask allows that, and would tell of its last attempt to open it, which is only to read.
  */
 static enum store_file_status make_file(struct store_file *file, const char *path)
 {
@@ -182,26 +182,44 @@ static enum store_file_status check_count(struct store_file *file, const char *p
     return STORE_FILE_GOOD;
 }
 
+static bool is_missing(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) != 0 && errno == ENOENT;
+}
+
+/* A file that was to take the place of a damaged one is whole where that one lies aside already. */
+static bool take_fresh(const char *path)
+{
+    char fresh[STORE_PATH_BYTES + 8];
+    (void)snprintf(fresh, sizeof fresh, "%s" STORE_FRESH, path);
+    return rename(fresh, path) == 0;
+}
+
 /* `salvage` also opens a file whose last pages are missing; SQLite does so only with a writable
  * schema. */
 static enum store_file_status open_at(struct store_file *file, const char *path, bool salvage)
 {
+    char log[STORE_PATH_BYTES + 8];
     struct stat status;
     memset(file, 0, sizeof *file);
     file->mark = -1;
     (void)snprintf(file->path, sizeof file->path, "%s", path);
-    file->was_missing = stat(path, &status) != 0 && errno == ENOENT;
+    file->was_missing = is_missing(path) && !take_fresh(path);
     file->was_empty = !file->was_missing && stat(path, &status) == 0 && status.st_size == 0;
     if (!prepare_files(file, path))
         return STORE_FILE_REFUSED;
+    (void)snprintf(log, sizeof log, "%s-wal", path);
     enum store_file_status good = make_file(file, path);
+    if (good == STORE_FILE_GOOD && !salvage)
+        good = make_file(file, log);
     if (good != STORE_FILE_GOOD)
         return good;
     int code = open_database(file, path, salvage);
     if (code != SQLITE_OK)
         return store_rows_failed(file, code);
     good = check_schema(file);
-    if (good == STORE_FILE_GOOD)
+    if (good == STORE_FILE_GOOD && !salvage)
         good = check_count(file, path);
     if (good != STORE_FILE_GOOD)
         return good;
@@ -241,16 +259,27 @@ void store_file_forget_mark(const char *path)
     (void)unlink(name);
 }
 
-void store_file_end(struct store_file *file)
+bool store_file_end(struct store_file *file)
 {
     char name[STORE_PATH_BYTES + 16];
     struct stat status;
-    bool was_marked = file->db && file->mark > 0;
+    const bool was_open = file->db != NULL, was_marked = was_open && file->mark > 0;
     store_file_close(file);
     (void)snprintf(name, sizeof name, "%s-wal", file->path);
-    if (!was_marked || lstat(name, &status) == 0)
-        return;
-    store_file_forget_mark(file->path);
+    const bool whole = was_open && lstat(name, &status) != 0;
+    if (was_marked && whole)
+        store_file_forget_mark(file->path);
+    return whole;
+}
+
+void store_file_remove(const char *path)
+{
+    static const char *const suffixes[] = {"", "-wal", "-mark"};
+    char name[STORE_PATH_BYTES + 16];
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        (void)snprintf(name, sizeof name, "%s%s", path, suffixes[i]);
+        (void)unlink(name);
+    }
 }
 
 /* ---- damage ---- */
@@ -328,7 +357,7 @@ static void save_counters(void *context, const struct store_counter *counter, si
 }
 
 /* A row that comes twice is put twice, which changes nothing. */
-enum store_file_status store_file_salvage(struct store_file *file, const char *aside, uint64_t wall_ns,
+enum store_file_status store_file_salvage(struct store_file *file, const char *damaged, uint64_t wall_ns,
                                           uint64_t *versions, uint64_t *counters)
 {
     struct store_file old;
@@ -337,7 +366,7 @@ enum store_file_status store_file_salvage(struct store_file *file, const char *a
     int64_t version_rows = 0, counter_rows = 0;
     salvage.status = store_file_begin(file, true);
     if (salvage.status == STORE_FILE_GOOD) {
-        if (open_at(&old, aside, true) == STORE_FILE_GOOD)
+        if (open_at(&old, damaged, true) == STORE_FILE_GOOD)
             store_file_rescue(&old, &reader, wall_ns);
         if (old.db && salvage.status == STORE_FILE_GOOD)
             salvage.status = store_file_rescue_aside(&old, file);

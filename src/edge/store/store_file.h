@@ -58,8 +58,10 @@ struct store_file {
 /* Opens or makes the file at `path`. The caller must close it whatever the result is. */
 enum store_file_status store_file_open(struct store_file *file, const char *path);
 void store_file_close(struct store_file *file);
-/* Closes an intact file: its log goes into the file, and its mark is removed. */
-void store_file_end(struct store_file *file);
+/* Closes an intact file: its log goes into the file, and its mark is removed. False: the log could not go there. */
+bool store_file_end(struct store_file *file);
+/* Removes the closed file, its log and its mark. */
+void store_file_remove(const char *path);
 
 /* Removes the mark of the file at `path`, since another file takes its place. */
 void store_file_forget_mark(const char *path);
@@ -121,9 +123,15 @@ enum store_file_status store_file_prune(struct store_file *file, size_t count, u
  */
 bool store_file_set_aside(const char *path, uint64_t wall_ns, char *aside);
 
-/* Puts every readable row of the damaged file at `aside` into `file`, which must be open and whole;
+/*
+ * Behind the name of a damaged file: of the file that takes its place, while it is made. It is whole before the damaged
+ * one is set aside; so whoever opens a file that is missing takes the fresh one, if there is one.
+ */
+#define STORE_FRESH ".fresh"
+
+/* Puts every readable row of the damaged file at `damaged` into `file`, which must be open and whole;
  * *versions and *counters become the numbers of rows. */
-enum store_file_status store_file_salvage(struct store_file *file, const char *aside, uint64_t wall_ns,
+enum store_file_status store_file_salvage(struct store_file *file, const char *damaged, uint64_t wall_ns,
                                           uint64_t *versions, uint64_t *counters);
 
 /* True if the path no longer leads to the open file. */

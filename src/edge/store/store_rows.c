@@ -47,9 +47,21 @@ static const char *const statements[STORE_STATEMENTS] = {
 
 enum { ID_BYTES = 16 }; /* a stamp, or the id of a key */
 
-enum store_file_status store_rows_failed(struct store_file *file, int code)
+/* Why the device failed, or 0. Of a commit that fails SQLite does not say it, but the log's file knows. */
+static int device_error_of(struct store_file *file)
 {
     int device_error = file->db ? sqlite3_system_errno(file->db) : 0;
+    sqlite3_file *log = NULL;
+    if (file->db && device_error == 0 &&
+        sqlite3_file_control(file->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, (void *)&log) == SQLITE_OK && log &&
+        log->pMethods)
+        (void)log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &device_error);
+    return device_error;
+}
+
+enum store_file_status store_rows_failed(struct store_file *file, int code)
+{
+    const int device_error = device_error_of(file);
     bool device = ((code & 0xff) == SQLITE_IOERR || (code & 0xff) == SQLITE_CANTOPEN) && device_error != 0;
     bool no_room = device_error == ENOSPC || device_error == EDQUOT;
     (void)snprintf(file->failure, sizeof file->failure, "%s%s%s%s", sqlite3_errstr(code & 0xff), device ? " (" : "",

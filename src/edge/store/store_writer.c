@@ -67,22 +67,40 @@ static enum store_file_status settle_secret(struct store *store)
     return status;
 }
 
-/* Sets a damaged file aside and makes a new file with everything that can be read of the damaged
- * one. */
+/* Makes a file with everything that can be read of the damaged one, beside it. */
+static bool make_fresh(struct store *store, const char *fresh, uint64_t *versions, uint64_t *counters)
+{
+    store_file_remove(fresh); /* somebody made a part of it, and ended */
+    enum store_file_status status = store_file_open(&store->file, fresh);
+    if (status == STORE_FILE_GOOD)
+        status = store_file_salvage(&store->file, store->path, clock_wall_ns(), versions, counters);
+    const bool whole = store_file_end(&store->file);
+    return status == STORE_FILE_GOOD && whole;
+}
+
+/*
+ * Makes a new file of the damaged one, sets that one aside, and puts the new one in its place. Where there is no room
+ * for a new file the damaged one stays: nobody would look at a file that lies aside.
+ */
 static enum store_file_status replace_file(struct store *store)
 {
-    char aside[STORE_PATH_BYTES], why[NODE_NOTICE_BYTES], rules[sizeof store->file.lost_rules];
-    uint64_t versions = 0, counters = 0, wall_ns = clock_wall_ns(), lost = store->file.lost.transactions;
+    char aside[STORE_PATH_BYTES], fresh[STORE_PATH_BYTES], why[NODE_NOTICE_BYTES];
+    char rules[sizeof store->file.lost_rules];
+    uint64_t versions = 0, counters = 0, lost = store->file.lost.transactions;
     memcpy(why, store->file.failure, sizeof why);
     memcpy(rules, store->file.lost_rules, sizeof rules);
     store_file_close(&store->file);
-    if (!store_file_set_aside(store->path, wall_ns, aside)) {
+    const int size = snprintf(fresh, sizeof fresh, "%s" STORE_FRESH, store->path);
+    if (size >= STORE_PATH_BYTES || !make_fresh(store, fresh, &versions, &counters)) {
+        store_file_remove(fresh);
+        return STORE_FILE_FAILED;
+    }
+    if (!store_file_set_aside(store->path, clock_wall_ns(), aside)) {
+        store_file_remove(fresh);
         (void)snprintf(store->file.failure, sizeof store->file.failure, "damaged, and it cannot be renamed");
         return STORE_FILE_FAILED;
     }
-    enum store_file_status status = store_file_open(&store->file, store->path);
-    if (status == STORE_FILE_GOOD)
-        status = store_file_salvage(&store->file, aside, wall_ns, &versions, &counters);
+    enum store_file_status status = store_file_open(&store->file, store->path); /* which is the fresh one */
     uv_mutex_lock(&store->mutex);
     store->stats.files_set_aside++;
     store->stats.transactions_lost += lost;
