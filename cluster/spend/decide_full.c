@@ -82,7 +82,9 @@ static inline void show(struct node *node, const struct key_view *view, const st
 static inline void show_refused(struct node *node, const struct key_view *view, const struct charge *charge,
                                 uint64_t now_ns, struct verdict *verdict)
 {
-    key_view_show_refused(node, view, charge, now_ns, verdict);
+    const struct bucket level = key_view_level(view, charge, now_ns);
+    const uint64_t rest_ns = view->stays ? UINT64_MAX : voucher_rest_ns(node, charge, &level, now_ns);
+    key_view_show_refused(node, view, charge, rest_ns, now_ns, verdict);
     add_granted(node, view, charge, now_ns, verdict);
 }
 

@@ -244,14 +244,17 @@ static uint64_t granted_after_ns(const struct node *node, const struct key_view 
 }
 
 void key_view_show_refused(const struct node *node, const struct key_view *view, const struct charge *charge,
-                           uint64_t now_ns, struct verdict *verdict)
+                           uint64_t rest_ns, uint64_t now_ns, struct verdict *verdict)
 {
     const uint64_t own_ns = retry_after_ns(view, charge, settling_ns(node), now_ns);
-    const uint64_t retry_ns = number_least(own_ns, granted_after_ns(node, view, charge, own_ns, now_ns));
+    const uint64_t all_ns = granted_after_ns(node, view, charge, own_ns, now_ns);
+    const uint64_t retry_ns = number_least(own_ns, number_least(all_ns, rest_ns));
     const bool is_lost = key_view_home_is_gone(node, charge);
     key_view_show(view, charge, now_ns, verdict);
     verdict->allowed = false;
-    verdict->reason = is_lost ? VERDICT_ISOLATION : reason_of(node, view, charge, retry_ns, now_ns);
+    verdict->reason = is_lost                ? VERDICT_ISOLATION
+                      : rest_ns < UINT64_MAX ? VERDICT_SHARE
+                                             : reason_of(node, view, charge, retry_ns, now_ns);
     /* nobody knows when who is silent is heard again: the next interval is soon enough to look */
     const bool is_open = is_lost || (retry_ns == UINT64_MAX && verdict->reason != VERDICT_TOO_LARGE);
     verdict->retry_after_ns = is_open ? node->options.interval_ns : retry_ns;

@@ -49,8 +49,11 @@ bool key_view_home_is_gone(const struct node *node, const struct charge *charge)
 /* Writes the present figures, and that the charge is allowed. */
 void key_view_show(const struct key_view *view, const struct charge *charge, uint64_t now_ns,
                    struct verdict *verdict);
-/* Writes the present figures, and why and for how long the charge is refused. */
+/*
+ * Writes the present figures, and why and for how long the charge is refused. `rest_ns`: until what a part of it was
+ * granted for is expected; UINT64_MAX: nothing is.
+ */
 void key_view_show_refused(const struct node *node, const struct key_view *view, const struct charge *charge,
-                           uint64_t now_ns, struct verdict *verdict);
+                           uint64_t rest_ns, uint64_t now_ns, struct verdict *verdict);
 
 #endif

@@ -302,6 +302,32 @@ int64_t voucher_enough_units(const struct node *node, const struct charge *charg
     return enough_units_of_all(node, charge);
 }
 
+/*
+ * With each ask, all peers grant about half of what is left, until some two tokens for each of them are left. A home
+ * that has all keeps nothing.
+ */
+static int64_t kept_units(const struct node *node, const struct limit *limit)
+{
+    return is_at_home(node, limit) ? 0 : 2 * (int64_t)node->sharing.peer_count * limit->units_per_token;
+}
+
+uint64_t voucher_rest_ns(struct node *node, const struct charge *charge, const struct bucket *level,
+                         uint64_t now_ns)
+{
+    const struct limit *limit = &node->limits.limit[charge->limit];
+    if (!voucher_may_be_held(node, charge->id) || !can_be_paid(node, charge) || !is_beyond_share(node, charge) ||
+        node->awake.somebody_silent)
+        return UINT64_MAX;
+    vouchers_lock(node);
+    const struct voucher *voucher = voucher_find(node, charge->id, charge->limit);
+    const int64_t held = voucher ? voucher_units(node, voucher, now_ns) : 0;
+    const int64_t lacks = voucher ? voucher_lack_units(node, voucher, now_ns) : 0;
+    vouchers_unlock(node);
+    const int64_t needed = (int64_t)charge->cost * limit->units_per_token + kept_units(node, limit) +
+                           voucher_decays(limit, voucher_answer_ns(node), lacks);
+    return held > 0 && level->settled - level->unsettled + held >= needed ? voucher_answer_ns(node) : UINT64_MAX;
+}
+
 bool voucher_is_hopeless(const struct node *node, const struct charge *charge)
 {
     return (node->awake.somebody_silent ? enough_units_of_all(node, charge) : voucher_enough_units(node, charge)) ==

@@ -116,6 +116,13 @@ uint64_t voucher_tokens(struct node *node, struct key_id id, uint16_t limit, uin
  * answer later; INT64_MAX: they never do.
  */
 int64_t voucher_enough_units(const struct node *node, const struct charge *charge);
+/*
+ * A part of a charge beyond this node's share has been granted, and the charge was refused: the time until the rest is
+ * expected, which is asked for when the charge comes again; UINT64_MAX: nothing is granted, or too little is left.
+ * `level`: the key's, see level.h.
+ */
+uint64_t voucher_rest_ns(struct node *node, const struct charge *charge, const struct bucket *level,
+                         uint64_t now_ns);
 /* True: others' shares never pay for the charge, not even when all peers are heard again. */
 bool voucher_is_hopeless(const struct node *node, const struct charge *charge);
 

@@ -53,7 +53,8 @@ my $restarted = time;
 my $client = $daemons[0]->client;
 my $early = time < $first + $window && takes($client, 29);
 my $until = time - $first;
-ok(!$early || $until >= $window, 'nothing of that is there a second time') or diag sprintf '%.3f s after the first', $until;
+ok(!$early || $until >= $window, 'nothing of that is there a second time')
+    or diag sprintf '%.3f s after the first', $until;
 
 my $last = 0;
 ok(Headgate::wait_until(3 * $window, sub {

@@ -217,7 +217,7 @@ static void tell_lie(struct sim *sim, struct message *message, uint32_t about, e
             if (message->rows[r].member == about)
                 tell_more(message, &message->rows[r], lie, ahead);
         break;
-    case SPENT: /* see put_lie */
+    case SPENT: /* see lie_beside */
     case SPENT_LONG_AGO:
     case LIES:
         break;
