@@ -137,6 +137,7 @@ struct asks {
     uint64_t ebb_ns[ASK_NODES_MAX];      /* when the ebb ended, on each node's clock */
     uint64_t ebb_batches[ASK_NODES_MAX]; /* batches that each node had closed, or open, when the ebb ended */
     uint64_t skew_max_ns;                /* the largest difference of two wall clocks so far */
+    uint64_t acted_ns; /* when a client last came back for what it holds, or has spent; 0: never */
     uint64_t asked, allowed, given_back, given_elsewhere, reservations, renewed, recalled, late_explains,
         ebbs_known;
 };

@@ -94,11 +94,19 @@ static void begin_phase(struct sim *sim, enum phase phase)
                                         .at_ns = looks ? sim->now_ns + sim->plan.interval_ns : sim->phase_ends_ns});
 }
 
+/* Who held tokens when load paused still spends and gives back, and that has its own time to settle. */
+static uint64_t agreed_by_ns(const struct sim *sim)
+{
+    const uint64_t waits_ns = LAWS_WAITS_INTERVALS_MAX * sim->plan.interval_ns;
+    return later(sim->phase_ends_ns,
+                 sim->asks.acted_ns > 0 ? sim->asks.acted_ns + laws_settle_ns(sim) + waits_ns : 0);
+}
+
 /* True if something is still under way and may be. */
 static bool wait_on(struct sim *sim)
 {
     char text[256];
-    if ((sim->phase != PHASE_AGREE && sim->phase != PHASE_SETTLE) || sim->now_ns >= sim->phase_ends_ns)
+    if ((sim->phase != PHASE_AGREE && sim->phase != PHASE_SETTLE) || sim->now_ns >= agreed_by_ns(sim))
         return false;
     if (laws_are_settled(sim, text, sizeof text)) {
         story_tell(sim, "phase", "all agree after %.3f s", (double)(sim->now_ns - sim->healed_ns) / 1e9);
@@ -221,6 +229,7 @@ static void happen(struct sim *sim, struct happening *happening)
         ask_arrive(sim, happening);
         break;
     case HAPPENS_FOLLOW_UP:
+        sim->asks.acted_ns = sim->now_ns;
         ask_follow_up(sim, happening);
         break;
     case HAPPENS_TIDE:
