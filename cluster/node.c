@@ -121,7 +121,7 @@ static void dispatch(struct node *node, const struct event *event, struct effect
         todo_add(&node->todo, DO_ANSWER);
         break;
     case EVENT_RESTORE:
-        counters_restore(node, event->counters, event->counter_count);
+        counters_restore(node, event->counters, event->counter_count, event->counter_parts);
         break;
     case EVENT_RETELL:
         counters_retell(node);

@@ -55,6 +55,16 @@ struct counter {
     uint64_t number;
     /* On this node's clock. Of a cell: when it expires; of a log: when the last of its tokens ends. Else 0. */
     uint64_t expires_ns;
+    /* Of a log: its parts among those of the effects, or of the event. None: all its tokens end with the last. */
+    uint32_t part_count;
+    size_t first_part;
+};
+
+enum { COUNTER_PARTS_MAX = 16 };
+
+/* Tokens of a log that count until then, on this node's clock. Those of one counter: newest first. */
+struct counter_part {
+    uint64_t ends_ns, tokens;
 };
 
 struct event {
@@ -87,6 +97,7 @@ struct event {
     /* `number` as of now_ns; counters only lower what a key has left */
     const struct counter *counters;
     size_t counter_count;
+    const struct counter_part *counter_parts;
 };
 
 /* ---- effects ---- */
@@ -143,6 +154,8 @@ struct effects {
     uint64_t limits_number;
     size_t counter_count, counter_room; /* as of this step */
     struct counter *counter;
+    size_t counter_part_count, counter_part_room; /* of logs among the counters */
+    struct counter_part *counter_part;
 };
 
 void effects_init(struct effects *effects);

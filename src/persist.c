@@ -80,9 +80,11 @@ bool persist_close(struct persist *persist)
     bool written = store_close(&persist->store);
     free(persist->record);
     free(persist->counter);
+    free(persist->part);
     persist->record = NULL;
     persist->counter = NULL;
-    persist->record_room = persist->counter_room = 0;
+    persist->part = NULL;
+    persist->record_room = persist->counter_room = persist->part_room = 0;
     return written;
 }
 
@@ -194,15 +196,31 @@ static void restore_counters(void *context, const struct store_counter *kept, si
 {
     struct restore *restore = context;
     uint64_t now_ns = restore->stepper->now_ns;
-    size_t valid = 0;
+    size_t valid = 0, parts = 0;
+    if (count == 0)
+        return;
+    for (size_t i = 0; i < count; i++)
+        parts += kept[i].part_count;
     struct counter *counter = calloc(count, sizeof *counter);
-    for (size_t i = 0; counter && i < count; i++)
-        valid += persist_counter_back(&kept[i], now_ns, restore->wall_ns, &counter[valid]);
-    struct event event = {.kind = EVENT_RESTORE, .counters = counter, .counter_count = valid};
+    struct counter_part *part = calloc(parts + 1, sizeof *part);
+    parts = 0;
+    for (size_t i = 0; counter && part && i < count; i++) {
+        if (!persist_counter_back(&kept[i], now_ns, restore->wall_ns, &counter[valid]))
+            continue;
+        counter[valid].first_part = parts;
+        counter[valid++].part_count = kept[i].part_count;
+        for (uint32_t p = 0; p < kept[i].part_count; p++)
+            part[parts++] = persist_part_back(&kept[i].part[p], now_ns, restore->wall_ns);
+    }
+    struct event event = {.kind = EVENT_RESTORE,
+                          .counters = counter,
+                          .counter_count = valid,
+                          .counter_parts = part};
     if (valid > 0)
         restore->stepper->step(restore->stepper->context, &event);
     restore->persist->read_counters += valid;
     free(counter);
+    free(part);
 }
 
 bool persist_restore(struct persist *persist, const struct persist_stepper *stepper, struct error *error)
@@ -219,11 +237,18 @@ bool persist_restore(struct persist *persist, const struct persist_stepper *step
 void persist_counters(struct persist *persist, const struct effects *effects, uint64_t now_ns)
 {
     if (!persist->store || effects->counter_count == 0 ||
-        !ARRAY_RESERVE(persist->counter, persist->counter_room, effects->counter_count))
+        !ARRAY_RESERVE(persist->counter, persist->counter_room, effects->counter_count) ||
+        !ARRAY_RESERVE(persist->part, persist->part_room, effects->counter_part_count))
         return;
     uint64_t wall_ns = steady_wall_ns(&persist->steady_wall);
-    for (size_t i = 0; i < effects->counter_count; i++)
-        persist->counter[i] = persist_counter(&effects->counter[i], now_ns, wall_ns);
+    for (size_t i = 0; i < effects->counter_part_count; i++)
+        persist->part[i] = persist_part(&effects->counter_part[i], now_ns, wall_ns);
+    for (size_t i = 0; i < effects->counter_count; i++) {
+        const struct counter *counter = &effects->counter[i];
+        persist->counter[i] = persist_counter(counter, now_ns, wall_ns);
+        persist->counter[i].part_count = counter->part_count;
+        persist->counter[i].part = counter->part_count > 0 ? persist->part + counter->first_part : NULL;
+    }
     store_put_counters(persist->store, persist->counter, effects->counter_count);
 }
 

@@ -27,7 +27,8 @@ struct persist {
     bool keeps_key;             /* the same of the key */
     struct rule_record *record; /* room for the results of one step, or for all rules */
     struct store_counter *counter;
-    size_t record_room, counter_room;
+    struct store_part *part; /* of those counters */
+    size_t record_room, counter_room, part_room;
     uint64_t read_versions, read_counters;
     struct steady_wall steady_wall; /* the end of what is kept is told by it */
     /* Of weights of regions: the node's number of what was put last, the store's, and up to where the node was told. */
@@ -86,13 +87,15 @@ void persist_versions(struct persist *persist, const struct effects *effects);
 void persist_counters(struct persist *persist, const struct effects *effects, uint64_t now_ns);
 
 /*
- * Converts a counter of the node, at now_ns of its clock, into a counter of the store, and back.
- * persist_counter_back returns false if the counter has ended. The tokens of a LOG count for a whole
- * period after they come back: never for less.
+ * Converts a counter of the node, at now_ns of its clock, into a counter of the store, and back, both without parts.
+ * persist_counter_back returns false if the counter has ended.
  */
 struct store_counter persist_counter(const struct counter *counter, uint64_t now_ns, uint64_t wall_ns);
 bool persist_counter_back(const struct store_counter *kept, uint64_t now_ns, uint64_t wall_ns,
                           struct counter *counter);
+/* The same of a part. One that has ended ends at now_ns. */
+struct store_part persist_part(const struct counter_part *part, uint64_t now_ns, uint64_t wall_ns);
+struct counter_part persist_part_back(const struct store_part *kept, uint64_t now_ns, uint64_t wall_ns);
 
 /* Tells the node that its weights are on the disk, once they are. */
 void persist_weights_kept(struct persist *persist, const struct persist_stepper *stepper);

@@ -43,3 +43,15 @@ bool persist_counter_back(const struct store_counter *kept, uint64_t now_ns, uin
         counter->expires_ns = number_sum(now_ns, kept->until_wall_ns - wall_ns);
     return counter->number > 0 && kept->terms.kind < LIMIT_KINDS;
 }
+
+struct store_part persist_part(const struct counter_part *part, uint64_t now_ns, uint64_t wall_ns)
+{
+    return (struct store_part){.until_wall_ns = number_sum(wall_ns, number_minus(part->ends_ns, now_ns)),
+                               .tokens = part->tokens};
+}
+
+struct counter_part persist_part_back(const struct store_part *kept, uint64_t now_ns, uint64_t wall_ns)
+{
+    return (struct counter_part){.ends_ns = number_sum(now_ns, number_minus(kept->until_wall_ns, wall_ns)),
+                                 .tokens = kept->tokens};
+}

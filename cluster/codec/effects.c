@@ -29,6 +29,7 @@ void effects_close(struct effects *effects)
     free(effects->notice);
     free(effects->arena);
     free(effects->counter);
+    free(effects->counter_part);
     for (size_t i = 0; i < effects->version_count; i++)
         rule_version_release(&effects->version[i]);
     free(effects->version);
@@ -43,6 +44,7 @@ void effects_clear(struct effects *effects)
     effects->next_wake_ns = UINT64_MAX;
     effects->left = false;
     effects->counter_count = 0;
+    effects->counter_part_count = 0;
     while (effects->version_count > 0)
         rule_version_release(&effects->version[--effects->version_count]);
     effects->rules = (struct rules_result){0};
@@ -78,10 +80,18 @@ void effects_emit(struct effects *effects, enum effect_kind kind, size_t offset)
     effects_emit_to(effects, kind, "", "", offset);
 }
 
-void effects_counter(struct effects *effects, const struct counter *counter)
+void effects_counter(struct effects *effects, const struct counter *counter, const struct counter_part *parts)
 {
     ARRAY_REQUIRE(effects->counter, effects->counter_room, effects->counter_count + 1);
-    effects->counter[effects->counter_count++] = *counter;
+    struct counter *added = &effects->counter[effects->counter_count++];
+    *added = *counter;
+    added->first_part = effects->counter_part_count;
+    if (counter->part_count == 0)
+        return;
+    ARRAY_REQUIRE(effects->counter_part, effects->counter_part_room,
+                  effects->counter_part_count + counter->part_count);
+    memcpy(effects->counter_part + effects->counter_part_count, parts, counter->part_count * sizeof *parts);
+    effects->counter_part_count += counter->part_count;
 }
 
 void effects_add_version(struct effects *effects, struct rule_version *version)

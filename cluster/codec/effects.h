@@ -17,7 +17,8 @@ void effects_emit(struct effects *effects, enum effect_kind kind, size_t offset)
 /* The same for the member `name` at `address`. */
 void effects_emit_to(struct effects *effects, enum effect_kind kind, const char *name, const char *address,
                      size_t offset);
-void effects_counter(struct effects *effects, const struct counter *counter);
+/* Adds a counter with its `part_count` parts. */
+void effects_counter(struct effects *effects, const struct counter *counter, const struct counter_part *parts);
 /* Adds a version that came into the rulebook; takes a reference. */
 void effects_add_version(struct effects *effects, struct rule_version *version);
 void effects_notice(struct effects *effects, enum notice_level level, const char *format, ...)

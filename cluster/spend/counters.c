@@ -17,6 +17,8 @@
 
 enum {
     COUNTERS_PER_STEP = 4096, /* the next interval tells further keys */
+    /* of logs, one step looks at about so many to say when they end; further logs are told by the last one alone */
+    EVENTS_PER_STEP = 1 << 14,
     RING_KEYS_MAX = 1 << 20,
     /* of ids: this many bits cut the table into parts that are visited one after the other */
     RETELL_BITS_MAX = 32,
@@ -75,8 +77,23 @@ static uint64_t ends_ns(const struct limit *limit, const struct bucket *bucket)
     return kind_expires(limit->kind) ? bucket->expires_ns : 0;
 }
 
-static void emit_one(struct node *node, struct key_id id, struct effects *effects)
+/* When the tokens of a log end. Those that end together, or with the last one, need no parts. */
+static uint32_t parts_of(const struct limit *limit, const struct bucket *bucket, struct counter_part *parts)
 {
+    struct events_part part[COUNTER_PARTS_MAX];
+    if (bucket->events.newest == bucket->events.oldest)
+        return 0;
+    const uint32_t count = events_parts(limit->events, &bucket->events, COUNTER_PARTS_MAX, part);
+    for (uint32_t i = 0; i < count; i++)
+        parts[i] =
+            (struct counter_part){.ends_ns = number_sum(part[i].at_ns, limit->period_ns), .tokens = part[i].tokens};
+    return count > 1 ? count : 0;
+}
+
+/* `with_parts`: this step has time to say when the tokens of a log end. */
+static void emit_one(struct node *node, struct key_id id, bool with_parts, struct effects *effects)
+{
+    struct counter_part parts[COUNTER_PARTS_MAX];
     struct entry *entry = table_find(node->table, id);
     if (!entry || !entry->dirty)
         return;
@@ -90,13 +107,15 @@ static void emit_one(struct node *node, struct key_id id, struct effects *effect
         .id = id,
         .number = bucket_number(&entry->bucket, limit),
         .expires_ns = ends_ns(limit, &entry->bucket),
+        .part_count = with_parts && kind_lists(limit->kind) ? parts_of(limit, &entry->bucket, parts) : 0,
     };
-    effects_counter(effects, &counter);
+    effects_counter(effects, &counter, parts);
 }
 
 bool counters_emit(struct node *node, struct effects *effects)
 {
     uint32_t most = COUNTERS_PER_STEP / node->thread_count;
+    const uint64_t looked = events_looked();
     bool all = true;
     for (uint32_t i = 0; i < node->thread_count; i++) {
         struct changed *changed = &node->thread[i].changed;
@@ -104,7 +123,7 @@ bool counters_emit(struct node *node, struct effects *effects)
             struct key_id id = changed->id[changed->first];
             changed->first = (changed->first + 1) % changed->room;
             changed->count--;
-            emit_one(node, id, effects);
+            emit_one(node, id, events_looked() - looked < EVENTS_PER_STEP, effects);
         }
         all &= changed->count == 0;
     }
@@ -144,7 +163,30 @@ void counters_step(struct node *node)
     }
 }
 
-static void restore_one(struct node *node, const struct counter *counter, uint64_t now_ns)
+/*
+ * The tokens of a log that have not ended, each until its part does. The store knows nobody's times but those of the
+ * parts: without them all tokens count as the last of them.
+ */
+static void restore_log(const struct limit *limit, struct bucket *bucket, const struct counter *counter,
+                        const struct counter_part *parts, uint64_t now_ns)
+{
+    struct events_part part[COUNTER_PARTS_MAX];
+    struct log_told told = {.parts = part};
+    uint64_t left = 0, at_ns = UINT64_MAX;
+    for (uint32_t i = 0; i < counter->part_count && i < COUNTER_PARTS_MAX && parts[i].ends_ns > now_ns; i++) {
+        at_ns = number_least(at_ns, number_minus(parts[i].ends_ns, limit->period_ns));
+        part[told.count++] = (struct events_part){.at_ns = at_ns, .tokens = parts[i].tokens};
+        left = number_sum(left, parts[i].tokens);
+    }
+    if (told.count > 0)
+        bucket_lower_log(bucket, limit, bucket_level_of(limit, number_least(left, counter->number)), &told, now_ns);
+    else
+        bucket_lower_to(bucket, limit, counter->number,
+                        number_least(now_ns, number_minus(counter->expires_ns, limit->period_ns)));
+}
+
+static void restore_one(struct node *node, const struct counter *counter, const struct counter_part *parts,
+                        uint64_t now_ns)
 {
     struct error error;
     int limit = node_intern_limit(node, &counter->terms, &error);
@@ -163,16 +205,18 @@ static void restore_one(struct node *node, const struct counter *counter, uint64
     bucket_refill(&entry->bucket, of, &node->by_limit.budget[limit], now_ns);
     const int64_t before = entry->bucket.settled;
     entry->several |= of->of_tiers; /* the store does not know which tiers the key had */
-    /* The tokens of a log count as of the last of them: the store does not know when the others were spent. */
-    const uint64_t at_ns =
-        kind_lists(of->kind) ? number_least(now_ns, number_minus(counter->expires_ns, of->period_ns)) : now_ns;
-    bucket_lower_to(&entry->bucket, of, counter->number, at_ns);
+    if (kind_lists(of->kind))
+        restore_log(of, &entry->bucket, counter, parts, now_ns);
+    else
+        bucket_lower_to(&entry->bucket, of, counter->number, now_ns);
     spenders_note_lowered(node, entry, before - entry->bucket.settled);
     node->stores.had_some = true;
 }
 
-void counters_restore(struct node *node, const struct counter *counters, size_t count)
+void counters_restore(struct node *node, const struct counter *counters, size_t count,
+                      const struct counter_part *parts)
 {
     for (size_t i = 0; i < count; i++)
-        restore_one(node, &counters[i], node->now_ns);
+        restore_one(node, &counters[i], counters[i].part_count > 0 ? parts + counters[i].first_part : NULL,
+                    node->now_ns);
 }

@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 struct counter;
+struct counter_part;
 struct effects;
 struct entry;
 struct node;
@@ -26,6 +27,7 @@ bool counters_emit(struct node *node, struct effects *effects);
 /* Tells the store of all keys again, a part of the table in each step. */
 void counters_retell(struct node *node);
 void counters_step(struct node *node);
-void counters_restore(struct node *node, const struct counter *counters, size_t count);
+void counters_restore(struct node *node, const struct counter *counters, size_t count,
+                      const struct counter_part *parts);
 
 #endif

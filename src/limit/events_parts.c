@@ -20,17 +20,19 @@ static uint32_t count_up_to(const struct events *events, const struct event_list
 uint32_t events_parts(const struct events *events, const struct event_list *list, uint32_t room,
                       struct events_part *parts)
 {
-    uint32_t count = 0;
+    uint32_t count = 0, looked = 0;
     uint64_t width_ns = 0;
     assert(room > 0);
     if (count_up_to(events, list, room + 1) > room)
         width_ns = (events->event[list->newest].at_ns - events->event[list->oldest].at_ns) / room + 1;
     for (uint32_t index = list->newest; index; index = events->event[index].older) {
         const struct log_event *event = &events->event[index];
+        looked++;
         if (count == 0 || parts[count - 1].at_ns - event->at_ns >= number_most(width_ns, 1))
             parts[count++] = (struct events_part){.at_ns = event->at_ns};
         parts[count - 1].tokens += event->tokens;
     }
+    events_add_looked(looked);
     return count;
 }
 

@@ -120,4 +120,17 @@ is($refused, 0, 'over to this release and back no connection is refused');
 cmp_ok($answered, '>', 300, "under load: $answered requests were answered, $cut cut off");
 is($one->client->fields('INFO', 'server')->{headgate_version}, $version, 'it is of the former release again');
 
+# A log that is kept: this release writes down as well when its tokens end, which the former one does not know.
+my $log = '{id: log, service: shop, by: user, algorithm: sliding_log, limit: 1000, window: 1h, persist: true}';
+is($one->client->command('RULE', 'SET', $log), 'OK', 'a sliding log that is kept');
+$left = 1000;
+for my $next (undef, $former, undef) {
+    for (1 .. 2) {
+        is($one->client->command(qw(CHECK user=ann SERVICE shop COST 10))->[0], 1, 'ten are spent of it');
+        $left -= 10;
+    }
+    go_over($next);
+    is($one->client->command(qw(PEEK user=ann SERVICE shop))->[2], $left, "the next daemon knows that $left are left");
+}
+
 done_testing();

@@ -3,6 +3,7 @@
 const struct limit_terms quota = {.kind = LIMIT_CELL, .flags = LIMIT_PERSISTENT, .capacity = 160};
 
 struct counter stores[WORLD_HOSTS_MAX][STORE_MAX];
+static struct counter_part parts[WORLD_HOSTS_MAX][STORE_MAX * COUNTER_PARTS_MAX];
 
 size_t stores_count[WORLD_HOSTS_MAX], stores_told[WORLD_HOSTS_MAX];
 
@@ -20,13 +21,16 @@ int64_t stores_left(unsigned i, const char *key, const struct limit_terms *terms
     return (bucket.settled - bucket.unsettled) / node_limit(world.host[i].node, charge.limit)->units_per_token;
 }
 
-static void keep(unsigned i, const struct counter *counter)
+static void keep(unsigned i, const struct counter *counter, const struct counter_part *its_parts)
 {
     size_t at = 0;
     while (at < stores_count[i] && !key_id_equal(stores[i][at].id, counter->id))
         at++;
     assert(at < STORE_MAX);
     stores[i][at] = *counter;
+    stores[i][at].first_part = at * COUNTER_PARTS_MAX;
+    for (uint32_t p = 0; p < counter->part_count; p++)
+        parts[i][at * COUNTER_PARTS_MAX + p] = its_parts[p];
     stores_count[i] = at == stores_count[i] ? at + 1 : stores_count[i];
     stores_told[i]++;
 }
@@ -34,7 +38,7 @@ static void keep(unsigned i, const struct counter *counter)
 void keep_all(unsigned i, const struct effects *effects)
 {
     for (size_t c = 0; c < effects->counter_count; c++)
-        keep(i, &effects->counter[c]);
+        keep(i, &effects->counter[c], effects->counter_part + effects->counter[c].first_part);
 }
 
 void restore(unsigned i)
@@ -47,7 +51,8 @@ void restore(unsigned i)
     const struct event event = {.kind = EVENT_RESTORE,
                                 .now_ns = world.now_ns,
                                 .counters = stores[i],
-                                .counter_count = stores_count[i]};
+                                .counter_count = stores_count[i],
+                                .counter_parts = parts[i]};
     node_step(host->node, &event, &world.effects);
     step(i, (struct event){.kind = EVENT_START}, i);
 }

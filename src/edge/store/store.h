@@ -25,6 +25,12 @@
 enum {
     STORE_PATH_BYTES = 512,          /* with the terminator */
     STORE_FIELD_MAX_BYTES = 1 << 20, /* the longest text of a version */
+    STORE_PARTS_MAX = COUNTER_PARTS_MAX,
+};
+
+/* Tokens of a LOG that count until then. */
+struct store_part {
+    uint64_t until_wall_ns, tokens;
 };
 
 /*
@@ -37,6 +43,9 @@ struct store_counter {
     struct limit_terms terms;
     uint64_t number;
     uint64_t until_wall_ns;
+    /* Of a LOG: when all its tokens end, newest first; none: all end with the last. Valid as long as the counter is. */
+    uint32_t part_count;
+    const struct store_part *part;
 };
 
 enum store_sync {
@@ -96,7 +105,7 @@ enum store_kept { STORE_KEPT, STORE_KEEPS, STORE_FAILS };
 uint64_t store_versions_put(struct store *store);
 enum store_kept store_versions_kept(struct store *store, uint64_t number, char why[NODE_NOTICE_BYTES]);
 /* Copies counters into the queue; does not allocate. At counters_max further keys are dropped and
- * counted. */
+ * counted. Of a sixteenth of counters_max the parts may wait: further LOGs are kept without. */
 void store_put_counters(struct store *store, const struct store_counter *counter, size_t count);
 
 /*

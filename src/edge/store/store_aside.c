@@ -125,7 +125,9 @@ enum store_file_status store_file_use_secret(struct store_file *file, uint64_t s
     if (status != STORE_FILE_GOOD)
         return status;
     file->settled = true;
-    status = store_file_prune_aside(file, STORE_ASIDE_MAX, wall_ns, &deleted);
+    status = store_parts_tidy(file);
+    if (status == STORE_FILE_GOOD)
+        status = store_file_prune_aside(file, STORE_ASIDE_MAX, wall_ns, &deleted);
     return status == STORE_FILE_GOOD ? run(file, count_rows, 0, 0, &aside->kept) : status;
 }
 

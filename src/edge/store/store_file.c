@@ -221,9 +221,11 @@ static enum store_file_status open_at(struct store_file *file, const char *path,
     good = check_schema(file);
     if (good == STORE_FILE_GOOD && !salvage)
         good = check_count(file, path);
+    if (good == STORE_FILE_GOOD && !salvage)
+        good = store_parts_add_table(file);
     if (good != STORE_FILE_GOOD)
         return good;
-    if (!store_rows_prepare(file))
+    if (!store_rows_prepare(file, salvage ? STORE_PART_PUT : STORE_STATEMENTS))
         return STORE_FILE_DAMAGED; /* the tables are not this program's */
     if (stat(path, &status) == 0) {
         file->device = status.st_dev;

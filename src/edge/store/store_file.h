@@ -32,6 +32,8 @@ enum store_statement {
     STORE_COUNTER_DELETE,
     STORE_COUNTER_SCAN,
     STORE_COUNT_PUT,
+    STORE_PART_PUT, /* what follows needs the table of parts */
+    STORE_PART_DELETE,
     STORE_STATEMENTS,
 };
 
@@ -139,9 +141,10 @@ bool store_file_is_gone(const struct store_file *file);
 /* The bytes of the file and of the files that SQLite keeps beside it. */
 uint64_t store_file_bytes(const struct store_file *file);
 
-/* store_rows.c and store_read.c define the following, for the functions above. */
+/* store_rows.c, store_parts.c and store_read.c define the following, for the functions above. */
 enum store_file_status store_rows_failed(struct store_file *file, int code);
-bool store_rows_prepare(struct store_file *file);
+/* Prepares the first `count` statements. False: the tables are not this program's. */
+bool store_rows_prepare(struct store_file *file, size_t count);
 /* Reads the number of transactions that the file has counted. */
 enum store_file_status store_rows_count(struct store_file *file);
 extern const char store_rows_schema[], store_rows_count_schema[];
@@ -150,5 +153,27 @@ extern const char store_rows_schema[], store_rows_count_schema[];
 bool store_rows_take_version(struct sqlite3_stmt *row, struct rule_record *version);
 bool store_rows_take_counter(struct sqlite3_stmt *row, struct store_counter *counter);
 void store_rows_bind_id(struct sqlite3_stmt *statement, int column, struct key_id id);
+enum { STORE_PAIR_BYTES = 16 }; /* a stamp, the id of a key, or a part */
+void store_rows_put_pair(uint8_t out[STORE_PAIR_BYTES], uint64_t high, uint64_t low);
+void store_rows_take_pair(const uint8_t in[STORE_PAIR_BYTES], uint64_t *high, uint64_t *low);
+uint64_t store_rows_seal(const uint64_t *number, size_t count);
+uint64_t store_rows_seal_counter(const struct store_counter *counter);
+enum store_file_status store_rows_run(struct store_file *file, enum store_statement which);
+
+/* The parts of counters have a table of their own, which files of older versions do not have. */
+enum store_file_status store_parts_add_table(struct store_file *file);
+/* The counter's parts, in place of those that it had. */
+enum store_file_status store_parts_put(struct store_file *file, const struct store_counter *counter);
+enum store_file_status store_parts_delete(struct store_file *file, struct key_id id);
+/* Deletes parts of counters that are not there any more. */
+enum store_file_status store_parts_tidy(struct store_file *file);
+/* Columns of STORE_PARTS_COLUMNS, from `column` on, and the join that has them. */
+#define STORE_PARTS_COLUMNS "part.counter, part.list, part.seal"
+#define STORE_PARTS_JOIN "LEFT JOIN part ON part.id=counter.id"
+/*
+ * Reads the parts of a counter whose other columns are read, into `room` for STORE_PARTS_MAX of them. None, if the
+ * counter has none, or an older headgated has written it since. False: they are not as they were written.
+ */
+bool store_parts_take(struct sqlite3_stmt *row, int column, struct store_counter *counter, struct store_part *room);
 
 #endif

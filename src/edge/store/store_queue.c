@@ -10,6 +10,8 @@
 
 #define COUNTERS_MAX ((uint64_t)1 << 30)
 
+enum { COUNTERS_PER_LOG = 16 };
+
 bool store_queue_init(struct store_queue *queue, uint64_t counters_max, uint64_t versions_max_bytes)
 {
     memset(queue, 0, sizeof *queue);
@@ -22,9 +24,11 @@ bool store_queue_init(struct store_queue *queue, uint64_t counters_max, uint64_t
         places *= 2;
     queue->counters_max = (uint32_t)counters_max;
     queue->place_mask = places - 1;
+    queue->parts_max = queue->counters_max / COUNTERS_PER_LOG + 1;
     queue->counter = calloc(counters_max > 0 ? counters_max : 1, sizeof *queue->counter);
+    queue->parts = calloc(queue->parts_max, sizeof *queue->parts);
     queue->place = calloc(places, sizeof *queue->place);
-    return queue->counter && queue->place;
+    return queue->counter && queue->parts && queue->place;
 }
 
 void store_queue_close(struct store_queue *queue)
@@ -32,6 +36,7 @@ void store_queue_close(struct store_queue *queue)
     if (queue->counter && queue->place)
         store_queue_clear(queue);
     free(queue->counter);
+    free(queue->parts);
     free(queue->place);
     memset(queue, 0, sizeof *queue);
 }
@@ -83,6 +88,26 @@ static uint32_t *place_of(struct store_queue *queue, struct key_id id)
     return &queue->place[at];
 }
 
+/* Room for the parts of a counter: what `waiting`, an older value of it, has. NULL: there is none. */
+static struct store_part *room_for_parts(struct store_queue *queue, const struct store_counter *waiting)
+{
+    if (waiting->part)
+        return queue->parts[(size_t)(waiting->part - queue->parts[0]) / STORE_PARTS_MAX];
+    return queue->parts_count < queue->parts_max ? queue->parts[queue->parts_count++] : NULL;
+}
+
+static void copy_counter(struct store_queue *queue, struct store_counter *waiting,
+                         const struct store_counter *counter)
+{
+    const uint32_t count = counter->part_count <= STORE_PARTS_MAX ? counter->part_count : 0;
+    struct store_part *parts = waiting->part || count > 0 ? room_for_parts(queue, waiting) : NULL;
+    if (parts && count > 0)
+        memcpy(parts, counter->part, count * sizeof *parts);
+    *waiting = *counter;
+    waiting->part = parts;
+    waiting->part_count = parts ? count : 0;
+}
+
 bool store_queue_add_counter(struct store_queue *queue, const struct store_counter *counter)
 {
     assert(!queue->sorted);
@@ -90,9 +115,10 @@ bool store_queue_add_counter(struct store_queue *queue, const struct store_count
     if (*place == 0) {
         if (queue->counter_count == queue->counters_max)
             return false;
+        queue->counter[queue->counter_count].part = NULL;
         *place = ++queue->counter_count;
     }
-    queue->counter[*place - 1] = *counter;
+    copy_counter(queue, &queue->counter[*place - 1], counter);
     return true;
 }
 
@@ -137,6 +163,6 @@ void store_queue_clear(struct store_queue *queue)
     queue->version_count = queue->version_bytes = 0;
     if (!queue->sorted)
         clear_places(queue);
-    queue->counter_count = 0;
+    queue->counter_count = queue->parts_count = 0;
     queue->sorted = false;
 }

@@ -23,6 +23,8 @@ struct store_queue {
     size_t version_count;
     uint64_t version_bytes, versions_max_bytes;
     struct store_counter *counter;
+    struct store_part (*parts)[STORE_PARTS_MAX]; /* of counters of LOGs, which point here */
+    uint32_t parts_count, parts_max;
     uint32_t *place; /* the hash index: an index into `counter` plus one; 0: free */
     uint32_t counter_count, counters_max, place_mask;
     bool sorted; /* the index is invalid until store_queue_clear */

@@ -15,12 +15,14 @@ enum {
     SLICE_FILE_BYTES = 512, /* bytes of the file per slice of a rescue: eight slices to a page */
     SLICE_BITS_MIN = 12,    /* for a small file that was once large */
     SLICE_BITS_MAX = 24,
+    COUNTER_COLUMNS = 10, /* those of parts come behind, if the statement has them */
 };
 
 /* The content of a page: versions with copies of their texts, or counters. */
 struct page {
     struct rule_record *version;
     struct store_counter *counter;
+    struct store_part (*part)[STORE_PARTS_MAX]; /* of each counter */
     size_t count, text_size, text_room;
     char *text;
 };
@@ -103,6 +105,8 @@ static int read_rows(struct sqlite3_stmt *row, struct page *page, const struct s
     while ((code = sqlite3_step(row)) == SQLITE_ROW) {
         struct store_counter *counter = &page->counter[page->count];
         bool whole = store_rows_take_counter(row, counter);
+        if (whole && sqlite3_column_count(row) > COUNTER_COLUMNS)
+            whole = store_parts_take(row, COUNTER_COLUMNS, counter, page->part[page->count]);
         *damaged = *damaged || !whole;
         if (whole && counter->until_wall_ns > wall_ns && ++page->count == PAGE_COUNTERS)
             tell_counters(page, reader);
@@ -110,12 +114,15 @@ static int read_rows(struct sqlite3_stmt *row, struct page *page, const struct s
     return code;
 }
 
+static const char select_counters[] =
+    "SELECT counter.*, " STORE_PARTS_COLUMNS " FROM counter " STORE_PARTS_JOIN " ORDER BY counter.id";
+
 static enum store_file_status read_counters(struct store_file *file, struct page *page,
                                             const struct store_reader *reader, uint64_t wall_ns)
 {
     struct sqlite3_stmt *row = NULL;
     bool damaged = false;
-    int code = sqlite3_prepare_v2(file->db, "SELECT * FROM counter ORDER BY id", -1, &row, NULL);
+    int code = sqlite3_prepare_v2(file->db, select_counters, -1, &row, NULL);
     if (code == SQLITE_OK)
         code = read_rows(row, page, reader, wall_ns, &damaged);
     tell_counters(page, reader);
@@ -130,14 +137,16 @@ static bool page_init(struct page *page)
     *page = (struct page){.text_room = PAGE_TEXT_BYTES};
     page->version = calloc(PAGE_VERSIONS, sizeof *page->version);
     page->counter = calloc(PAGE_COUNTERS, sizeof *page->counter);
+    page->part = calloc(PAGE_COUNTERS, sizeof *page->part);
     page->text = malloc(page->text_room);
-    return page->version && page->counter && page->text;
+    return page->version && page->counter && page->part && page->text;
 }
 
 static void page_close(struct page *page)
 {
     free(page->version);
     free(page->counter);
+    free(page->part);
     free(page->text);
 }
 

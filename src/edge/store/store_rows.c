@@ -43,9 +43,9 @@ static const char *const statements[STORE_STATEMENTS] = {
     "DELETE FROM counter WHERE id=?1",
     "SELECT id,until_ns FROM counter WHERE id>?1 ORDER BY id LIMIT ?2",
     "INSERT OR REPLACE INTO mark VALUES(0,?1,?2)",
+    "INSERT OR REPLACE INTO part VALUES(?1,?2,?3,?4)",
+    "DELETE FROM part WHERE id=?1",
 };
-
-enum { ID_BYTES = 16 }; /* a stamp, or the id of a key */
 
 /* Why the device failed, or 0. Of a commit that fails SQLite does not say it, but the log's file knows. */
 static int device_error_of(struct store_file *file)
@@ -80,10 +80,10 @@ enum store_file_status store_rows_failed(struct store_file *file, int code)
     return STORE_FILE_FAILED;
 }
 
-bool store_rows_prepare(struct store_file *file)
+bool store_rows_prepare(struct store_file *file, size_t count)
 {
     int code = SQLITE_OK;
-    for (size_t i = 0; i < STORE_STATEMENTS && code == SQLITE_OK; i++)
+    for (size_t i = 0; i < count && code == SQLITE_OK; i++)
         code =
             sqlite3_prepare_v3(file->db, statements[i], -1, SQLITE_PREPARE_PERSISTENT, &file->statement[i], NULL);
     if (code != SQLITE_OK)
@@ -92,7 +92,7 @@ bool store_rows_prepare(struct store_file *file)
 }
 
 /* Runs a statement without rows, and resets it for the next use, without its values. */
-static enum store_file_status run(struct store_file *file, enum store_statement which)
+enum store_file_status store_rows_run(struct store_file *file, enum store_statement which)
 {
     struct sqlite3_stmt *statement = file->statement[which];
     int code = sqlite3_step(statement);
@@ -104,7 +104,7 @@ static enum store_file_status run(struct store_file *file, enum store_statement 
 
 /* ---- rows as they are kept ---- */
 
-static void put_big(uint8_t out[ID_BYTES], uint64_t high, uint64_t low)
+void store_rows_put_pair(uint8_t out[STORE_PAIR_BYTES], uint64_t high, uint64_t low)
 {
     for (int i = 0; i < 8; i++) {
         out[i] = (uint8_t)(high >> (56 - 8 * i));
@@ -112,7 +112,7 @@ static void put_big(uint8_t out[ID_BYTES], uint64_t high, uint64_t low)
     }
 }
 
-static void take_big(const uint8_t in[ID_BYTES], uint64_t *high, uint64_t *low)
+void store_rows_take_pair(const uint8_t in[STORE_PAIR_BYTES], uint64_t *high, uint64_t *low)
 {
     *high = *low = 0;
     for (int i = 0; i < 8; i++) {
@@ -121,7 +121,7 @@ static void take_big(const uint8_t in[ID_BYTES], uint64_t *high, uint64_t *low)
     }
 }
 
-static uint64_t seal_numbers(const uint64_t *number, size_t count)
+uint64_t store_rows_seal(const uint64_t *number, size_t count)
 {
     static const struct hash_key key = {{0}};
     return hash_64(&key, number, count * sizeof *number);
@@ -142,10 +142,10 @@ static uint64_t seal_version(const struct rule_record *version)
         version->threshold_millionths, version->watch_ms,      version->epoch,
         seal_text(version->text),
     };
-    return seal_numbers(all, sizeof all / sizeof all[0]);
+    return store_rows_seal(all, sizeof all / sizeof all[0]);
 }
 
-static uint64_t seal_counter(const struct store_counter *counter)
+uint64_t store_rows_seal_counter(const struct store_counter *counter)
 {
     uint64_t all[] = {
         counter->id.high,         counter->id.low,
@@ -154,15 +154,15 @@ static uint64_t seal_counter(const struct store_counter *counter)
         counter->terms.period_ns, counter->terms.overshoot,
         counter->number,          counter->until_wall_ns,
     };
-    return seal_numbers(all, sizeof all / sizeof all[0]);
+    return store_rows_seal(all, sizeof all / sizeof all[0]);
 }
 
 static bool take_id(struct sqlite3_stmt *row, int column, uint64_t *high, uint64_t *low)
 {
     const uint8_t *blob = sqlite3_column_blob(row, column);
-    if (!blob || sqlite3_column_bytes(row, column) != ID_BYTES)
+    if (!blob || sqlite3_column_bytes(row, column) != STORE_PAIR_BYTES)
         return false;
-    take_big(blob, high, low);
+    store_rows_take_pair(blob, high, low);
     return true;
 }
 
@@ -209,7 +209,8 @@ bool store_rows_take_counter(struct sqlite3_stmt *row, struct store_counter *cou
         .until_wall_ns = number_of(row, 8),
     };
     (void)limit_terms_set_word(&counter->terms, number_of(row, 2)); /* whoever takes the counter judges its terms */
-    return take_id(row, 0, &counter->id.high, &counter->id.low) && number_of(row, 9) == seal_counter(counter);
+    return take_id(row, 0, &counter->id.high, &counter->id.low) &&
+           number_of(row, 9) == store_rows_seal_counter(counter);
 }
 
 /* ---- writing ---- */
@@ -227,8 +228,8 @@ static void bind_number(struct sqlite3_stmt *statement, int column, uint64_t num
 
 void store_rows_bind_id(struct sqlite3_stmt *statement, int column, struct key_id id)
 {
-    uint8_t blob[ID_BYTES];
-    put_big(blob, id.high, id.low);
+    uint8_t blob[STORE_PAIR_BYTES];
+    store_rows_put_pair(blob, id.high, id.low);
     (void)sqlite3_bind_blob(statement, column, blob, sizeof blob, SQLITE_TRANSIENT);
 }
 
@@ -237,8 +238,8 @@ enum store_file_status store_file_put_version(struct store_file *file, const str
     file->brings_rules = true;
     store_mark_note(file->mark, file->notes++, file->count.transactions + 1, version->service, version->id);
     struct sqlite3_stmt *put = file->statement[STORE_VERSION_PUT], *trim = file->statement[STORE_VERSION_TRIM];
-    uint8_t stamp[ID_BYTES];
-    put_big(stamp, version->stamp.lamport, version->stamp.author);
+    uint8_t stamp[STORE_PAIR_BYTES];
+    store_rows_put_pair(stamp, version->stamp.lamport, version->stamp.author);
     bind_text(put, 1, version->service);
     bind_text(put, 2, version->id);
     (void)sqlite3_bind_blob(put, 3, stamp, sizeof stamp, SQLITE_STATIC);
@@ -252,21 +253,22 @@ enum store_file_status store_file_put_version(struct store_file *file, const str
     bind_number(put, 11, version->epoch);
     bind_text(put, 12, version->text);
     bind_number(put, 13, seal_version(version));
-    enum store_file_status status = run(file, STORE_VERSION_PUT);
+    enum store_file_status status = store_rows_run(file, STORE_VERSION_PUT);
     if (status != STORE_FILE_GOOD)
         return status;
     bind_text(trim, 1, version->service);
     bind_text(trim, 2, version->id);
     bind_number(trim, 3, RULE_VERSIONS_KEPT - 1);
-    return run(file, STORE_VERSION_TRIM);
+    return store_rows_run(file, STORE_VERSION_TRIM);
 }
 
 static enum store_file_status delete_counter(struct store_file *file, struct key_id id)
 {
-    uint8_t blob[ID_BYTES];
-    put_big(blob, id.high, id.low);
+    uint8_t blob[STORE_PAIR_BYTES];
+    store_rows_put_pair(blob, id.high, id.low);
     (void)sqlite3_bind_blob(file->statement[STORE_COUNTER_DELETE], 1, blob, sizeof blob, SQLITE_STATIC);
-    return run(file, STORE_COUNTER_DELETE);
+    enum store_file_status status = store_rows_run(file, STORE_COUNTER_DELETE);
+    return status == STORE_FILE_GOOD ? store_parts_delete(file, id) : status;
 }
 
 enum store_file_status store_file_put_counter(struct store_file *file, const struct store_counter *counter,
@@ -275,8 +277,8 @@ enum store_file_status store_file_put_counter(struct store_file *file, const str
     if (counter->until_wall_ns <= wall_ns)
         return delete_counter(file, counter->id);
     struct sqlite3_stmt *put = file->statement[STORE_COUNTER_PUT];
-    uint8_t id[ID_BYTES];
-    put_big(id, counter->id.high, counter->id.low);
+    uint8_t id[STORE_PAIR_BYTES];
+    store_rows_put_pair(id, counter->id.high, counter->id.low);
     (void)sqlite3_bind_blob(put, 1, id, sizeof id, SQLITE_STATIC);
     bind_number(put, 2, counter->terms.kind);
     bind_number(put, 3, limit_terms_word(&counter->terms));
@@ -286,8 +288,9 @@ enum store_file_status store_file_put_counter(struct store_file *file, const str
     bind_number(put, 7, counter->terms.overshoot);
     bind_number(put, 8, counter->number);
     bind_number(put, 9, counter->until_wall_ns);
-    bind_number(put, 10, seal_counter(counter));
-    return run(file, STORE_COUNTER_PUT);
+    bind_number(put, 10, store_rows_seal_counter(counter));
+    enum store_file_status status = store_rows_run(file, STORE_COUNTER_PUT);
+    return status == STORE_FILE_GOOD ? store_parts_put(file, counter) : status;
 }
 
 enum store_file_status store_file_begin(struct store_file *file, bool synced)
@@ -300,7 +303,7 @@ enum store_file_status store_file_begin(struct store_file *file, bool synced)
         file->synced = synced;
     }
     file->brings_rules = false;
-    return run(file, STORE_BEGIN);
+    return store_rows_run(file, STORE_BEGIN);
 }
 
 enum store_file_status store_file_commit(struct store_file *file)
@@ -308,9 +311,9 @@ enum store_file_status store_file_commit(struct store_file *file)
     struct store_count count = {file->count.transactions + 1, file->count.rules + file->brings_rules};
     bind_number(file->statement[STORE_COUNT_PUT], 1, count.transactions);
     bind_number(file->statement[STORE_COUNT_PUT], 2, count.rules);
-    enum store_file_status status = run(file, STORE_COUNT_PUT);
+    enum store_file_status status = store_rows_run(file, STORE_COUNT_PUT);
     if (status == STORE_FILE_GOOD)
-        status = run(file, STORE_COMMIT);
+        status = store_rows_run(file, STORE_COMMIT);
     if (status != STORE_FILE_GOOD)
         return status;
     file->count = count;
@@ -335,7 +338,7 @@ void store_file_cancel(struct store_file *file)
     char failure[sizeof file->failure];
     memcpy(failure, file->failure, sizeof failure);
     if (file->db && !sqlite3_get_autocommit(file->db))
-        (void)run(file, STORE_ROLLBACK);
+        (void)store_rows_run(file, STORE_ROLLBACK);
     memcpy(file->failure, failure, sizeof failure);
 }
 
@@ -346,10 +349,10 @@ enum store_file_status store_file_prune(struct store_file *file, size_t count, u
     struct key_id over[PRUNE_MAX / 8];
     size_t over_count = 0, seen = 0;
     struct sqlite3_stmt *scan = file->statement[STORE_COUNTER_SCAN];
-    uint8_t cursor[ID_BYTES];
+    uint8_t cursor[STORE_PAIR_BYTES];
     int code;
     *deleted = 0;
-    put_big(cursor, file->cursor.high, file->cursor.low);
+    store_rows_put_pair(cursor, file->cursor.high, file->cursor.low);
     (void)sqlite3_bind_blob(scan, 1, cursor, sizeof cursor, SQLITE_STATIC);
     bind_number(scan, 2, count < PRUNE_MAX ? count : PRUNE_MAX);
     while ((code = sqlite3_step(scan)) == SQLITE_ROW && over_count < sizeof over / sizeof over[0]) {

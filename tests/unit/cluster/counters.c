@@ -48,26 +48,89 @@ static void whole_cluster(void)
     world_close();
 }
 
-/* The tokens of a log count as of the last of them, and not as of the start. */
-static void logs(void)
+/* Ann spends 100 of a log at once, and 40 twenty seconds later; half a minute after that she crashes. */
+static const struct limit_terms minute = {.kind = LIMIT_LOG,
+                                          .flags = LIMIT_PERSISTENT,
+                                          .capacity = 160,
+                                          .period_ns = 60000 * MS};
+
+static void spend_twice(void)
 {
-    const struct limit_terms log = {.kind = LIMIT_LOG,
-                                    .flags = LIMIT_PERSISTENT,
-                                    .capacity = 160,
-                                    .period_ns = 60000 * MS};
     stores_begin(1);
-    OK(spend(ANN, "alice", &log, 100), "100 of 160 a minute");
+    OK(spend(ANN, "alice", &minute, 100), "100 of 160 a minute");
     world_run(20000);
-    OK(spend(ANN, "alice", &log, 40), "and 40 more, 20 seconds later");
+    OK(spend(ANN, "alice", &minute, 40), "and 40 more, 20 seconds later");
     world_run(30000);
     world_crash(ANN);
+}
+
+/* The tokens of a log end when they would have ended. */
+static void logs(void)
+{
+    spend_twice();
     restore(ANN);
     world_run(500);
-    OK(stores_left(ANN, "alice", &log) == 20, "a restart half a minute after that knows of all");
-    world_run(29000);
-    OK(stores_left(ANN, "alice", &log) == 20, "for as long as the last of them counts");
+    OK(stores_left(ANN, "alice", &minute) == 20, "a restart half a minute after that knows of all");
+    world_run(9000);
+    OK(stores_left(ANN, "alice", &minute) == 20, "for as long as the first ones count");
     world_run(6000);
-    OK(stores_left(ANN, "alice", &log) == 160, "and no longer");
+    OK(stores_left(ANN, "alice", &minute) == 120, "then of the others");
+    world_run(14000);
+    OK(stores_left(ANN, "alice", &minute) == 120, "for as long as these do");
+    world_run(6000);
+    OK(stores_left(ANN, "alice", &minute) == 160, "and no longer");
+    world_close();
+}
+
+/* What ends while nobody is up is not there at the next start; what has ended leaves the other parts as they are. */
+static void ended_meanwhile(void)
+{
+    spend_twice();
+    world.now_ns += 20000 * MS;
+    restore(ANN);
+    world_run(500);
+    OK(stores_left(ANN, "alice", &minute) == 120, "a restart 70 seconds after the first ones knows of the others");
+    world_run(16000);
+    OK(stores_left(ANN, "alice", &minute) == 160, "until they end");
+    world_close();
+}
+
+/* A store of an earlier release does not say when tokens end: they count as the last of them, not as of the start. */
+static void logs_without_parts(void)
+{
+    spend_twice();
+    stores[ANN][0].part_count = 0;
+    restore(ANN);
+    world_run(500);
+    OK(stores_left(ANN, "alice", &minute) == 20, "a restart half a minute after that knows of all");
+    world_run(29000);
+    OK(stores_left(ANN, "alice", &minute) == 20, "for as long as the last of them counts");
+    world_run(6000);
+    OK(stores_left(ANN, "alice", &minute) == 160, "and no longer");
+    world_close();
+}
+
+/* A step says when the tokens of so many logs end as it has time for. It tells the figures of all. */
+static void many_logs(void)
+{
+    enum { KEYS = 40, EVENTS = 1000 };
+    struct limit_terms log = minute;
+    char key[16];
+    unsigned with_parts = 0, told = 0;
+    log.capacity = EVENTS;
+    stores_begin(1);
+    for (unsigned e = 0; e < EVENTS; e++, world.now_ns++)
+        for (unsigned k = 0; k < KEYS; k++) {
+            (void)snprintf(key, sizeof key, "key %u", k);
+            (void)spend(ANN, key, &log, 1);
+        }
+    world_run(300);
+    for (size_t c = 0; c < stores_count[ANN]; c++) {
+        told += stores[ANN][c].number == EVENTS;
+        with_parts += stores[ANN][c].part_count == COUNTER_PARTS_MAX;
+    }
+    OK(told == KEYS, "%u of 40 logs of 1000 spends are told", told);
+    OK(with_parts > 10 && with_parts < 30, "of %u the times", with_parts);
     world_close();
 }
 
@@ -170,6 +233,9 @@ int main(void)
 {
     one_node();
     logs();
+    ended_meanwhile();
+    logs_without_parts();
+    many_logs();
     whole_cluster();
     expired_ones();
     told_again();

@@ -10,9 +10,9 @@
 enum { VERSIONS = 16, PAGE = 4096 };
 /*
  * Schema, versions, the counters' root and the leaf that has no row before it; the count of transactions, the secret,
- * and what lies aside: a table and its index.
+ * and what lies aside: a table and its index; the parts of logs, of which there are none.
  */
-enum { OTHER_PAGES = 8 };
+enum { OTHER_PAGES = 9 };
 enum { STEP = 2 * SLOW - 1 }; /* pages from cut to cut: odd, so that every other is within a page */
 
 static uint64_t right_number(struct key_id id)
@@ -98,8 +98,8 @@ static void cut_off(uint64_t left)
 
 /*
  * Rows on whole pages from the fourth on, which are leaves (10) of the counters, but for those that count
- * transactions, name the secret, and have nothing aside. Before them are the schema, the versions, and the counters'
- * root, whose rows cannot be reached where what they stand between is missing.
+ * transactions, name the secret, and have nothing aside, and no parts of logs. Before them are the schema, the
+ * versions, and the counters' root, whose rows cannot be reached where what they stand between is missing.
  */
 static size_t count_rows(uint64_t *pages)
 {

@@ -51,6 +51,13 @@ int main(void)
        "spends of a log count until the last of them ends");
     OK(!comes_back(log, 10 * SECOND_NS, 5, &back), "and then are over");
 
+    const struct counter_part part = {.ends_ns = NOW_NS + 10 * SECOND_NS, .tokens = 3};
+    const struct store_part kept = persist_part(&part, NOW_NS, WALL_NS);
+    struct counter_part part_back = persist_part_back(&kept, 5, WALL_NS + 4 * SECOND_NS);
+    OK(part_back.ends_ns == 5 + 6 * SECOND_NS && part_back.tokens == 3, "a part of it ends when it would have");
+    part_back = persist_part_back(&kept, 5, WALL_NS + 11 * SECOND_NS);
+    OK(part_back.ends_ns == 5, "one that has ended is over");
+
     for (int kind = 0; kind < LIMIT_KINDS; kind++) {
         struct counter unused = counter_of((enum limit_kind)kind, 0, NOW_NS + SECOND_NS);
         OK(persist_counter(&unused, NOW_NS, WALL_NS).until_wall_ns == 0, "kind %d: nothing used is nothing to keep",
