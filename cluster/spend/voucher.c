@@ -284,13 +284,31 @@ static int64_t enough_units(const struct node *node, const struct limit *limit, 
     return enough < 2 * wanted ? enough : 2 * wanted;
 }
 
+/* What all peers would grant of a full log, each of them whole tokens; 0 of a log with parts of its own. */
+static int64_t granted_of_full_log(const struct node *node, const struct limit *limit)
+{
+    const struct bucket full = {.settled = limit->capacity_units};
+    int64_t units = 0;
+    if (!kind_lists(limit->kind) || limit->home != 0 || weight_list_of(node, limit) != NULL)
+        return 0;
+    for (uint32_t i = 0; i < node->member_end; i++) {
+        struct budget budget;
+        budget_init(&budget, limit, share_of_member(node, i), false);
+        units += bucket_allowance(&full, &budget);
+    }
+    return units;
+}
+
 /* As voucher_enough_units, as if all peers were heard. */
 static int64_t enough_units_of_all(const struct node *node, const struct charge *charge)
 {
     const struct limit *limit = &node->limits.limit[charge->limit];
     if (!node->rights.shared || !can_be_paid(node, charge))
         return INT64_MAX;
-    const int64_t units = enough_units(node, limit, (int64_t)charge->cost * limit->units_per_token);
+    const int64_t cost = (int64_t)charge->cost * limit->units_per_token;
+    const int64_t units = enough_units(node, limit, cost);
+    if (units > limit->capacity_units && cost <= granted_of_full_log(node, limit))
+        return limit->capacity_units;
     return units <= limit->capacity_units ? units : INT64_MAX;
 }
 
