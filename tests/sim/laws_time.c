@@ -106,11 +106,12 @@ static uint64_t retelling_ns(const struct sim *sim)
 
 /*
  * Each of two may have by snapshots what the other lacks of somebody who is gone: where logs are small, or where nodes
- * crash while others take their tables.
+ * crash, or leave unheard, while others take their tables.
  */
 static uint64_t refused_ns(const struct sim *sim)
 {
-    bool may_be = sim->plan.log_keys_max < SMALL_LOG_KEYS || (sim->plan.faults & 1u << FAULT_CRASH) != 0;
+    const bool may_be = sim->plan.log_keys_max < SMALL_LOG_KEYS || sim->plan.restarts ||
+                        (sim->plan.faults & 1u << FAULT_CRASH) != 0;
     return may_be ? REFUSED_INTERVALS_MAX * sim->plan.interval_ns : 0;
 }
 
