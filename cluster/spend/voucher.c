@@ -18,9 +18,11 @@
 #include "limit/kind.h"
 
 enum {
-    SLOW_PART = 16,   /* of what is left: no more decays until an unused voucher is given back */
-    REST_ANSWERS = 4, /* so long after much was asked for, the rest is */
-    BURST_RATE = 5,   /* halves: a share of so many times what decays until an answer comes */
+    SLOW_PART = 16,     /* of what is left: no more decays until an unused voucher is given back */
+    REST_ANSWERS = 4,   /* so long after much was asked for, the rest is */
+    KEPT_PART = 16,     /* of a capacity: so much is left where most was granted just now */
+    COMING_ANSWERS = 2, /* so long after an ask, what peers grant for it may come */
+    BURST_RATE = 5,     /* halves: a share of so many times what decays until an answer comes */
 };
 
 /*
@@ -329,6 +331,25 @@ static int64_t kept_units(const struct node *node, const struct limit *limit)
     return is_at_home(node, limit) ? 0 : 2 * (int64_t)node->sharing.peer_count * limit->units_per_token;
 }
 
+/* True: peers have granted tokens lately. Of these, some may be known to be spent a moment before they are here. */
+static bool is_coming(const struct node *node, const struct voucher *voucher, uint64_t now_ns)
+{
+    const struct voucher_ask *last = &voucher->ask[VOUCHER_ASKS - 1];
+    for (const struct voucher_ask *ask = last; ask >= last - 1; ask--)
+        if (ask->number > 0 && ask->granted_by != 0 &&
+            number_minus(now_ns, ask->asked_ns) < COMING_ANSWERS * voucher_answer_ns(node))
+            return true;
+    return false;
+}
+
+/* How much must be left and held beside a cost, so that the rest of it may be expected. */
+static int64_t beside_units(const struct node *node, const struct limit *limit, const struct voucher *voucher,
+                            uint64_t now_ns)
+{
+    const int64_t kept = kept_units(node, limit), part = limit->capacity_units / KEPT_PART;
+    return part < kept && is_coming(node, voucher, now_ns) ? part : kept;
+}
+
 uint64_t voucher_rest_ns(struct node *node, const struct charge *charge, const struct bucket *level,
                          uint64_t now_ns)
 {
@@ -340,8 +361,9 @@ uint64_t voucher_rest_ns(struct node *node, const struct charge *charge, const s
     const struct voucher *voucher = voucher_find(node, charge->id, charge->limit);
     const int64_t held = voucher ? voucher_units(node, voucher, now_ns) : 0;
     const int64_t lacks = voucher ? voucher_lack_units(node, voucher, now_ns) : 0;
+    const int64_t beside = voucher ? beside_units(node, limit, voucher, now_ns) : 0;
     vouchers_unlock(node);
-    const int64_t needed = (int64_t)charge->cost * limit->units_per_token + kept_units(node, limit) +
+    const int64_t needed = (int64_t)charge->cost * limit->units_per_token + beside +
                            voucher_decays(limit, voucher_answer_ns(node), lacks);
     return held > 0 && level->settled - level->unsettled + held >= needed ? voucher_answer_ns(node) : UINT64_MAX;
 }

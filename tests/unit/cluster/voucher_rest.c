@@ -40,7 +40,7 @@ static struct story ask_again(const char *key, const struct limit_terms *terms, 
 static void comes_soon(const char *name, const struct limit_terms *terms, unsigned cost, unsigned spent)
 {
     char key[64];
-    (void)snprintf(key, sizeof key, "%s: %u of %u, %u spent", name, cost, (unsigned)CAPACITY, spent);
+    (void)snprintf(key, sizeof key, "%s: %u of %u, %u spent", name, cost, (unsigned)terms->capacity, spent);
     (void)rights_take(BOB, key, terms, spent);
     const struct story story = ask_again(key, terms, cost);
     OK(story.admitted, "%s: admitted after %u refusals, %" PRIu64 " ms at most", key, story.refusals,
@@ -87,6 +87,11 @@ int main(void)
         never_comes(kinds[i].name, kinds[i].terms);
         waits(kinds[i].name, kinds[i].terms);
     }
+    window.capacity = 5; /* what the second peer grants is known to be spent before it is here */
+    comes_soon("window", &window, 4, 0);
+    window.capacity = 10;
+    comes_soon("window", &window, 7, 0);
+    window.capacity = CAPACITY;
     window.home = list.home = limit_home_of(bytes_of("bob's"));
     comes_soon("window of bob's", &window, 60, 20);
     comes_soon("window of bob's", &window, 79, 20);
