@@ -143,12 +143,13 @@ void charge_stop_debt(const struct node *node, struct entry *entry, const struct
         entry->bucket.settled = lowest;
 }
 
-/* Where wider tiers may use more than this limit, what they use is no overshoot. */
+/* What wider tiers may use more than this limit, and what a home has lent, is no overshoot. */
 static int64_t overshot_units(const struct limit *limit, const struct bucket *bucket)
 {
     const int64_t owed = bucket->unsettled - bucket->settled;
     const int64_t least = owed < limit->overshoot_units ? owed : limit->overshoot_units;
-    return owed - limit->wider_units > least ? owed - limit->wider_units : least;
+    const int64_t beyond = owed - limit->wider_units - limit->lent_units;
+    return beyond > least ? beyond : least;
 }
 
 /*

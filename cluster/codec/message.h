@@ -254,8 +254,9 @@ struct ask_record {
     /* of a sliding window: the key in the window before, how long a window is, and what is left of this one; else 0 */
     struct key_id previous;
     uint64_t window_ns, left_ns; /* left_ns <= window_ns */
+    bool whole;                  /* of a bucket: the sender uses whole tokens alone, see voucher_whole.h */
 };
-enum { MESSAGE_ASKS_MAX = 256, ASK_ENCODED_MAX_BYTES = 1 + 18 + 64 + 5 * 9 + 1 + 18 + 2 * 9 };
+enum { MESSAGE_ASKS_MAX = 256, ASK_ENCODED_MAX_BYTES = 1 + 18 + 64 + 5 * 9 + 1 + 18 + 2 * 9 + 1 };
 /* Reads the ask at `index`, which must be below ask_count. False: the ask is malformed. */
 bool message_ask(const struct message *message, uint32_t index, struct ask_record *ask);
 

@@ -53,7 +53,18 @@ struct grant_record message_grant(const struct batch_record *record, uint32_t in
     return grant;
 }
 
-enum { ASK_ID, ASK_TERMS, ASK_NUMBER, ASK_TOKENS, ASK_PARTS, ASK_AMONG, ASK_LIVES, ASK_WINDOW, ASK_FIELDS };
+enum {
+    ASK_ID,
+    ASK_TERMS,
+    ASK_NUMBER,
+    ASK_TOKENS,
+    ASK_PARTS,
+    ASK_AMONG,
+    ASK_LIVES,
+    ASK_WINDOW,
+    ASK_WHOLE,
+    ASK_FIELDS
+};
 enum { WINDOW_PREVIOUS, WINDOW_LENGTH, WINDOW_LEFT, WINDOW_FIELDS };
 
 /* `object` may be NULL: the ask is of no sliding window. */
@@ -70,6 +81,13 @@ static bool read_window(const msgpack_object *object, struct ask_record *ask)
            ask->window_ns > 0 && ask->left_ns <= ask->window_ns;
 }
 
+/* `object` may be NULL: the asker may use parts of tokens. */
+static bool read_whole(const msgpack_object *object, struct ask_record *ask)
+{
+    ask->whole = object && object->type == MSGPACK_OBJECT_BOOLEAN && object->via.boolean;
+    return !object || (object->type == MSGPACK_OBJECT_BOOLEAN && kind_refills((enum limit_kind)ask->terms.kind));
+}
+
 bool message_ask(const struct message *message, uint32_t index, struct ask_record *ask)
 {
     msgpack_object_array a;
@@ -79,7 +97,8 @@ bool message_ask(const struct message *message, uint32_t index, struct ask_recor
         !read_u64(&a.ptr[ASK_NUMBER], &ask->number) || !read_u64(&a.ptr[ASK_TOKENS], &ask->tokens) ||
         !read_u32_below(&a.ptr[ASK_PARTS], (uint64_t)1 << SPARE_BITS, &ask->parts) ||
         !read_u64(&a.ptr[ASK_AMONG], &ask->among) || !read_u64(&a.ptr[ASK_LIVES], &steps) || ask->among == 0 ||
-        ask->among > SHARE_ONE || steps > CELL_STEPS_MAX || !read_window(record_field(&a, ASK_WINDOW), ask))
+        ask->among > SHARE_ONE || steps > CELL_STEPS_MAX || !read_window(record_field(&a, ASK_WINDOW), ask) ||
+        !read_whole(record_field(&a, ASK_WHOLE), ask))
         return false;
     ask->live_ns = steps * CELL_STEP_NS;
     return true;

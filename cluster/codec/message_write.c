@@ -283,13 +283,27 @@ void message_end(struct message_writer *writer)
     msgpack_pack_nil(&writer->packer);
 }
 
+/* What only some asks have. */
+static void pack_ask_end(msgpack_packer *packer, const struct ask_record *ask)
+{
+    if (ask->window_ns > 0) {
+        msgpack_pack_array(packer, 3);
+        pack_id(packer, ask->previous);
+        msgpack_pack_uint64(packer, ask->window_ns);
+        msgpack_pack_uint64(packer, ask->left_ns);
+    } else if (ask->whole) {
+        msgpack_pack_nil(packer);
+        msgpack_pack_true(packer);
+    }
+}
+
 void message_end_with_asks(struct message_writer *writer, const struct ask_record *asks, uint32_t count)
 {
     msgpack_packer *packer = &writer->packer;
     message_end(writer);
     msgpack_pack_array(packer, count);
     for (uint32_t i = 0; i < count; i++) {
-        msgpack_pack_array(packer, asks[i].window_ns > 0 ? 8 : 7);
+        msgpack_pack_array(packer, asks[i].window_ns > 0 ? 8 : asks[i].whole ? 9 : 7);
         pack_id(packer, asks[i].id);
         pack_terms(packer, &asks[i].terms);
         msgpack_pack_uint64(packer, asks[i].number);
@@ -298,12 +312,7 @@ void message_end_with_asks(struct message_writer *writer, const struct ask_recor
         msgpack_pack_uint64(packer, asks[i].among);
         uint64_t steps = asks[i].live_ns / CELL_STEP_NS + (asks[i].live_ns % CELL_STEP_NS != 0);
         msgpack_pack_uint64(packer, steps < CELL_STEPS_MAX ? steps : CELL_STEPS_MAX);
-        if (asks[i].window_ns == 0)
-            continue;
-        msgpack_pack_array(packer, 3);
-        pack_id(packer, asks[i].previous);
-        msgpack_pack_uint64(packer, asks[i].window_ns);
-        msgpack_pack_uint64(packer, asks[i].left_ns);
+        pack_ask_end(packer, &asks[i]);
     }
 }
 

@@ -16,6 +16,7 @@
 #include "cluster/spend/thread.h"
 #include "cluster/spend/voucher.h"
 #include "cluster/spend/voucher_lack.h"
+#include "cluster/spend/voucher_whole.h"
 #include "cluster/state/origin.h"
 #include "cluster/state/step.h"
 #include "limit/kind.h"
@@ -118,7 +119,8 @@ static int64_t wanted_units(const struct ask_record *ask, const struct limit *li
     uint128 units =
         (uint128)number_least(ask->tokens, limit->capacity) * token + ((uint128)token * ask->parts >> SPARE_BITS);
     uint128 part = share == SHARE_ONE ? units : units * share / ask->among + 1;
-    return part < (uint128)limit->capacity_units ? (int64_t)part : limit->capacity_units;
+    const int64_t most = limit->capacity_units + (ask->whole ? limit->lent_units : 0);
+    return part < (uint128)most ? (int64_t)part : most;
 }
 
 /*
@@ -248,8 +250,10 @@ void grant_answer(struct node *node, uint32_t member, const struct ask_record *a
     voucher_give_back_for(node, ask->id);
     const struct key_window window = window_of(ask, node->now_ns);
     const struct bucket level = level_of(node, &entry->bucket, index, &window, node->now_ns);
-    int64_t units =
-        rounded_units(node, wanted_units(ask, limit, budget->share), spare_units(node, entry, &level), index);
+    const int64_t wanted = wanted_units(ask, limit, budget->share), spare = spare_units(node, entry, &level);
+    const int64_t units = ask->whole && budget->share == SHARE_ONE && node->rights.listed
+                              ? grant_whole_units(limit, wanted, spare)
+                              : rounded_units(node, wanted, spare, index);
     if (units > 0 && make_grant(node, entry, units, (uint32_t)holder, ask->number) > 0)
         todo_add(&node->todo, DO_ANSWER); /* somebody waits for it */
 }

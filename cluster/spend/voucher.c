@@ -14,6 +14,7 @@
 #include "cluster/spend/voucher_pause.h"
 #include "cluster/spend/voucher_places.h"
 #include "cluster/spend/voucher_times.h"
+#include "cluster/spend/voucher_whole.h"
 #include "cluster/state/share.h"
 #include "limit/kind.h"
 
@@ -107,16 +108,17 @@ static bool is_worth_asking(const struct node *node, const struct charge *charge
     int64_t left = bucket->settled - bucket->unsettled,
             decays = voucher_decays(limit, voucher_answer_ns(node), lacks);
     const bool is_beyond = is_beyond_share(node, charge);
+    const int64_t needed = cost + (voucher_asks_whole(node, limit) ? 0 : decays); /* or the home lends it */
     bool is_burst = bucket_allowance(bucket, budget) / BURST_RATE >= decays / 2 &&
                     (waits || is_enough(limit, left) || is_rest(node, limit, voucher, left, now_ns));
     if (!(is_burst || is_beyond) || (node->awake.somebody_silent && !limit_home_is_one(limit->home) &&
                                      !is_worth_asking_alone(node, limit, voucher, now_ns)))
         return false;
     if (is_beyond && held > 0)
-        return left + held >= cost + decays;
+        return left + held >= needed;
     return left >= cost && voucher_others_units(limit, bucket, voucher_asked_share(node, limit, budget->share)) +
                                    own_units(bucket, budget) + held >=
-                               cost + decays;
+                               needed;
 }
 
 /* The next ask is not only for clients of whom nothing is known. */
@@ -276,7 +278,8 @@ static bool is_at_home(const struct node *node, const struct limit *limit)
  */
 static int64_t enough_units(const struct node *node, const struct limit *limit, int64_t cost)
 {
-    const int64_t granted = cost + voucher_refilled_units(limit, voucher_answer_ns(node));
+    const bool whole = voucher_asks_whole(node, limit);
+    const int64_t granted = cost + (whole ? 0 : voucher_refilled_units(limit, voucher_answer_ns(node)));
     if (granted > limit->capacity_units || is_at_home(node, limit))
         return granted;
     const int64_t wanted = granted + node->sharing.peer_count - limit->overshoot_units; /* shares are rounded */

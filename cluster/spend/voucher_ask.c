@@ -14,6 +14,7 @@
 #include "cluster/spend/voucher_pause.h"
 #include "cluster/spend/voucher_places.h"
 #include "cluster/spend/voucher_times.h"
+#include "cluster/spend/voucher_whole.h"
 #include "cluster/state/member.h"
 #include "cluster/state/share.h"
 #include "limit/bucket_units.h"
@@ -131,7 +132,7 @@ static int64_t coming_units(const struct node *node, const struct voucher *vouch
 
 struct wish {
     int64_t units;    /* to be asked for; 0: nothing */
-    int64_t at_once;  /* of these, what one request needs */
+    int64_t at_once;  /* of these, what one request needs; 0: the node has no share to take it from */
     int64_t expected; /* what clients who were refused would use of them, if all came back */
 };
 
@@ -142,7 +143,8 @@ struct wish {
  *   spent, no more than a moment's refill makes good count. If requests go on, what comes by them counts instead, where
  *   it is more;
  * - at least enough for the largest request that was refused;
- * - what decays until the answer can be used comes on top, and what the voucher has is taken off.
+ * - what decays until the answer can be used comes on top, and what the voucher has is taken off. Of a bucket with one
+ *   home, all that is whole tokens and a rest (voucher_whole.h).
  * A little is not worth asking for where much of it decays, unless the share never suffices.
  */
 static struct wish wish_of(const struct node *node, const struct voucher *voucher, const struct bucket *bucket,
@@ -167,8 +169,13 @@ static struct wish wish_of(const struct node *node, const struct voucher *vouche
                         (node->awake.somebody_silent ? LONELY_DECAYS : USEFUL_DECAYS) * decays;
     if (little && !beyond && voucher->waiting == 0 && !node->options.grants_eager)
         return wish;
+    useful = useful > least ? useful : least;
+    if (voucher_asks_whole(node, limit)) {
+        wish.units = voucher_whole_wish(node, voucher, useful, left);
+        return wish;
+    }
     decays -= voucher_units(node, voucher, node->now_ns);
-    useful = (useful > least ? useful : least) + decays;
+    useful += decays;
     wish.units = useful < left ? useful : left;
     wish.at_once = least + decays < wish.units ? least + decays : wish.units;
     return wish;
@@ -228,6 +235,7 @@ static void write_ask(const struct node *node, const struct voucher *voucher, in
         .previous = window->previous,
         .window_ns = window->window_ns,
         .left_ns = number_least(number_minus(window->end_ns, node->now_ns), window->window_ns),
+        .whole = voucher->ask[VOUCHER_ASKS - 1].whole,
     };
 }
 
@@ -241,6 +249,8 @@ static void count_received(struct node *node, struct voucher *voucher, int64_t u
 static void receive(struct node *node, struct voucher *voucher, struct voucher_ask *ask, int64_t units)
 {
     ask->units = voucher_sum(ask->units, units);
+    if (ask->whole)
+        ask->rest += units % node->limits.limit[voucher->limit].units_per_token;
     count_received(node, voucher, units);
 }
 
@@ -279,12 +289,14 @@ static bool ask_of(struct node *node, struct voucher *voucher, struct ask_record
         watch(node, voucher, wish.expected, others);
         return false;
     }
+    const bool whole = voucher_asks_whole(node, limit);
     begin_ask(node, voucher, wish.expected, others);
+    voucher->ask[VOUCHER_ASKS - 1].whole = whole;
     voucher_want_nothing(voucher);
     voucher->asked_ns = node->rights.asked_ns = node->now_ns;
     if (voucher_much_is_left(limit, level.settled - level.unsettled))
         voucher->much_ns = node->now_ns;
-    const int64_t units = asked_of_all(node, limit, wish.units < others ? wish.units : others);
+    const int64_t units = whole ? wish.units : asked_of_all(node, limit, wish.units < others ? wish.units : others);
     const int64_t own = wish.at_once > others ? wish.at_once - others : 0;
     write_ask(node, voucher, units, ask);
     voucher->ask[VOUCHER_ASKS - 1].awaited = units;
@@ -335,10 +347,10 @@ static void take_grant(struct node *node, const struct batch *batch, const struc
 {
     struct voucher *voucher = voucher_of_key(node, grant->id);
     const struct spend *spend = voucher ? batch_find(batch, voucher->limit, grant->id) : NULL;
+    const struct limit *limit = voucher ? &node->limits.limit[voucher->limit] : NULL;
     if (!spend || spend->tokens < tokens_granted(batch, grant->id) ||
-        grant->tokens > node->limits.limit[voucher->limit].capacity)
+        grant->tokens > limit->capacity + (limit->lent_units > 0)) /* a part of one more may be lent */
         return;
-    const struct limit *limit = &node->limits.limit[voucher->limit];
     const int64_t units = grant_units(limit, grant->tokens, grant->spare);
     if (voucher_take_late(node, voucher, grant->ask, units))
         count_received(node, voucher, units);

@@ -44,7 +44,8 @@ int64_t voucher_ask_units(const struct node *node, const struct voucher *voucher
     uint64_t age_ns = age_of(node, ask, now_ns), older_ns = number_minus(ask->asked_ns, ask->born_ns);
     if (ask->number == 0 || ask->units <= 0 || (!kind_expires(limit->kind) && age_ns + older_ns >= VOUCHER_LIFE_NS))
         return 0;
-    const int64_t left = ask->units - voucher_sum(ask->lost, voucher_lack_lost(node, voucher, now_ns));
+    const int64_t lost = voucher_sum(ask->lost, voucher_lack_lost(node, voucher, now_ns));
+    const int64_t left = ask->units - (lost > ask->rest ? lost : ask->rest);
     return left > 0 ? left : 0;
 }
 
@@ -91,7 +92,9 @@ bool voucher_take_late(const struct node *node, struct voucher *voucher, uint64_
     struct voucher_ask *oldest = &voucher->ask[0];
     const uint64_t age_ns = age_of_earlier(node, voucher);
     const int64_t taken = voucher_takeable(limit, earlier->awaited, units);
-    const int64_t left = taken - voucher_refilled_units(limit, age_ns);
+    const int64_t decays = voucher_refilled_units(limit, age_ns);
+    const int64_t rest = limit->lent_units > 0 ? taken % limit->units_per_token : 0;
+    const int64_t left = taken - (decays > rest ? decays : rest);
     if (earlier->awaited <= 0 || earlier->number == 0 || number < earlier->number || number >= oldest->number ||
         left <= 0 || (!kind_expires(limit->kind) && age_ns >= VOUCHER_LIFE_NS))
         return false;

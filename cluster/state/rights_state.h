@@ -36,6 +36,8 @@ struct voucher_ask {
     uint64_t granted_by;         /* bit i: member i */
     int64_t units;               /* that came, and were neither used nor given back */
     int64_t awaited;             /* that others were asked for and have not granted: nobody may grant more */
+    bool whole;                  /* for whole tokens: see voucher_whole.h */
+    int64_t rest;                /* of what came: the part of a token, which is never used */
     int64_t lost;                /* of all that came or comes yet, since the ask: see voucher_lack.h */
     uint64_t late_ns;            /* who comes from then on does not come for them */
     int64_t expected, came;      /* units that clients were expected to come back for, and did: voucher_habit.h */

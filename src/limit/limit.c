@@ -6,7 +6,13 @@
 #include <string.h>
 #include <sysexits.h>
 
-enum { UNITS_MAX_BITS = 60 };
+enum {
+    UNITS_MAX_BITS = 60,
+    LENT_BITS =
+        20, /* of a token: many times what the parts round in which grants are told (SPARE_BITS of batch.h) */
+};
+/* Longer than most grants are on their way, and tokens wait there until they are given back. */
+#define LENT_NS UINT64_C(2000000000)
 static const int64_t units_max = (int64_t)1 << UNITS_MAX_BITS;
 _Static_assert(LIMIT_CAPACITY_MAX << LIMIT_CELL_BITS <= (uint64_t)1 << UNITS_MAX_BITS, "any cell fits");
 
@@ -127,6 +133,22 @@ static bool choose_units(struct limit *limit)
     return false;
 }
 
+/*
+ * What refills while a grant is on its way, and most of a token at most: a rest must not look like a whole token,
+ * however it is rounded.
+ */
+static int64_t lent_units(const struct limit *limit)
+{
+    const int64_t most = limit->units_per_token / 4 * 3;
+    int64_t units;
+    if (limit->kind != LIMIT_BUCKET || !limit_home_is_one(limit->home))
+        return 0;
+    if (__builtin_mul_overflow((int64_t)(LENT_NS / limit->tick_ns), limit->units_per_tick, &units))
+        return most;
+    units += limit->units_per_token >> LENT_BITS;
+    return units < most ? units : most;
+}
+
 /* Tokens of a static split are never granted, and are divided whole. */
 static int64_t units_unrefilled(const struct limit_terms *terms)
 {
@@ -191,7 +213,8 @@ bool limit_init(struct limit *limit, const struct limit_terms *terms, struct err
                          "capacity %llu at this rate needs more than 60 bits to count exactly: expected a smaller "
                          "capacity or a rate with a shorter or rounder period",
                          (unsigned long long)terms->capacity);
-    limit->debt_units = limit->overshoot_units;
+    limit->lent_units = lent_units(limit);
+    limit->debt_units = limit->overshoot_units + limit->lent_units;
     limit->narrowest_units = limit->capacity_units;
     limit->token_reciprocal = UINT64_MAX / (uint64_t)limit->units_per_token;
     limit->tick_reciprocal = limit->units_per_tick > 0 ? UINT64_MAX / (uint64_t)limit->units_per_tick : 0;

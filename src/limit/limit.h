@@ -75,6 +75,7 @@ struct limit {
     int64_t capacity_units;  /* capacity * units_per_token, <= 2^60 */
     int64_t overshoot_units; /* <= 2^60 */
     int64_t debt_units;      /* a debt stops there, see lowest_of in bucket.c; >= overshoot_units, < 2^61 */
+    int64_t lent_units;      /* BUCKET with one home: a grant may take so much more than the home has; else 0 */
     int64_t wider_units;     /* of_tiers: the widest limit has more capacity by so much; else 0 */
     int64_t narrowest_units; /* of_tiers: the smallest capacity of all its rule's limits; else the own one */
     uint64_t slowest_ns;     /* BUCKET, of_tiers: of all its rule's limits, the longest refill of a token; else 0 */

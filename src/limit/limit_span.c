@@ -20,15 +20,18 @@ void limit_span_add(struct limit_span *span, const struct limit_terms *terms)
     span->slowest_ns = number_most(span->slowest_ns, token_ns(terms));
 }
 
-/* `tokens` less the capacity, as units: no more than a bucket may owe, nor than can be told as a time. */
-static int64_t units_beyond(const struct limit *limit, uint64_t tokens)
+/*
+ * `tokens` less the capacity, as units, and `more` units: no more than a bucket may owe, nor than can be told as a
+ * time.
+ */
+static int64_t units_beyond(const struct limit *limit, uint64_t tokens, int64_t more)
 {
     uint64_t units, most = UNITS_MOST / 2;
     if (limit->kind == LIMIT_BUCKET && limit_refill_ns(limit, (int64_t)most) > LIMIT_TOLD_NS_MAX)
         most = LIMIT_TOLD_NS_MAX / limit->tick_ns * (uint64_t)limit->units_per_tick;
     if (__builtin_mul_overflow(number_minus(tokens, limit->capacity), (uint64_t)limit->units_per_token, &units))
         return (int64_t)most;
-    return (int64_t)number_least(units, most);
+    return (int64_t)number_least(number_sum(units, (uint64_t)more), most);
 }
 
 static int64_t most_of(int64_t a, int64_t b)
@@ -42,8 +45,8 @@ void limit_span_note(const struct limit_span *span, struct limit *limit)
     const int64_t narrowest_units = (int64_t)span->narrowest * limit->units_per_token;
     limit->fastest_ns = limit->of_tiers ? number_least(limit->fastest_ns, span->fastest_ns) : span->fastest_ns;
     limit->of_tiers = true;
-    limit->debt_units = most_of(limit->debt_units, units_beyond(limit, span->all));
-    limit->wider_units = most_of(limit->wider_units, units_beyond(limit, span->widest));
+    limit->debt_units = most_of(limit->debt_units, units_beyond(limit, span->all, limit->lent_units));
+    limit->wider_units = most_of(limit->wider_units, units_beyond(limit, span->widest, 0));
     limit->narrowest_units = narrowest_units < limit->narrowest_units ? narrowest_units : limit->narrowest_units;
     limit->slowest_ns = number_most(limit->slowest_ns, span->slowest_ns);
 }

@@ -20,21 +20,26 @@ static bool admits(const struct limit *limit, uint64_t share, bool alone, uint64
 
 /*
  * True: where peers cannot admit a token by their shares, each can with what others grant it, a round trip later. What
- * refills meanwhile is lost; of each share, the parts of a token that are rounded are not granted.
+ * refills meanwhile is lost, or lent by the one home; of each share, the parts of a token that are rounded are not
+ * granted.
  */
 static bool admit_jointly(const struct limit *limit, const struct reach_peers *peers)
 {
     const struct bucket full = {.settled = limit->capacity_units};
     const int64_t token = limit->units_per_token;
     int64_t beyond = -token;
+    bool lends = limit->lent_units > 0 && limit_refill_ns(limit, limit->lent_units) > ANSWER_NS;
     for (uint32_t i = 0; i < peers->count; i++) {
         struct budget budget;
         const int64_t rounded = token > 1 && peers->shares[i] < SHARE_ONE ? (token >> ROUNDED_BITS) + 2 : 0;
         budget_init(&budget, limit, peers->shares[i], false);
         const int64_t units = bucket_allowance(&full, &budget) - rounded;
         beyond += units > 0 ? units : 0;
+        lends &= peers->shares[i] == 0 || peers->shares[i] == SHARE_ONE;
     }
-    return !kind_refills(limit->kind) ? beyond >= 0 : beyond > 0 && limit_refill_ns(limit, beyond) > ANSWER_NS;
+    if (!kind_refills(limit->kind) || lends)
+        return beyond >= 0;
+    return beyond > 0 && limit_refill_ns(limit, beyond) > ANSWER_NS;
 }
 
 /* Of a log without one home, who has no share asks for nothing, and nobody does where it forgets soon (voucher.c). */

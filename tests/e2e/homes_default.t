@@ -62,6 +62,20 @@ for my $i (1 .. 9) {
 }
 is("$held $beside", '9 0', 'any region gives one place of each org, and no region another one');
 
+# ---- one token ----
+
+is($http->put('/v1/rules/shop/token', {by => 'ip', rate => '1/h', overshoot => 0})->{status}, 201, 'a bucket of 1');
+ok(Headgate::wait_until(10, sub { all_have('token') }), 'has a home everywhere');
+($admitted, $twice) = (0, 0);
+for my $i (1 .. 18) {
+    my $first = $daemons[$i % 3];
+    $admitted += Headgate::wait_until(10, sub { check($first, "ip=10.0.0.$i") }) ? 1 : 0;
+    $twice += grep { check($_, "ip=10.0.0.$i", 'PATIENCE', 50) } @daemons;
+}
+is("$admitted $twice", '18 0', 'any region admits one of each ip, and no region another one');
+is($http->delete('/v1/rules/shop/token')->{json}{changed}, 1, 'it is deleted,');
+ok(Headgate::wait_until(10, sub { !grep { text($_, 'token') ne '' } @daemons }), 'everywhere');
+
 # ---- the same again ----
 
 is($client->command(qw(RULE SET), "{id: once, $window}"), 'OK', 'the same rule again is no news');
@@ -113,6 +127,7 @@ my $two = $window =~ s/limit: 1/limit: 2/r;
 is($client->command(qw(RULE SET), "{id: wide, $two, home: none}"), 'OK',
    'where shares do, home: none is the same as nothing');
 unlike(text($west, 'wide'), qr/home/, 'and the rule does not have it');
+ok(Headgate::wait_until(10, sub { text($east, 'wide') ne '' }), 'nor has another daemon');
 is((rules('diff', file('wide.yaml', "{id: wide, $two, home: none}\n")))[0], 0, 'so there is no difference');
 is((rules('apply', file('wide.yaml', "{id: wide, $two, home: none}\n")))[1], "0 rules changed, 1 as before\n",
    'and nothing to apply');
@@ -127,9 +142,9 @@ unlike(text($west, 'once'), qr/home/, 'where shares do without');
 like($client->command(qw(RULE SET), '{id: mixed, service: shop, by: ip, algorithm: fixed_window, limit: 1, window: 1h, '
                                     . 'overshoot: 0, tiers: {pro: 100}}'),
      qr{^ERR rule shop/mixed: under limit \(1\) .* or home: by_key$}, 'a rule that partly does without is refused');
-like($client->command(qw(RULE SET), '{id: bucket, service: shop, by: ip, rate: 1/h, overshoot: 0}'),
-     qr{^ERR rule shop/bucket: under rate .* a capacity or burst of 2, or algorithm: fixed_window, which a home helps$},
-     'so is a bucket of 1, as no home helps it');
+like($client->command(qw(RULE SET), '{id: bucket, service: shop, by: ip, rate: 10/s, burst: 1, overshoot: 0}'),
+     qr{^ERR rule shop/bucket: under rate .* a capacity or burst of 4, or algorithm: fixed_window, which a home helps$},
+     'so is a bucket of 1 that no home helps, as it refills in no time');
 like($client->command(qw(RULE SET), "{id: shadowed, $window, mode: shadow}"),
      qr{^OK, but rule shop/shadowed: under limit \(1\) .* at none of 3 daemons}, 'a shadow is taken as it is');
 unlike(text($west, 'shadowed'), qr/home/, 'without a home');

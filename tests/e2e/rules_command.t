@@ -191,9 +191,10 @@ ok(becomes($_, 'api/tried', $text =~ s/1000000/2000000/r), "$_->{name} is back")
 
 my $window = qr/, or algorithm: fixed_window, which a home helps/;
 my $advice = qr/since each uses its share of the limit: expected overshoot: \d, or a capacity or burst of \d$window$/;
-($status, $out, $err) = rules('apply', file('small.yaml', "- {id: small, service: few, rate: 1/h, overshoot: 0}\n"));
+my $small = 'id: small, service: few, rate: 10/s, burst: 1, overshoot: 0';
+($status, $out, $err) = rules('apply', file('small.yaml', "- {$small}\n"));
 isnt($status, 0, 'apply of a rule that would admit nothing anywhere');
-like($err, qr/rule few\/small: under rate \(1\/h\) a request of cost 1 is ever admitted at none of 3 daemons, $advice/,
+like($err, qr{rule few/small: under rate \(10/s burst 1\) .* at none of 3 daemons, $advice},
      '... is refused, with what to write instead');
 my $once = "{id: once, service: few, by: user, algorithm: fixed_window, limit: 1, window: 1h, overshoot: 0}";
 ($status, $out, $err) = rules('apply', file('once.yaml', "- " . ($once =~ s/\}/, home: none}/r) . "\n"));
@@ -202,7 +203,7 @@ like($err, qr/none of 3 daemons, since .*: expected overshoot: 1, or a limit of 
      'where a home of each key would do, the sentence says so');
 ($status, $out, $err) = rules('apply', file('once.yaml', "- " . ($once =~ s/\}/, home: by_key}/r) . "\n"));
 is("$status $out$err", "0 1 rule changed, 0 as before\n", 'and it does');
-my $shadow = file('small.yaml', "- {id: small, service: few, rate: 1/h, overshoot: 0, mode: shadow}\n");
+my $shadow = file('small.yaml', "- {$small, mode: shadow}\n");
 ($status, $out, $err) = rules('apply', $shadow);
 is("$status $out", "0 1 rule changed, 0 as before\n", 'apply of a shadow rule that admits nothing');
 like($err, qr/\Aheadgate rules apply: rule few\/small: under rate .* at none of 3 daemons, $advice/, '... warns of it');

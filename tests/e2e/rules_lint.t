@@ -26,7 +26,8 @@ is(linted("{id: a, rate: 5/m, overshoot: $better}"), "0 1 rule, 0 warnings for 3
    'not with what it says');
 like(linted('{id: a, rate: 1000/m, overshoot: 300%}'),
      qr/^1 default\/a: up to 4000 .* with overshoot: 100 up to 1100\n/, 'an overshoot beyond the limit');
-like(linted('{id: a, rate: 1/m, overshoot: 0}'), qr/^1 default\/a: .* at none of 3 daemons/, 'one that admits nothing');
+like(linted('{id: a, rate: 10/s, burst: 1, overshoot: 0}'), qr/^1 default\/a: .* at none of 3 daemons/,
+     'one that admits nothing');
 my $window = 'id: a, algorithm: fixed_window, limit: 1, window: 1m, overshoot: 0';
 like(linted("{$window}"), qr{^1 default/a: rule default/a: home is by_key, .*\n.* the home of its key is refused},
      'one that gets a home, and should be patient');

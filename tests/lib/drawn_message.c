@@ -169,6 +169,7 @@ static void draw_asks(struct random *random, struct drawn *drawn)
             .among = 1 + random_below(random, SHARE_ONE),
             .live_ns = random_below(random, CELL_STEPS_MAX) * CELL_STEP_NS,
         };
+        ask->whole = ask->terms.kind == LIMIT_BUCKET && random_below(random, 2) == 0;
         if (ask->terms.kind != LIMIT_CELL || random_below(random, 2) == 0)
             continue;
         ask->previous = (struct key_id){random_u64(random), random_u64(random)};

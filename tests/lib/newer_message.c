@@ -26,7 +26,7 @@ static struct newer_record newer_spends(const struct newer_path *path)
     if (depth < 2)
         return list;
     if (at[0] == 7) { /* asks, each with the terms of its key */
-        const struct newer_record ask = {7, 8}, terms = {6, 6};
+        const struct newer_record ask = {7, 9}, terms = {6, 6};
         return depth == 2 ? ask : depth == 3 && at[2] == 1 ? terms : depth == 3 && at[2] == 7 ? three : list;
     }
     if (at[0] == 2 && depth == 3 && at[2] == 11) /* what a member says of weights */

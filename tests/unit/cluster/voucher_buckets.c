@@ -109,7 +109,7 @@ static void reserved(void)
     struct used_cost used = {.tokens = 3};
     OK_U64(node_commit(world.host[BOB].node, held, &used, 1, world.now_ns), RESERVE_DONE, "less was used of it");
     world_push(BOB);
-    world_run(5000); /* until what nobody has used of the voucher is back, and nobody takes tokens to be in one */
+    world_run(12000); /* until what nobody has used of the voucher is back, with what it lost */
     OK(reserve(ANN, &slow, 6, &held), "the rest is there at home");
     cancel(ANN, held);
     OK(reserve_later(CAT, &slow, 6, &held), "and in a third region, which gives it back when its time is over");

@@ -53,6 +53,8 @@ static void by_text(void)
         "algorithm: fixed_window, limit: 1, window: 1m, overshoot: 0",
         "algorithm: sliding_window, limit: 1, window: 1m, overshoot: 0",
         "algorithm: quota, limit: 1, window: day, overshoot: 0",
+        "rate: 1/h, overshoot: 0",
+        "rate: 1/s, overshoot: 0",
         "algorithm: sliding_log, limit: 1, window: 1m",
         "algorithm: sliding_log, limit: 3, window: 1m, overshoot: 0",
         "algorithm: concurrency, limit: 1, window: 1m",
@@ -65,7 +67,7 @@ static void by_text(void)
     static const char *const others[] = {
         "algorithm: fixed_window, limit: 2, window: 1m, overshoot: 0", /* shares do */
         "algorithm: fixed_window, limit: 1, window: 1m",
-        "rate: 1/h, overshoot: 0", /* no home helps a bucket of 1 */
+        "rate: 10/s, burst: 1, overshoot: 0", /* no home helps: a token refills within a round trip */
         "algorithm: fixed_window, limit: 1, window: 1m, overshoot: 0, home: none",
         "algorithm: fixed_window, limit: 1, window: 1m, overshoot: 0, home: us",
         "algorithm: fixed_window, limit: 1, window: 1m, overshoot: 0, home: by_key",
@@ -98,20 +100,17 @@ static void by_peers(void)
     OK(!wants(window, &(struct reach_peers){1, even, true, regions, true, daemons}), "not of a daemon alone");
     OK(!wants(window, &(struct reach_peers){0, even, true, regions, true, daemons}), "nor of none");
     OK(wants_list(window, &(struct reach_peers){3, even, true, same, true, daemons}), "daemons of one region");
-    OK(wants_list(window, &pair),
-       "and where two of a region keep a reserve");
-    OK(wants_list("algorithm: concurrency, limit: 1, window: 1m", &pair),
-       "also of leases");
+    OK(wants_list(window, &pair), "and where two of a region keep a reserve");
+    OK(wants_list("algorithm: concurrency, limit: 1, window: 1m", &pair), "also of leases");
     OK(!wants_list(window, &three), "regions go before daemons");
     OK(!wants_list(window, &(struct reach_peers){3, even, true, NULL, true, NULL}), "no list of unknown daemons");
     OK(!wants_list(window, &(struct reach_peers){1, even, true, same, true, daemons}), "nor of one alone");
-    OK(!wants_list(window, &(struct reach_peers){3, even, true, twins, false, daemons}), "nor where homes cannot be");
+    OK(!wants_list(window, &(struct reach_peers){3, even, true, twins, false, daemons}),
+       "nor where homes cannot be");
     OK(!wants_list(window, &(struct reach_peers){3, even, false, twins, true, daemons}), "nor where nobody grants");
-    OK(!wants_list("rate: 1/h, overshoot: 0", &pair),
-       "nor for a bucket of 1");
-    OK(!wants_list("algorithm: concurrency, limit: 1, window: 1m, home: none",
-                   &pair),
-       "nor where none is wanted");
+    OK(wants_list("rate: 1/h, overshoot: 0", &pair), "and of a bucket of 1");
+    OK(!wants_list("rate: 10/s, burst: 1, overshoot: 0", &pair), "but not of a fast one");
+    OK(!wants_list("algorithm: concurrency, limit: 1, window: 1m, home: none", &pair), "nor where none is wanted");
     OK(!wants(window, &(struct reach_peers){3, even, false, regions, true, daemons}), "not where nobody grants");
     OK(!wants(window, &(struct reach_peers){3, even, true, regions, false, daemons}), "not where homes cannot be");
     OK(wants(lease, &(struct reach_peers){2, halves, true, regions, true, daemons}) == false,

@@ -140,11 +140,11 @@ static void at_home(void)
               "", "a window of 1 with a home");
     OK_STRING(said_of("{id: a, algorithm: quota, limit: 1, window: day, overshoot: 0, home: us-east}", &granting),
               "", "a home of unknown regions");
-    OK_STRING(
-        said_of("{id: a, rate: 1/m, overshoot: 0, home: us-east}", &known),
-        "warned: rule default/a: under rate (1/m) a request of cost 1 is ever admitted at 1 of 3 daemons only" SINCE
-        "a capacity or burst of 2",
-        "a bucket of 1 is admitted at home alone");
+    OK_STRING(said_of("{id: a, rate: 10/s, burst: 1, overshoot: 0, home: us-east}", &known),
+              "warned: rule default/a: under rate (10/s burst 1) a request of cost 1 is ever admitted at 1 of 3 "
+              "daemons only" SINCE "a capacity or burst of 7",
+              "a fast bucket of 1 is admitted at home alone");
+    OK_STRING(said_of("{id: a, rate: 1/m, overshoot: 0, home: us-east}", &known), "", "and a slow one everywhere");
     OK_STRING(said_of("{id: a, algorithm: concurrency, limit: 1, window: 1m, overshoot: 0, home: us-east}", &known),
               "", "a lease with a home");
     OK_STRING(said_of("{id: a, algorithm: sliding_log, limit: 1, window: 1m, overshoot: 0, home: by_key}", &known),
@@ -192,24 +192,26 @@ static void at_homes(void)
     OK_STRING(said_of("{id: a, algorithm: concurrency, limit: 1, window: 1m, overshoot: 0, home: [a/n-2, b/n-3]}",
                       &several),
               "", "keys of some daemons");
-    OK_STRING(said_of("{id: a, algorithm: quota, limit: 1, window: day, overshoot: 0, home: [b, a/n-1]}", &several), "",
-              "or of a daemon and a region");
-    OK_STRING(said_of("{id: a, algorithm: quota, limit: 1, window: day, overshoot: 0, home: [a/n-1, x]}", &granting),
+    OK_STRING(said_of("{id: a, algorithm: quota, limit: 1, window: day, overshoot: 0, home: [b, a/n-1]}", &several),
+              "", "or of a daemon and a region");
+    OK_STRING(said_of("{id: a, algorithm: quota, limit: 1, window: day, overshoot: 0, home: [a/n-1, x]}",
+                      &granting),
               "", "also where none is known");
-    OK(strncmp(said_of("{id: a, algorithm: quota, limit: 1, window: day, overshoot: 0, home: [a, a/n-1]}", &several),
+    OK(strncmp(said_of("{id: a, algorithm: quota, limit: 1, window: day, overshoot: 0, home: [a, a/n-1]}",
+                       &several),
                "refused: ", 9) == 0,
        "each home of a list must admit");
-    OK_STRING(
-        said_of("{id: a, algorithm: quota, limit: 1, window: day, overshoot: 0, home: [a/n-1, b/n-1, b/n-3]}",
-                &several),
-        "refused: rule default/a: home is 'b/n-1', which no daemon is: expected the region of a daemon, "
-        "a daemon as REGION/NAME, or by_key",
-        "and must be there");
-    OK_STRING(
-        said_of("{id: a, rate: 1/m, overshoot: 0, home: [a/n-1, b/n-3]}", &several),
-        "warned: rule default/a: under rate (1/m) a request of cost 1 is ever admitted at 1 of 3 daemons only" SINCE
-        "a capacity or burst of 2",
-        "a bucket of 1 is admitted by the home of a key alone");
+    OK_STRING(said_of("{id: a, algorithm: quota, limit: 1, window: day, overshoot: 0, home: [a/n-1, b/n-1, b/n-3]}",
+                      &several),
+              "refused: rule default/a: home is 'b/n-1', which no daemon is: expected the region of a daemon, "
+              "a daemon as REGION/NAME, or by_key",
+              "and must be there");
+    OK_STRING(said_of("{id: a, rate: 10/s, burst: 1, overshoot: 0, home: [a/n-1, b/n-3]}", &several),
+              "warned: rule default/a: under rate (10/s burst 1) a request of cost 1 is ever admitted at 1 of 3 "
+              "daemons only" SINCE "a capacity or burst of 7",
+              "a fast bucket of 1 is admitted by the home of a key alone");
+    OK_STRING(said_of("{id: a, rate: 1/m, overshoot: 0, home: [a/n-1, b/n-3]}", &several), "",
+              "and a slow one everywhere");
 }
 
 /* Where a home would do, the sentence says so. */
@@ -246,18 +248,24 @@ static void suggests_a_home(void)
         "not where nobody grants");
     OK_STRING(said_of("{id: a, rate: 1/h, overshoot: 0}", &known),
               "refused: rule default/a: under rate (1/h) a request of cost 1 is ever admitted at none of 3 "
-              "daemons" SINCE "overshoot: 1, or a capacity or burst of 2, or algorithm: fixed_window, which a home "
-              "helps",
-              "not of a bucket of 1, which is admitted at home alone, but of a window");
+              "daemons" SINCE "overshoot: 1, or a capacity or burst of 2, or home: by_key",
+              "a bucket of 1");
+    OK_STRING(
+        said_of("{id: a, rate: 10/s, burst: 1, overshoot: 0}", &known),
+        "refused: rule default/a: under rate (10/s burst 1) a request of cost 1 is ever admitted at none of 3 "
+        "daemons" SINCE "overshoot: 3, or a capacity or burst of 4, or algorithm: fixed_window, which a home "
+        "helps",
+        "not of a fast bucket of 1, which is admitted at home alone, but of a window");
     OK_STRING(
         said_of("{id: a, algorithm: fixed_window, limit: 2, window: 1m, sync: budget}", &known),
         "refused: rule default/a: under limit (2) a request of cost 1 is ever admitted at none of 3 daemons" SINCE
         "a limit of 4, or no sync: budget",
         "not of a static split");
-    OK_STRING(said_of("{id: a, rate: 1/h, overshoot: 0, home: us-east}", &known),
-              "warned: rule default/a: under rate (1/h) a request of cost 1 is ever admitted at 1 of 3 daemons "
-              "only" SINCE "a capacity or burst of 2",
-              "not where there is one");
+    OK_STRING(
+        said_of("{id: a, rate: 10/s, burst: 1, overshoot: 0, home: us-east}", &known),
+        "warned: rule default/a: under rate (10/s burst 1) a request of cost 1 is ever admitted at 1 of 3 daemons "
+        "only" SINCE "a capacity or burst of 7",
+        "not where there is one");
 }
 
 static void by_weights(void)

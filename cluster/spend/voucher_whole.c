@@ -1,0 +1,91 @@
+/*
+ * voucher_whole: an ask and its grant are told in parts of a token, and each rounds by one part at most. So a rest has
+ * some parts more than what decays.
+ */
+#include "cluster/spend/voucher_whole.h"
+
+#include "cluster/codec/batch.h"
+#include "cluster/spend/grant_places.h"
+#include "cluster/spend/voucher.h"
+#include "cluster/spend/voucher_lack.h"
+#include "cluster/spend/voucher_left.h"
+#include "cluster/spend/voucher_times.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/share.h"
+
+enum {
+    SLACK_PART = 4,  /* of an interval: a client comes back so much too late */
+    CHEAP_PART = 32, /* of a token: a rest of no more than that is worth a longer life of the tokens */
+    ROUNDINGS = 4,
+    WHOLE_TOKENS = 8, /* of so many, one more is granted if it is there: then clients may come later */
+};
+
+static int64_t roundings_units(const struct limit *limit)
+{
+    return ROUNDINGS * ((limit->units_per_token >> SPARE_BITS) + 2);
+}
+
+/* From the ask until tokens that nobody has used are given back. They are idle from when they come. */
+static uint64_t given_back_ns(const struct node *node)
+{
+    return 2 * voucher_answer_ns(node) + node->options.interval_ns + VOUCHER_IDLE_NS;
+}
+
+static uint64_t soon_ns(const struct node *node)
+{
+    return voucher_answer_ns(node) + node->options.interval_ns / SLACK_PART;
+}
+
+bool voucher_asks_whole(const struct node *node, const struct limit *limit)
+{
+    return limit->lent_units > 0 && node->rights.listed && own_share_of(node, limit) == 0 &&
+           share_heard_of(node, limit) == SHARE_ONE &&
+           voucher_refilled_units(limit, soon_ns(node)) + roundings_units(limit) <= limit->lent_units;
+}
+
+/*
+ * What a bucket that lacks `lacking_units` of its capacity loses until the tokens are used, or are given back where
+ * that costs little; and some parts more.
+ */
+static int64_t rest_units(const struct node *node, const struct limit *limit, int64_t lacking_units)
+{
+    const int64_t token = limit->units_per_token;
+    int64_t long_units = voucher_decays(limit, given_back_ns(node), lacking_units);
+    const int64_t most = limit->lent_units - roundings_units(limit);
+    if (long_units > token / CHEAP_PART || long_units > most)
+        long_units = voucher_decays(limit, soon_ns(node), lacking_units);
+    return long_units + roundings_units(limit);
+}
+
+static int64_t whole_below(const struct limit *limit, int64_t units)
+{
+    return units > 0 ? units - units % limit->units_per_token : 0;
+}
+
+/* At most the capacity. */
+static int64_t whole_above(const struct limit *limit, int64_t units)
+{
+    const int64_t most = limit->capacity_units;
+    return units < most ? whole_below(limit, units + limit->units_per_token - 1) : most;
+}
+
+int64_t voucher_whole_wish(const struct node *node, const struct voucher *voucher, int64_t useful_units,
+                           int64_t left_units)
+{
+    const struct limit *limit = &node->limits.limit[voucher->limit];
+    const int64_t held = whole_below(limit, voucher_units(node, voucher, node->now_ns));
+    const int64_t wanted = whole_above(limit, useful_units) - held, left = whole_below(limit, left_units);
+    const int64_t units = wanted < left ? wanted : left;
+    return units > 0 ? units + rest_units(node, limit, voucher_lack_units(node, voucher, node->now_ns)) : 0;
+}
+
+int64_t grant_whole_units(const struct limit *limit, int64_t wanted_units, int64_t left_units)
+{
+    const int64_t most = (int64_t)(GRANT_TOKENS_MAX - 1) * limit->units_per_token;
+    const int64_t rest = wanted_units % limit->units_per_token;
+    int64_t whole = whole_below(limit, wanted_units < left_units ? wanted_units : left_units);
+    if (wanted_units >= WHOLE_TOKENS * limit->units_per_token && whole <= left_units - limit->units_per_token)
+        whole += limit->units_per_token;
+    whole = whole < most ? whole : most;
+    return whole > 0 ? whole + (rest < limit->lent_units ? rest : limit->lent_units) : 0;
+}
