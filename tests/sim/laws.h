@@ -56,6 +56,7 @@ void laws_begin(struct sim *sim);
  * the slowest measured key; 0: no key is measured.
  */
 uint64_t laws_warm_up_ns(const struct sim *sim, uint64_t refill_ns);
+uint64_t laws_measure_ns(const struct sim *sim);
 enum { LAWS_WAITS_INTERVALS_MAX = 20 }; /* a spend that refill may pay off is told after so many, at the latest */
 /* So many keys of a step may be told in it at the least, or applied, or settled. */
 uint64_t laws_step_part(const struct sim *sim);

@@ -3,11 +3,12 @@
  * faults have cost is over; of a limit with a home 30%, since each ask of another region loses what refills until it is
  * answered. It is measured for a few keys whose bursts are larger than what is in flight.
  */
+#include "base/number.h"
 #include "tests/sim/laws.h"
 #include "tests/sim/modes.h"
 #include "tests/sim/world.h"
 
-enum { MEASURED_KEYS_MAX = 2 };
+enum { MEASURED_KEYS_MAX = 2, MEASURE_INTERVALS = 30, MEASURE_ROUNDS = 2 };
 
 static int64_t settle_time_ns(const struct sim *sim)
 {
@@ -28,6 +29,14 @@ void laws_begin(struct sim *sim)
     }
 }
 
+static uint64_t measured_keys(const struct sim *sim)
+{
+    uint64_t keys = 0;
+    for (unsigned k = 0; k < sim->plan.keys; k++)
+        keys += sim->measured[k];
+    return keys;
+}
+
 /*
  * At three times the rate, what is in a full bucket is spent in half the time of its refill. Views stay full until
  * they are told: they lose the refill of that time, are in debt by as much when they are, and for as long. Only
@@ -35,10 +44,14 @@ void laws_begin(struct sim *sim)
  */
 uint64_t laws_warm_up_ns(const struct sim *sim, uint64_t refill_ns)
 {
-    uint64_t keys = 0;
-    for (unsigned k = 0; k < sim->plan.keys; k++)
-        keys += sim->measured[k];
-    return refill_ns + 2 * laws_telling_ns(sim, keys);
+    return refill_ns + 2 * laws_telling_ns(sim, measured_keys(sim));
+}
+
+/* What is admitted goes up and down with what is told: so several rounds of that are measured. */
+uint64_t laws_measure_ns(const struct sim *sim)
+{
+    const uint64_t least_ns = MEASURE_INTERVALS * sim->plan.interval_ns;
+    return number_most(least_ns, MEASURE_ROUNDS * laws_telling_ns(sim, measured_keys(sim)));
 }
 
 static uint64_t snapshots_taken(const struct sim *sim)

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { SAMPLE_INTERVALS = 4, MEASURE_INTERVALS = 30 };
+enum { SAMPLE_INTERVALS = 4 };
 
 /* FNV-1a, eight bytes at a time: quick, and the same everywhere. */
 void sim_hash_u64(struct sim *sim, uint64_t value)
@@ -72,7 +72,7 @@ static uint64_t phase_ns(const struct sim *sim, enum phase phase)
     case PHASE_WARM_UP:
         return laws_warm_up_ns(sim, refill_ns);
     case PHASE_MEASURE:
-        return refill_ns == 0 ? 0 : MEASURE_INTERVALS * sim->plan.interval_ns;
+        return refill_ns == 0 ? 0 : laws_measure_ns(sim);
     case PHASE_SETTLE:
         /* load in all regions leaves keys at home nearly full: spends there may wait to be paid off */
         return laws_settle_ns(sim) + (sim->plan.homes ? LAWS_WAITS_INTERVALS_MAX * sim->plan.interval_ns : 0);
