@@ -4,6 +4,7 @@
  */
 #include "cluster/spend/voucher_whole.h"
 
+#include "base/number.h"
 #include "cluster/codec/batch.h"
 #include "cluster/spend/grant_places.h"
 #include "cluster/spend/voucher.h"
@@ -81,7 +82,7 @@ int64_t voucher_whole_wish(const struct node *node, const struct voucher *vouche
 
 int64_t grant_whole_units(const struct limit *limit, int64_t wanted_units, int64_t left_units)
 {
-    const int64_t most = (int64_t)(GRANT_TOKENS_MAX - 1) * limit->units_per_token;
+    const int64_t most = (int64_t)number_least(limit->capacity, GRANT_TOKENS_MAX - 1) * limit->units_per_token;
     const int64_t rest = wanted_units % limit->units_per_token;
     int64_t whole = whole_below(limit, wanted_units < left_units ? wanted_units : left_units);
     if (wanted_units >= WHOLE_TOKENS * limit->units_per_token && whole <= left_units - limit->units_per_token)
