@@ -47,14 +47,24 @@ uint64_t voucher_age_ns(const struct node *node, uint64_t since_ns, uint64_t sin
     return sleepless_ns > age_ns ? sleepless_ns : age_ns;
 }
 
+/* Views that have the key under a faster tier refill by that one, and are full the sooner; so is the truth. */
+static uint64_t refilled_by_fastest(const struct limit *limit, uint64_t ns)
+{
+    if (!limit->of_tiers || limit->fastest_ns == 0)
+        return 0;
+    const uint128 units = (uint128)ns * (uint64_t)limit->units_per_token / limit->fastest_ns + 1;
+    return units < VOUCHER_UNITS_MAX ? (uint64_t)units : VOUCHER_UNITS_MAX;
+}
+
 int64_t voucher_refilled_units(const struct limit *limit, uint64_t ns)
 {
-    uint64_t ticks = number_sum(ns, ns / DRIFT_PART) / limit->tick_ns + 1, units;
+    const uint64_t passed_ns = number_sum(ns, ns / DRIFT_PART), ticks = passed_ns / limit->tick_ns + 1;
+    uint64_t units;
     if (!kind_refills(limit->kind))
         return 0;
     if (__builtin_mul_overflow(ticks, (uint64_t)limit->units_per_tick, &units) || units > VOUCHER_UNITS_MAX)
         return VOUCHER_UNITS_MAX;
-    return (int64_t)units;
+    return (int64_t)number_most(units, refilled_by_fastest(limit, passed_ns));
 }
 
 int64_t voucher_decays(const struct limit *limit, uint64_t ns, int64_t lacking_units)

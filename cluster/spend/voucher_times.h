@@ -28,7 +28,10 @@ uint64_t voucher_sleepless_ns(const struct node *node);
 /* The time since then, by the clock by which more has passed: that of decisions, or voucher_sleepless_ns. */
 uint64_t voucher_age_ns(const struct node *node, uint64_t since_ns, uint64_t since_sleepless_ns, uint64_t now_ns);
 
-/* What refills in that time, at the rate of the fastest clock, VOUCHER_UNITS_MAX at most; 0 where nothing refills. */
+/*
+ * What refills in that time, at the rate of the fastest clock and of the fastest tier of the rule, VOUCHER_UNITS_MAX at
+ * most; 0 where nothing refills.
+ */
 int64_t voucher_refilled_units(const struct limit *limit, uint64_t ns);
 /* The units that decay in that time: those that refill, less those that lack at the capacity and are refilled first. */
 int64_t voucher_decays(const struct limit *limit, uint64_t ns, int64_t lacking_units);

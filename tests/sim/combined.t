@@ -11,9 +11,10 @@ my $seeds = $ENV{HEADGATE_SIM_COMBINED_SEEDS} // 8;
 # what was granted, and told anew after joining again, was given back to clients; who had retired an incarnation lacked
 # spends that others took of it later; a key that was full at the donor of a snapshot, with other spends than here, had
 # their refill twice; a law took for too much what a node had granted in its former life, and granted once more since it
-# heard nobody; who joined again told its grants anew, and their holders had them twice.
-my %once = (weights => [58927], takeover => [721, 1012, 70199, 71004, 77852]);
-for my $mode ('lonely', 'weights', 'takeover') {
+# heard nobody; who joined again told its grants anew, and their holders had them twice; a voucher of a slow tier
+# decayed more slowly than views refilled that had its key under a faster one.
+my %once = (weights => [58927], takeover => [721, 1012, 70199, 71004, 77852], tiers => [191111]);
+for my $mode ('lonely', 'weights', 'takeover', 'tiers') {
     my $output = `nice -n 19 build/release/tests/sim --$mode --grants --seeds $seeds --jobs 2 2>&1`;
     is($?, 0, "--$mode --grants: $seeds worlds hold every law") or diag $output;
     for my $seed (@{$once{$mode} // []}) {
