@@ -19,11 +19,13 @@ static void on_http_close(void *context, void *session)
     worker_leave(worker);
 }
 
-static void on_http_feed(void *context, void *session, struct output *output)
+static bool on_http_feed(void *context, void *session, struct output *output)
 {
     struct worker *worker = context;
-    (void)session;
-    http_feed(worker->http, output);
+    worker_enter(worker);
+    const bool goes_on = http_feed(worker->http, session, output);
+    worker_leave(worker);
+    return goes_on;
 }
 
 /* Clients that read /v1/live get the next event. */

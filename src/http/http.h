@@ -20,14 +20,16 @@ struct http_change;
 /* What one connection remembers between requests. Lives in the listener's memory, zeroed before http_open. */
 struct http_session {
     struct http_framer framer;
-    bool known;       /* it has asked something, with the password if there is one */
-    bool waits_last;  /* it waits for an answer, or has waited, and is closed then */
-    bool waits_head;  /* the answer has no body */
-    bool waits_check; /* its secret is being compared: the request was not taken, and is served again */
-    bool live;        /* it reads events: see live.h */
-    uint32_t waiting; /* the ticket of the request that waits for its share, see patient.h; 0: none does */
-    uint8_t kept;     /* the settings that the waiting request began with: see options.h; 0: none are kept */
-    uint8_t refused;  /* wrong passwords, one after the other */
+    bool known;              /* it has asked something, with the password if there is one */
+    bool waits_last;         /* it waits for an answer, or has waited, and is closed then */
+    bool waits_head;         /* the answer has no body */
+    bool waits_check;        /* its secret is being compared: the request was not taken, and is served again */
+    bool live;               /* it reads events: see live.h */
+    uint8_t kept;            /* the settings that the waiting request began with: see options.h; 0: none are kept */
+    uint8_t refused;         /* wrong passwords, one after the other */
+    uint32_t waiting;        /* the ticket of the request that waits for its share, see patient.h; 0: none does */
+    uint32_t reader_edition; /* of the user that reads events */
+    const struct user *reader;  /* who reads events; NULL: user_default */
     struct http_change *change; /* of rules, whose outcome it waits for; NULL: none */
     char address[LISTENER_ADDRESS_BYTES];
 };

@@ -254,9 +254,13 @@ void http_make_event(struct http *http, struct turn turn)
     assert(!http->event.overflowed);
 }
 
-void http_feed(const struct http *http, struct output *output)
+bool http_feed(const struct http *http, const struct http_session *session, struct output *output)
 {
+    const struct user *reader = session->reader;
+    if (reader != NULL && (reader->edition != session->reader_edition || !user_has(reader, ROLE_READ)))
+        return false;
     output_append(output, http->event.data, http->event.size);
+    return true;
 }
 
 /* ---- the first answer ---- */
@@ -327,6 +331,8 @@ void http_live(struct http_call *call)
     }
     figures_gather(commands, &figures);
     call->feeds = call->session->live = true;
+    call->session->reader = commands->caller;
+    call->session->reader_edition = commands->caller != NULL ? commands->caller->edition : 0;
     call->type = "text/event-stream";
     put_text(&call->fields, "X-Accel-Buffering: no\r\n"); /* nginx would keep events back */
     ruleset_stats(node_rules(commands->node), &stats);

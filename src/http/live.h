@@ -19,8 +19,8 @@ enum {
 
 /* Makes the event that http_feed gives until the next request is served. Call it inside the gate. */
 void http_make_event(struct http *http, struct turn turn);
-/* As struct service asks of `feed`. */
-void http_feed(const struct http *http, struct output *output);
+/* As struct service asks of `feed`: false if the reader's user is gone or may not read. Call it inside the gate. */
+bool http_feed(const struct http *http, const struct http_session *session, struct output *output);
 
 /* The connection reads events no more. */
 void http_end_live(struct http_session *session, struct commands *commands);

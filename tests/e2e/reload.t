@@ -152,6 +152,13 @@ subtest 'certificates' => sub {
 
 subtest 'users' => sub {
     Headgate::write_file($secret, "of-grafana-now\n");
+    my $reads = sub {
+        my $reader = Headgate::Client::connect("127.0.0.1:$daemon->{ports}{http}");
+        $reader->send_raw("GET /v1/live HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer $_[0]\r\n\r\n");
+        $reader->need while $reader->{buffer} !~ /\ndata: /;
+        return $reader;
+    };
+    my ($its, $admins) = ($reads->('grafana:of-grafana'), $reads->('admin:of-admin'));
     $settings->{users}[1]{roles} = 'check';
     $settings->{users}[2] = {name => 'new', roles => 'check', secret => 'of-new'};
     is_deeply(reload($admin)->[1], ['users'], 'they are taken over');
@@ -159,6 +166,10 @@ subtest 'users' => sub {
     ok(user('grafana', 'of-grafana-now'), 'a new one is right');
     is($grafana->command('CAN_ACCESS', 'a'), 1, 'a connection that is there has the new role');
     like('' . $grafana->command('INFO'), qr/^NOPERM /, 'and only that');
+    ok(Headgate::wait_until(3, sub { !$its->fill }), 'one that reads /v1/live ends with the role');
+    my $had = length $admins->{buffer};
+    $admins->need while length $admins->{buffer} < $had + 1000;
+    ok(1, 'that of another user reads on');
     is('' . $former->command('CAN_ACCESS', 'a'), 'NOAUTH Authentication required.', 'who is no user is asked again');
     ok(user('new', 'of-new'), 'a new user is let in');
     is('' . $former->command('AUTH', 'new', 'of-new'), 'OK', 'on that connection, too');

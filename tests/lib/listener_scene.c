@@ -47,7 +47,7 @@ static void answer_big(struct output *output, size_t size, uint32_t number)
     output_append(output, block, size);
 }
 
-static void on_feed(void *context, void *session, struct output *output)
+static bool on_feed(void *context, void *session, struct output *output)
 {
     char piece[32];
     (void)context, (void)session;
@@ -56,6 +56,7 @@ static void on_feed(void *context, void *session, struct output *output)
         answer_big(output, seen.feed_bytes, seen.fed);
     else
         output_append(output, piece, (size_t)snprintf(piece, sizeof piece, "piece %u\n", seen.fed));
+    return !seen.feed_ends;
 }
 
 static bool on_knows(void *context, void *session)

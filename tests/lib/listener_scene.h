@@ -50,6 +50,7 @@ struct seen_state {
     uint64_t unknown;  /* but the connection with this id must go on waiting */
     uint32_t fed;      /* pieces of answers that go on: piece N is "piece N\n", */
     size_t feed_bytes; /* or so many bytes if this is not 0 */
+    bool feed_ends;    /* there is no further piece */
     bool session_was_zero;
     uint64_t writes; /* number of writes when the last line was served */
     uint64_t turn_of[ORDER_MAX], id_of[ORDER_MAX], work_of[ORDER_MAX],

@@ -283,7 +283,10 @@ static void feed_one(struct connection *connection)
     struct output output = output_over(connection->listener->output, LISTENER_OUTPUT_BYTES);
     if (connection->state != CONNECTION_OPEN)
         return;
-    connection->service->feed(connection->service->context, connection->session, &output);
+    if (!connection->service->feed(connection->service->context, connection->session, &output)) {
+        connection_close(connection);
+        return;
+    }
     assert(output.size > 0 && !output.overflowed);
     connection_write_or_close(connection, &output);
 }

@@ -102,10 +102,10 @@ struct service {
     /* True: the answer that `resume` appended is the last one of its connection. NULL: none is */
     bool (*ends)(void *context, void *session);
     /*
-     * Appends, to an output as for `serve`, the next piece of an answer that goes on with SERVE_FEED.
-     * NULL: the service never has such an answer.
+     * Appends, to an output as for `serve`, the next piece of an answer that goes on with SERVE_FEED. False: the answer
+     * is over, and the connection with it. NULL: the service never has such an answer.
      */
-    void (*feed)(void *context, void *session, struct output *output);
+    bool (*feed)(void *context, void *session, struct output *output);
     /*
      * Appends, to an output as for `serve`, what can be said by now to requests that wait. False: nothing waits any
      * more, and all is said. NULL: the service never sets `rouses`.

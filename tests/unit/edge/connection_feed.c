@@ -45,6 +45,22 @@ static void test_pieces(void)
     (void)close(fd);
 }
 
+static void test_end(void)
+{
+    struct listener_options options = LISTENER_OPTIONS_DEFAULT;
+    open_listener(&options);
+    int fd = dial();
+    TURN_UNTIL(listener.stats.connected_clients == 1);
+    scene_say(fd, "feed\n", 5);
+    OK(hears(fd, "begin\n"), "a reader");
+    seen.feed_ends = true;
+    listener_feed(&listener);
+    TURN_UNTIL(listener.stats.connected_clients == 0);
+    OK(!listener_feeds(&listener), "whose answer is over is closed");
+    close_listener();
+    (void)close(fd);
+}
+
 /* A reader that does not take its pieces misses those that are made meanwhile. */
 static void test_slow_reader(void)
 {
@@ -110,6 +126,7 @@ int main(void)
     received = malloc(RECEIVED_MAX + 1);
     assert(received != NULL);
     test_pieces();
+    test_end();
     test_slow_reader();
     test_deadlines();
     free(received);

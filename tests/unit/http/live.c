@@ -62,7 +62,7 @@ static const char *feed(void)
 {
     struct output output = output_over(answer, 128 * 1024);
     http_make_event(http, now());
-    http_feed(http, &output);
+    OK(http_feed(http, &sessions[0], &output), "it goes on");
     answer[output.size] = '\0';
     return answer;
 }
@@ -184,6 +184,25 @@ static void fill(int service, int rule_count)
     OK(set_rules(text), "%d rules", rule_count);
 }
 
+/* A reload takes the user of a reader away, or its role. */
+static void test_user(void)
+{
+    begin();
+    struct user reader = {.name = "ann", .edition = 3, .roles = ROLE_READ};
+    OK(ask(&sessions[0], "GET") && status == SERVE_FEED, "somebody reads");
+    sessions[0].reader = &reader;
+    sessions[0].reader_edition = 3;
+    OK(strstr(feed(), "data: ") != NULL, "as long as its user is there");
+    struct output none = output_over(answer, sizeof answer);
+    reader.roles = ROLE_CHECK;
+    OK(!http_feed(http, &sessions[0], &none), "and has the role");
+    reader.roles = ROLE_READ;
+    reader.edition = 4;
+    OK(!http_feed(http, &sessions[0], &none) && none.size == 0, "no other one that has its place");
+    http_close(http, &sessions[0]);
+    end();
+}
+
 static void test_bounds(void)
 {
     begin();
@@ -206,6 +225,7 @@ int main(void)
 {
     test_event();
     test_readers();
+    test_user();
     test_bounds();
     return tap_done();
 }
