@@ -1,6 +1,7 @@
 /*
  * voucher is what requests do with vouchers: note what they lack, so that a step asks for it (voucher_ask.c), and use
- * what was granted. The lock is taken only where the share has refused.
+ * what was granted. The lock is taken only where the share has refused. What refused requests are told is in
+ * voucher_told.c.
  */
 #include "cluster/spend/voucher.h"
 
@@ -15,15 +16,12 @@
 #include "cluster/spend/voucher_places.h"
 #include "cluster/spend/voucher_times.h"
 #include "cluster/spend/voucher_whole.h"
-#include "cluster/state/share.h"
 #include "limit/kind.h"
 
 enum {
-    SLOW_PART = 16,     /* of what is left: no more decays until an unused voucher is given back */
-    REST_ANSWERS = 4,   /* so long after much was asked for, the rest is */
-    KEPT_PART = 16,     /* of a capacity: so much is left where most was granted just now */
-    COMING_ANSWERS = 2, /* so long after an ask, what peers grant for it may come */
-    BURST_RATE = 5,     /* halves: a share of so many times what decays until an answer comes */
+    SLOW_PART = 16,   /* of what is left: no more decays until an unused voucher is given back */
+    REST_ANSWERS = 4, /* so long after much was asked for, the rest is */
+    BURST_RATE = 5,   /* halves: a share of so many times what decays until an answer comes */
 };
 
 /*
@@ -39,7 +37,7 @@ static bool can_pay(const struct node *node, uint16_t index, uint64_t floor_toke
            floor_tokens == 0 && !node->sharing.alone;
 }
 
-static bool can_be_paid(const struct node *node, const struct charge *charge)
+bool voucher_can_pay(const struct node *node, const struct charge *charge)
 {
     return can_pay(node, charge->limit, charge->floor_tokens) && charge->cost > 0 &&
            charge->cost <= node->limits.limit[charge->limit].capacity;
@@ -79,8 +77,7 @@ static bool is_worth_asking_alone(const struct node *node, const struct limit *l
            (!voucher || number_minus(now_ns, voucher->asked_ns) >= voucher_pause_ns(node, voucher, now_ns));
 }
 
-/* True: no share ever suffices. */
-static bool is_beyond_share(const struct node *node, const struct charge *charge)
+bool voucher_is_beyond_share(const struct node *node, const struct charge *charge)
 {
     const struct limit *limit = &node->limits.limit[charge->limit];
     const struct bucket full = {.settled = limit->capacity_units};
@@ -107,7 +104,7 @@ static bool is_worth_asking(const struct node *node, const struct charge *charge
     const int64_t lacks = voucher ? voucher_lack_units(node, voucher, now_ns) : bucket->unsettled;
     int64_t left = bucket->settled - bucket->unsettled,
             decays = voucher_decays(limit, voucher_answer_ns(node), lacks);
-    const bool is_beyond = is_beyond_share(node, charge);
+    const bool is_beyond = voucher_is_beyond_share(node, charge);
     const int64_t needed = cost + (voucher_asks_whole(node, limit) ? 0 : decays); /* or the home lends it */
     bool is_burst = bucket_allowance(bucket, budget) / BURST_RATE >= decays / 2 &&
                     (waits || is_enough(limit, left) || is_rest(node, limit, voucher, left, now_ns));
@@ -145,7 +142,7 @@ static void note_wanted(struct node *node, const struct charge *charge, uint64_t
         voucher->went_on = number_sum(voucher->went_on, charge->cost);
     voucher->wanted_at_once = charge->cost > voucher->wanted_at_once ? charge->cost : voucher->wanted_at_once;
     own_thread(node)->hurry_wanted = true;
-    if (is_beyond_share(node, charge) || !voucher_habit_is_unknown(node, charge->limit))
+    if (voucher_is_beyond_share(node, charge) || !voucher_habit_is_unknown(node, charge->limit))
         want_surely(node);
     /* the last step may have put off what was urgent for longer than an ask waits */
     if (voucher_wants(node, voucher))
@@ -155,7 +152,7 @@ static void note_wanted(struct node *node, const struct charge *charge, uint64_t
 uint64_t voucher_pays(struct node *node, const struct charge *charge, const struct bucket *bucket, bool take,
                       uint64_t now_ns)
 {
-    if (!can_be_paid(node, charge) ||
+    if (!voucher_can_pay(node, charge) ||
         !voucher_may_help(node, charge->id, bucket, &node->limits.limit[charge->limit], charge->cost))
         return 0;
     const struct limit *limit = &node->limits.limit[charge->limit];
@@ -186,7 +183,7 @@ static void want_waiting(struct node *node, struct voucher *voucher, uint64_t to
 void voucher_note_waiting(struct node *node, const struct charge *charge, uint64_t tokens, uint64_t now_ns)
 {
     const struct entry *entry = table_find(node->table, charge->id);
-    if (!node->rights.shared || !entry || !can_be_paid(node, charge))
+    if (!node->rights.shared || !entry || !voucher_can_pay(node, charge))
         return;
     const struct key_window window = level_window(charge);
     const struct bucket level = level_of(node, &entry->bucket, charge->limit, &window, now_ns);
@@ -264,117 +261,6 @@ void voucher_note_used(struct node *node, uint64_t tokens, bool charged)
     struct thread_state *thread = own_thread(node);
     thread->rights_used_tokens += tokens;
     thread->admitted_tokens += charged ? 0 : tokens;
-}
-
-/* True: one peer has the whole limit and is heard, so that no reserve and no rounded share is in the way. */
-static bool is_at_home(const struct node *node, const struct limit *limit)
-{
-    return limit_home_is_one(limit->home) && share_heard_of(node, limit) == SHARE_ONE;
-}
-
-/*
- * All shares together have the overshoot beside what is left; it makes up for the reserve here. But nobody is told to
- * wait for more than the limit has, and no more than its capacity can be granted, of which some decays.
- */
-static int64_t enough_units(const struct node *node, const struct limit *limit, int64_t cost)
-{
-    const bool whole = voucher_asks_whole(node, limit);
-    const int64_t granted = cost + (whole ? 0 : voucher_refilled_units(limit, voucher_answer_ns(node)));
-    if (granted > limit->capacity_units || is_at_home(node, limit))
-        return granted;
-    const int64_t wanted = granted + node->sharing.peer_count - limit->overshoot_units; /* shares are rounded */
-    const int64_t enough = (wanted + limit->capacity_units / 16 * 5) / 5 * 4 + 4;
-    if (wanted <= cost / 2 || enough <= cost)
-        return cost;
-    return enough < 2 * wanted ? enough : 2 * wanted;
-}
-
-/* What all peers would grant of a full log, each of them whole tokens; 0 of a log with parts of its own. */
-static int64_t granted_of_full_log(const struct node *node, const struct limit *limit)
-{
-    const struct bucket full = {.settled = limit->capacity_units};
-    int64_t units = 0;
-    if (!kind_lists(limit->kind) || limit->home != 0 || weight_list_of(node, limit) != NULL)
-        return 0;
-    for (uint32_t i = 0; i < node->member_end; i++) {
-        struct budget budget;
-        budget_init(&budget, limit, share_of_member(node, i), false);
-        units += bucket_allowance(&full, &budget);
-    }
-    return units;
-}
-
-/* As voucher_enough_units, as if all peers were heard. */
-static int64_t enough_units_of_all(const struct node *node, const struct charge *charge)
-{
-    const struct limit *limit = &node->limits.limit[charge->limit];
-    if (!node->rights.shared || !can_be_paid(node, charge))
-        return INT64_MAX;
-    const int64_t cost = (int64_t)charge->cost * limit->units_per_token;
-    const int64_t units = enough_units(node, limit, cost);
-    if (units > limit->capacity_units && cost <= granted_of_full_log(node, limit))
-        return limit->capacity_units;
-    return units <= limit->capacity_units ? units : INT64_MAX;
-}
-
-int64_t voucher_enough_units(const struct node *node, const struct charge *charge)
-{
-    const struct limit *limit = &node->limits.limit[charge->limit];
-    if ((node->awake.somebody_silent && !is_at_home(node, limit)) || voucher_heard(node, limit) == 0)
-        return INT64_MAX;
-    return enough_units_of_all(node, charge);
-}
-
-/*
- * With each ask, all peers grant about half of what is left, until some two tokens for each of them are left. A home
- * that has all keeps nothing.
- */
-static int64_t kept_units(const struct node *node, const struct limit *limit)
-{
-    return is_at_home(node, limit) ? 0 : 2 * (int64_t)node->sharing.peer_count * limit->units_per_token;
-}
-
-/* True: peers have granted tokens lately. Of these, some may be known to be spent a moment before they are here. */
-static bool is_coming(const struct node *node, const struct voucher *voucher, uint64_t now_ns)
-{
-    const struct voucher_ask *last = &voucher->ask[VOUCHER_ASKS - 1];
-    for (const struct voucher_ask *ask = last; ask >= last - 1; ask--)
-        if (ask->number > 0 && ask->granted_by != 0 &&
-            number_minus(now_ns, ask->asked_ns) < COMING_ANSWERS * voucher_answer_ns(node))
-            return true;
-    return false;
-}
-
-/* How much must be left and held beside a cost, so that the rest of it may be expected. */
-static int64_t beside_units(const struct node *node, const struct limit *limit, const struct voucher *voucher,
-                            uint64_t now_ns)
-{
-    const int64_t kept = kept_units(node, limit), part = limit->capacity_units / KEPT_PART;
-    return part < kept && is_coming(node, voucher, now_ns) ? part : kept;
-}
-
-uint64_t voucher_rest_ns(struct node *node, const struct charge *charge, const struct bucket *level,
-                         uint64_t now_ns)
-{
-    const struct limit *limit = &node->limits.limit[charge->limit];
-    if (!voucher_may_be_held(node, charge->id) || !can_be_paid(node, charge) || !is_beyond_share(node, charge) ||
-        node->awake.somebody_silent)
-        return UINT64_MAX;
-    vouchers_lock(node);
-    const struct voucher *voucher = voucher_find(node, charge->id, charge->limit);
-    const int64_t held = voucher ? voucher_units(node, voucher, now_ns) : 0;
-    const int64_t lacks = voucher ? voucher_lack_units(node, voucher, now_ns) : 0;
-    const int64_t beside = voucher ? beside_units(node, limit, voucher, now_ns) : 0;
-    vouchers_unlock(node);
-    const int64_t needed = (int64_t)charge->cost * limit->units_per_token + beside +
-                           voucher_decays(limit, voucher_answer_ns(node), lacks);
-    return held > 0 && level->settled - level->unsettled + held >= needed ? voucher_answer_ns(node) : UINT64_MAX;
-}
-
-bool voucher_is_hopeless(const struct node *node, const struct charge *charge)
-{
-    return (node->awake.somebody_silent ? enough_units_of_all(node, charge) : voucher_enough_units(node, charge)) ==
-           INT64_MAX;
 }
 
 uint64_t voucher_available(struct node *node, const struct charge *charge, uint64_t own, uint64_t now_ns)

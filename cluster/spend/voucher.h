@@ -6,7 +6,7 @@
  * The one idea: all daemons charge the tokens of a voucher when they are granted, so the node tells nobody when it uses
  * them. Refill that the ground truth may have lost meanwhile, because it was full, is taken off: a voucher decays at
  * the rate of its limit, from the moment of the ask, and ends after VOUCHER_LIFE_NS. docs/accounting.md, "Vouchers",
- * has the argument. Requests are in voucher.c, steps in voucher_ask.c, the memory of both in
+ * has the argument. Requests are in voucher.c and voucher_told.c, steps in voucher_ask.c, the memory of both in
  * voucher_places.c, and what is left of a voucher in voucher_left.c. These files spend from no bucket and send nothing.
  */
 #ifndef HEADGATE_CLUSTER_SPEND_VOUCHER_H
@@ -75,6 +75,10 @@ static inline bool voucher_may_help(const struct node *node, struct key_id id, c
            (limit->flags & LIMIT_SPLIT) == 0;
 }
 
+/* False: no voucher ever pays for the charge. */
+bool voucher_can_pay(const struct node *node, const struct charge *charge);
+/* True: this node's share of the full limit does not suffice for the charge. */
+bool voucher_is_beyond_share(const struct node *node, const struct charge *charge);
 /*
  * For a charge that the budget does not allow: how many of its tokens the key's voucher must pay, and has. 0: the
  * voucher cannot pay for it. `take`: the tokens that are missing are noted, to be asked for. The caller has locked the

@@ -1,0 +1,129 @@
+/*
+ * voucher_told says when a request that only the share refuses may have the tokens of others: the figures of its
+ * refusal. Nothing is asked for here, and nothing is used.
+ */
+#include "base/number.h"
+#include "cluster/spend/voucher.h"
+#include "cluster/spend/voucher_lack.h"
+#include "cluster/spend/voucher_left.h"
+#include "cluster/spend/voucher_places.h"
+#include "cluster/spend/voucher_times.h"
+#include "cluster/spend/voucher_whole.h"
+#include "cluster/state/share.h"
+#include "limit/kind.h"
+
+enum {
+    KEPT_PART = 16,     /* of a capacity: so much is left where most was granted just now */
+    COMING_ANSWERS = 2, /* so long after an ask, what peers grant for it may come */
+};
+
+/* True: one peer has the whole limit and is heard, so that no reserve and no rounded share is in the way. */
+static bool is_at_home(const struct node *node, const struct limit *limit)
+{
+    return limit_home_is_one(limit->home) && share_heard_of(node, limit) == SHARE_ONE;
+}
+
+/*
+ * All shares together have the overshoot beside what is left; it makes up for the reserve here. But nobody is told to
+ * wait for more than the limit has, and no more than its capacity can be granted, of which some decays.
+ */
+static int64_t enough_units(const struct node *node, const struct limit *limit, int64_t cost)
+{
+    const bool whole = voucher_asks_whole(node, limit);
+    const int64_t granted = cost + (whole ? 0 : voucher_refilled_units(limit, voucher_answer_ns(node)));
+    if (granted > limit->capacity_units || is_at_home(node, limit))
+        return granted;
+    const int64_t wanted = granted + node->sharing.peer_count - limit->overshoot_units; /* shares are rounded */
+    const int64_t enough = (wanted + limit->capacity_units / 16 * 5) / 5 * 4 + 4;
+    if (wanted <= cost / 2 || enough <= cost)
+        return cost;
+    return enough < 2 * wanted ? enough : 2 * wanted;
+}
+
+/* What all peers would grant of a full log, each of them whole tokens; 0 of a log with parts of its own. */
+static int64_t granted_of_full_log(const struct node *node, const struct limit *limit)
+{
+    const struct bucket full = {.settled = limit->capacity_units};
+    int64_t units = 0;
+    if (!kind_lists(limit->kind) || limit->home != 0 || weight_list_of(node, limit) != NULL)
+        return 0;
+    for (uint32_t i = 0; i < node->member_end; i++) {
+        struct budget budget;
+        budget_init(&budget, limit, share_of_member(node, i), false);
+        units += bucket_allowance(&full, &budget);
+    }
+    return units;
+}
+
+/* As voucher_enough_units, as if all peers were heard. */
+static int64_t enough_units_of_all(const struct node *node, const struct charge *charge)
+{
+    const struct limit *limit = &node->limits.limit[charge->limit];
+    if (!node->rights.shared || !voucher_can_pay(node, charge))
+        return INT64_MAX;
+    const int64_t cost = (int64_t)charge->cost * limit->units_per_token;
+    const int64_t units = enough_units(node, limit, cost);
+    if (units > limit->capacity_units && cost <= granted_of_full_log(node, limit))
+        return limit->capacity_units;
+    return units <= limit->capacity_units ? units : INT64_MAX;
+}
+
+int64_t voucher_enough_units(const struct node *node, const struct charge *charge)
+{
+    const struct limit *limit = &node->limits.limit[charge->limit];
+    if ((node->awake.somebody_silent && !is_at_home(node, limit)) || voucher_heard(node, limit) == 0)
+        return INT64_MAX;
+    return enough_units_of_all(node, charge);
+}
+
+/*
+ * With each ask, all peers grant about half of what is left, until some two tokens for each of them are left. A home
+ * that has all keeps nothing.
+ */
+static int64_t kept_units(const struct node *node, const struct limit *limit)
+{
+    return is_at_home(node, limit) ? 0 : 2 * (int64_t)node->sharing.peer_count * limit->units_per_token;
+}
+
+/* True: peers have granted tokens lately. Of these, some may be known to be spent a moment before they are here. */
+static bool is_coming(const struct node *node, const struct voucher *voucher, uint64_t now_ns)
+{
+    const struct voucher_ask *last = &voucher->ask[VOUCHER_ASKS - 1];
+    for (const struct voucher_ask *ask = last; ask >= last - 1; ask--)
+        if (ask->number > 0 && ask->granted_by != 0 &&
+            number_minus(now_ns, ask->asked_ns) < COMING_ANSWERS * voucher_answer_ns(node))
+            return true;
+    return false;
+}
+
+/* How much must be left and held beside a cost, so that the rest of it may be expected. */
+static int64_t beside_units(const struct node *node, const struct limit *limit, const struct voucher *voucher,
+                            uint64_t now_ns)
+{
+    const int64_t kept = kept_units(node, limit), part = limit->capacity_units / KEPT_PART;
+    return part < kept && is_coming(node, voucher, now_ns) ? part : kept;
+}
+
+uint64_t voucher_rest_ns(struct node *node, const struct charge *charge, const struct bucket *level,
+                         uint64_t now_ns)
+{
+    const struct limit *limit = &node->limits.limit[charge->limit];
+    if (!voucher_may_be_held(node, charge->id) || !voucher_can_pay(node, charge) ||
+        !voucher_is_beyond_share(node, charge) || node->awake.somebody_silent)
+        return UINT64_MAX;
+    vouchers_lock(node);
+    const struct voucher *voucher = voucher_find(node, charge->id, charge->limit);
+    const int64_t held = voucher ? voucher_units(node, voucher, now_ns) : 0;
+    const int64_t lacks = voucher ? voucher_lack_units(node, voucher, now_ns) : 0;
+    const int64_t beside = voucher ? beside_units(node, limit, voucher, now_ns) : 0;
+    vouchers_unlock(node);
+    const int64_t needed = (int64_t)charge->cost * limit->units_per_token + beside +
+                           voucher_decays(limit, voucher_answer_ns(node), lacks);
+    return held > 0 && level->settled - level->unsettled + held >= needed ? voucher_answer_ns(node) : UINT64_MAX;
+}
+
+bool voucher_is_hopeless(const struct node *node, const struct charge *charge)
+{
+    return (node->awake.somebody_silent ? enough_units_of_all(node, charge) : voucher_enough_units(node, charge)) ==
+           INT64_MAX;
+}
