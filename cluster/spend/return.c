@@ -293,8 +293,11 @@ static uint64_t return_own(struct node *node, const struct charge *charge, uint6
         return 0;
     }
     const struct limit *limit = &node->limits.limit[entry->limit];
-    if (charge_has_ended(limit, charge, now_ns))
+    if (charge_has_ended(limit, charge, now_ns)) { /* nor what it held of a window that a peer's clock has open */
+        if (giver == GIVER_RESERVATION)
+            note_returned(node, entry->id, limit, tokens, now_ns);
         return 0;
+    }
     uint64_t credit = 0;
     bucket_refill(&entry->bucket, limit, &node->by_limit.budget[entry->limit], now_ns);
     if (was_granted(node, entry)) {

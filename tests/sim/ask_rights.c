@@ -23,11 +23,15 @@ static struct ask_right *right_of(struct sim *sim, unsigned i, const struct ask_
     return right;
 }
 
-/* Of a window of long ago nothing is remembered, and nothing comes back to anybody. */
+/*
+ * Of a window of long ago nothing is remembered, and nothing comes back to anybody. A wall clock may go back as well:
+ * then the places of the windows ahead are those of windows that are over.
+ */
 static bool is_remembered(const struct sim *sim, unsigned i, const struct ask_part *part)
 {
+    const uint64_t now = ask_window_now(sim, i, part->rule);
     return ask_rule(sim, part->rule)->terms.kind != LIMIT_CELL ||
-           ask_window_now(sim, i, part->rule) < part->window + ASK_RIGHT_WINDOWS;
+           (now < part->window + ASK_RIGHT_WINDOWS / 2 && part->window < now + ASK_RIGHT_WINDOWS / 2);
 }
 
 void ask_right_gained(struct sim *sim, unsigned i, const struct ask_part *part, uint64_t tokens)

@@ -207,6 +207,24 @@ static void expired_cell(void)
     world_close();
 }
 
+/* The window of what is held is over, and a peer whose clock is behind has it open: then nobody gives that back. */
+static void ended_cell(void)
+{
+    struct reservation_id id = {{0}};
+    struct verdict verdict;
+    reserving_world();
+    struct charge held = held_at(ANN, "key", &cell, 30), other = held_at(BOB, "key", &cell, 10);
+    held.expires_ns = world.now_ns + 2000 * MS;
+    OK(reserve(ANN, &held, 1, 3000, &id), "30 of a window of two seconds are held for three");
+    OK(node_check(world.host[BOB].node, &other, 1, true, world.now_ns, &verdict), "a peer has it for longer");
+    world_run(4000);
+    OK(open_reservations(world.host[ANN].node) == 0 && tokens_left(ANN, "key", &cell) == 120,
+       "the reservation ends, and gives nothing back");
+    OK_U64(refund(ANN, "key", &cell, 100), 0, "nor does a client who asks for what it held");
+    OK(tokens_left(ANN, "key", &cell) == 120, "it stays so");
+    world_close();
+}
+
 int main(void)
 {
     somebody_elses();
@@ -216,5 +234,6 @@ int main(void)
     how_long_to_wait();
     ends_in_time();
     expired_cell();
+    ended_cell();
     return tap_done();
 }
