@@ -106,13 +106,14 @@ static uint64_t retelling_ns(const struct sim *sim)
 
 /*
  * Each of two may have by snapshots what the other lacks of somebody who is gone: where logs are small, or where nodes
- * crash, or leave unheard, while others take their tables.
+ * crash, or leave unheard, while others take their tables. Where nodes sign, a start takes two tables, one after the
+ * other.
  */
 static uint64_t refused_ns(const struct sim *sim)
 {
     const bool may_be = sim->plan.log_keys_max < SMALL_LOG_KEYS || sim->plan.restarts ||
                         (sim->plan.faults & 1u << FAULT_CRASH) != 0;
-    return may_be ? REFUSED_INTERVALS_MAX * sim->plan.interval_ns : 0;
+    return may_be ? (sim->plan.lies ? 2 : 1) * REFUSED_INTERVALS_MAX * sim->plan.interval_ns : 0;
 }
 
 /* What was spent while news was late may wait for as long before it is told. */
