@@ -113,7 +113,8 @@ static uint64_t refused_ns(const struct sim *sim)
 {
     const bool may_be = sim->plan.log_keys_max < SMALL_LOG_KEYS || sim->plan.restarts ||
                         (sim->plan.faults & 1u << FAULT_CRASH) != 0;
-    return may_be ? (sim->plan.lies ? 2 : 1) * REFUSED_INTERVALS_MAX * sim->plan.interval_ns : 0;
+    const uint64_t tables = sim->plan.lies ? 2 : 1;
+    return may_be ? tables * REFUSED_INTERVALS_MAX * sim->plan.interval_ns : 0;
 }
 
 /* What was spent while news was late may wait for as long before it is told. */
