@@ -16,6 +16,21 @@ bool http_is_type(const struct http_message *message, const char *name)
            (type.size == size || type.data[size] == ';' || type.data[size] == ' ');
 }
 
+/* What is JSON and cannot be read all the same is said as what it is. */
+static void refuse_body(struct http_call *call, const json_error_t *fault)
+{
+    const enum json_error_code code = json_error_code(fault);
+    if (code == json_error_null_character)
+        http_problem(call, 400, NULL, "line %d, column %d: \\u0000 in a text: expected other characters",
+                     fault->line, fault->column);
+    else if (code == json_error_numeric_overflow)
+        http_problem(call, 400, NULL, "line %d, column %d: a number of more than 64 bits: expected a smaller one",
+                     fault->line, fault->column);
+    else
+        http_problem(call, 400, NULL, "the body is no JSON: line %d, column %d: %s", fault->line, fault->column,
+                     fault->text);
+}
+
 bool http_body(struct http_call *call, json_t **tree)
 {
     struct json_arena *arena = &call->http->arena;
@@ -33,8 +48,7 @@ bool http_body(struct http_call *call, json_t **tree)
         http_problem(call, 413, NULL, "the body needs more than %d KiB of memory to be read",
                      HTTP_JSON_BYTES >> 10);
     else
-        http_problem(call, 400, NULL, "the body is no JSON: line %d, column %d: %s", fault.line, fault.column,
-                     fault.text);
+        refuse_body(call, &fault);
     return false;
 }
 

@@ -149,10 +149,27 @@ static void test_does_not(void)
     end();
 }
 
+/* A body is refused for what is wrong with it. */
+static void test_faults(void)
+{
+    begin();
+    OK(serve(posted(ANN ",\"cost\":9223372036854775808}")) == SERVE_MORE &&
+           strstr(answer, "\"detail\":\"line 1, column 56: a number of more than 64 bits: expected") != NULL,
+       "a number may be too large to be read: %s", strstr(answer, "\"detail"));
+    OK(serve(posted("{\"identifiers\":{\"user\":\"a\\u0000b\"}}")) == SERVE_MORE &&
+           strstr(answer, ": \\\\u0000 in a text: expected other characters\"") != NULL,
+       "a text may have a character that is not taken: %s", strstr(answer, "\"detail"));
+    OK(serve(posted("{\"identifiers\":}")) == SERVE_MORE &&
+           strstr(answer, "\"the body is no JSON: line 1, column 16: ") != NULL,
+       "or it is no JSON: %s", strstr(answer, "\"detail"));
+    end();
+}
+
 int main(void)
 {
     test_waits();
     test_settings_change();
     test_does_not();
+    test_faults();
     return tap_done();
 }
