@@ -105,7 +105,7 @@ static bool is_worth_asking(const struct node *node, const struct charge *charge
     int64_t left = bucket->settled - bucket->unsettled,
             decays = voucher_decays(limit, voucher_answer_ns(node), lacks);
     const bool is_beyond = voucher_is_beyond_share(node, charge);
-    const int64_t needed = cost + (voucher_asks_whole(node, limit) ? 0 : decays); /* or the home lends it */
+    const int64_t needed = cost + voucher_lost_units(node, limit, lacks);
     bool is_burst = bucket_allowance(bucket, budget) / BURST_RATE >= decays / 2 &&
                     (waits || is_enough(limit, left) || is_rest(node, limit, voucher, left, now_ns));
     if (!(is_burst || is_beyond) || (node->awake.somebody_silent && !limit_home_is_one(limit->home) &&

@@ -133,6 +133,7 @@ static int64_t coming_units(const struct node *node, const struct voucher *vouch
 struct wish {
     int64_t units;    /* to be asked for; 0: nothing */
     int64_t at_once;  /* of these, what one request needs; 0: the node has no share to take it from */
+    bool whole;       /* see voucher_whole.h */
     int64_t expected; /* what clients who were refused would use of them, if all came back */
 };
 
@@ -143,8 +144,8 @@ struct wish {
  *   spent, no more than a moment's refill makes good count. If requests go on, what comes by them counts instead, where
  *   it is more;
  * - at least enough for the largest request that was refused;
- * - what decays until the answer can be used comes on top, and what the voucher has is taken off. Of a bucket with one
- *   home, all that is whole tokens and a rest (voucher_whole.h).
+ * - what decays until the answer can be used comes on top, and what the voucher has is taken off. Where that may be
+ *   lent, it is whole tokens and a rest (voucher_whole.h).
  * A little is not worth asking for where much of it decays, unless the share never suffices.
  */
 static struct wish wish_of(const struct node *node, const struct voucher *voucher, const struct bucket *bucket,
@@ -170,11 +171,13 @@ static struct wish wish_of(const struct node *node, const struct voucher *vouche
     if (little && !beyond && voucher->waiting == 0 && !node->options.grants_eager)
         return wish;
     useful = useful > least ? useful : least;
-    if (voucher_asks_whole(node, limit)) {
+    decays -= voucher_units(node, voucher, node->now_ns);
+    wish.whole =
+        voucher_always_asks_whole(node, limit) || (least + decays > left && voucher_may_ask_whole(node, limit));
+    if (wish.whole) {
         wish.units = voucher_whole_wish(node, voucher, useful, left);
         return wish;
     }
-    decays -= voucher_units(node, voucher, node->now_ns);
     useful += decays;
     wish.units = useful < left ? useful : left;
     wish.at_once = least + decays < wish.units ? least + decays : wish.units;
@@ -289,14 +292,14 @@ static bool ask_of(struct node *node, struct voucher *voucher, struct ask_record
         watch(node, voucher, wish.expected, others);
         return false;
     }
-    const bool whole = voucher_asks_whole(node, limit);
     begin_ask(node, voucher, wish.expected, others);
-    voucher->ask[VOUCHER_ASKS - 1].whole = whole;
+    voucher->ask[VOUCHER_ASKS - 1].whole = wish.whole;
     voucher_want_nothing(voucher);
     voucher->asked_ns = node->rights.asked_ns = node->now_ns;
     if (voucher_much_is_left(limit, level.settled - level.unsettled))
         voucher->much_ns = node->now_ns;
-    const int64_t units = whole ? wish.units : asked_of_all(node, limit, wish.units < others ? wish.units : others);
+    const int64_t units =
+        wish.whole ? wish.units : asked_of_all(node, limit, wish.units < others ? wish.units : others);
     const int64_t own = wish.at_once > others ? wish.at_once - others : 0;
     write_ask(node, voucher, units, ask);
     voucher->ask[VOUCHER_ASKS - 1].awaited = units;

@@ -15,6 +15,7 @@
 enum {
     KEPT_PART = 16,     /* of a capacity: so much is left where most was granted just now */
     COMING_ANSWERS = 2, /* so long after an ask, what peers grant for it may come */
+    WHOLE_AGAIN = 3,    /* times what it takes until tokens are given back: then a whole bucket is there again */
 };
 
 /* True: one peer has the whole limit and is heard, so that no reserve and no rounded share is in the way. */
@@ -29,8 +30,7 @@ static bool is_at_home(const struct node *node, const struct limit *limit)
  */
 static int64_t enough_units(const struct node *node, const struct limit *limit, int64_t cost)
 {
-    const bool whole = voucher_asks_whole(node, limit);
-    const int64_t granted = cost + (whole ? 0 : voucher_refilled_units(limit, voucher_answer_ns(node)));
+    const int64_t granted = cost + voucher_lost_units(node, limit, 0);
     if (granted > limit->capacity_units || is_at_home(node, limit))
         return granted;
     const int64_t wanted = granted + node->sharing.peer_count - limit->overshoot_units; /* shares are rounded */
@@ -117,9 +117,15 @@ uint64_t voucher_rest_ns(struct node *node, const struct charge *charge, const s
     const int64_t lacks = voucher ? voucher_lack_units(node, voucher, now_ns) : 0;
     const int64_t beside = voucher ? beside_units(node, limit, voucher, now_ns) : 0;
     vouchers_unlock(node);
-    const int64_t needed = (int64_t)charge->cost * limit->units_per_token + beside +
-                           voucher_decays(limit, voucher_answer_ns(node), lacks);
-    return held > 0 && level->settled - level->unsettled + held >= needed ? voucher_answer_ns(node) : UINT64_MAX;
+    const int64_t needed =
+        (int64_t)charge->cost * limit->units_per_token + beside + voucher_lost_units(node, limit, lacks);
+    const int64_t lacking = needed - (level->settled - level->unsettled) - held;
+    if (held <= 0 || lacking > (voucher_may_ask_whole(node, limit) ? limit->lent_units : 0))
+        return UINT64_MAX;
+    if (lacking <= 0)
+        return voucher_answer_ns(node);
+    /* the home has all again once these tokens are back, their rest has refilled, and what the return has lost */
+    return WHOLE_AGAIN * voucher_given_back_ns(node);
 }
 
 bool voucher_is_hopeless(const struct node *node, const struct charge *charge)

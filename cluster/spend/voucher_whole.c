@@ -16,7 +16,7 @@
 
 enum {
     SLACK_PART = 4,  /* of an interval: a client comes back so much too late */
-    CHEAP_PART = 32, /* of a token: a rest of no more than that is worth a longer life of the tokens */
+    CHEAP_PART = 16, /* of a token: a rest of no more than that is worth a longer life of the tokens */
     ROUNDINGS = 4,
     WHOLE_TOKENS = 8, /* of so many, one more is granted if it is there: then clients may come later */
 };
@@ -26,8 +26,7 @@ static int64_t roundings_units(const struct limit *limit)
     return ROUNDINGS * ((limit->units_per_token >> SPARE_BITS) + 2);
 }
 
-/* From the ask until tokens that nobody has used are given back. They are idle from when they come. */
-static uint64_t given_back_ns(const struct node *node)
+uint64_t voucher_given_back_ns(const struct node *node)
 {
     return 2 * voucher_answer_ns(node) + node->options.interval_ns + VOUCHER_IDLE_NS;
 }
@@ -37,25 +36,35 @@ static uint64_t soon_ns(const struct node *node)
     return voucher_answer_ns(node) + node->options.interval_ns / SLACK_PART;
 }
 
-bool voucher_asks_whole(const struct node *node, const struct limit *limit)
+bool voucher_may_ask_whole(const struct node *node, const struct limit *limit)
 {
     return limit->lent_units > 0 && node->rights.listed && own_share_of(node, limit) == 0 &&
            share_heard_of(node, limit) == SHARE_ONE &&
            voucher_refilled_units(limit, soon_ns(node)) + roundings_units(limit) <= limit->lent_units;
 }
 
-/*
- * What a bucket that lacks `lacking_units` of its capacity loses until the tokens are used, or are given back where
- * that costs little; and some parts more.
- */
+int64_t voucher_lost_units(const struct node *node, const struct limit *limit, int64_t lacking_units)
+{
+    return voucher_may_ask_whole(node, limit) ? 0 : voucher_decays(limit, voucher_answer_ns(node), lacking_units);
+}
+
+/* A rest that lasts until tokens are given back. */
+static bool is_cheap(const struct node *node, const struct limit *limit)
+{
+    const int64_t units = voucher_refilled_units(limit, voucher_given_back_ns(node));
+    return units <= limit->units_per_token / CHEAP_PART && units + roundings_units(limit) <= limit->lent_units;
+}
+
+bool voucher_always_asks_whole(const struct node *node, const struct limit *limit)
+{
+    return voucher_may_ask_whole(node, limit) && is_cheap(node, limit);
+}
+
+/* What a bucket that lacks `lacking_units` of its capacity loses until the tokens are used; and some parts more. */
 static int64_t rest_units(const struct node *node, const struct limit *limit, int64_t lacking_units)
 {
-    const int64_t token = limit->units_per_token;
-    int64_t long_units = voucher_decays(limit, given_back_ns(node), lacking_units);
-    const int64_t most = limit->lent_units - roundings_units(limit);
-    if (long_units > token / CHEAP_PART || long_units > most)
-        long_units = voucher_decays(limit, soon_ns(node), lacking_units);
-    return long_units + roundings_units(limit);
+    const uint64_t ns = is_cheap(node, limit) ? voucher_given_back_ns(node) : soon_ns(node);
+    return voucher_decays(limit, ns, lacking_units) + roundings_units(limit);
 }
 
 static int64_t whole_below(const struct limit *limit, int64_t units)

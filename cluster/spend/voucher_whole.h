@@ -16,8 +16,14 @@ struct limit;
 struct node;
 struct voucher;
 
-/* True: this node's asks of the limit are for whole tokens. */
-bool voucher_asks_whole(const struct node *node, const struct limit *limit);
+/* True: this node may ask for whole tokens of the limit. */
+bool voucher_may_ask_whole(const struct node *node, const struct limit *limit);
+/* True: it does so always, as a rest costs little that lasts until tokens that nobody has used are given back. */
+bool voucher_always_asks_whole(const struct node *node, const struct limit *limit);
+/* What must be there beside a cost, as it decays until an answer is here: nothing, where a home lends it. */
+int64_t voucher_lost_units(const struct node *node, const struct limit *limit, int64_t lacking_units);
+/* From an ask until tokens that nobody has used are given back. They are idle from when they come. */
+uint64_t voucher_given_back_ns(const struct node *node);
 /*
  * What to ask the home for, so that `useful_units` can be used, of `left_units` that it has: whole tokens, less those
  * of the voucher, and a rest. 0: nothing. The caller has refilled the key, and seen what the voucher lacks.

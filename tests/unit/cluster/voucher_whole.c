@@ -89,10 +89,33 @@ static void late_clients(void)
        "... and nobody else");
 }
 
+/*
+ * Of a whole bucket some tokens have come, and the home owes their rest. Their client is told when they are back. Of
+ * all but one there is enough, a round trip later.
+ */
+static void in_two_parts(void)
+{
+    const struct limit_terms terms = bucket_of(100, 100, 3600 * SECOND_NS);
+    (void)rights_take_at_once(BOB, "parts", &terms, 40);
+    world_run(TURN_MS);
+    struct verdict verdict = rights_take_at_once(BOB, "parts", &terms, 100);
+    OK(!verdict.allowed && verdict.reason == VERDICT_SHARE && verdict.retry_after_ns < 5 * SECOND_NS,
+       "of a hundred some are here: come again in %.3f s", (double)verdict.retry_after_ns / 1e9);
+    world_run(verdict.retry_after_ns / MS);
+    OK(trips_until(BOB, "parts", &terms, 100, 3) <= 1, "... and all are admitted");
+    (void)rights_take_at_once(BOB, "others", &terms, 40);
+    world_run(TURN_MS);
+    verdict = rights_take_at_once(BOB, "others", &terms, 99);
+    OK(!verdict.allowed && verdict.retry_after_ns < SECOND_NS, "of 99 some are here: come again in %.3f s",
+       (double)verdict.retry_after_ns / 1e9);
+    world_run(TURN_MS);
+    OK(rights_take_at_once(BOB, "others", &terms, 99).allowed, "... and all are admitted");
+}
+
 /* Not even while the rest has not decayed. */
 static void the_rest_is_never_used(void)
 {
-    const struct limit_terms terms = bucket_of(100, 1, SECOND_NS);
+    const struct limit_terms terms = bucket_of(100, 1, 60 * SECOND_NS);
     (void)rights_take_at_once(BOB, "rest", &terms, 3);
     world_run(TURN_MS);
     const struct node *node = world.host[BOB].node;
@@ -159,6 +182,7 @@ int main(void)
     whole_buckets();
     never_more();
     late_clients();
+    in_two_parts();
     the_rest_is_never_used();
     the_rest_is_owed();
     a_home_that_starts_anew();
