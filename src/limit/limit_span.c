@@ -45,7 +45,9 @@ void limit_span_note(const struct limit_span *span, struct limit *limit)
     const int64_t narrowest_units = (int64_t)span->narrowest * limit->units_per_token;
     limit->fastest_ns = limit->of_tiers ? number_least(limit->fastest_ns, span->fastest_ns) : span->fastest_ns;
     limit->of_tiers = true;
-    limit->debt_units = most_of(limit->debt_units, units_beyond(limit, span->all, limit->lent_units));
+    /* under any of the tiers less than a token may be lent */
+    const int64_t lent_units = limit->lent_units > 0 ? limit->units_per_token : 0;
+    limit->debt_units = most_of(limit->debt_units, units_beyond(limit, span->all, lent_units));
     limit->wider_units = most_of(limit->wider_units, units_beyond(limit, span->widest, 0));
     limit->narrowest_units = narrowest_units < limit->narrowest_units ? narrowest_units : limit->narrowest_units;
     limit->slowest_ns = number_most(limit->slowest_ns, span->slowest_ns);

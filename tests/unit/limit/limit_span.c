@@ -65,6 +65,13 @@ static void debts(void)
     bucket_fill(&bucket, small, SECOND_NS, 0);
     bucket_lower_to(&bucket, small, 55 * SECOND_NS, SECOND_NS);
     OK(used_tokens(&bucket, small) == 110, "a number that a peer tells is not cut either");
+    struct limit_terms at_home[] = {two[0], two[1]};
+    at_home[0].home = at_home[1].home = limit_home_of(bytes_of("us"));
+    have_tiers(at_home, 2);
+    small = &limits.limit[0];
+    large = &limits.limit[1];
+    OK(small->debt_units == 111 * small->units_per_token && large->debt_units == 21 * large->units_per_token,
+       "where they have a home, it may lend a part of a token under any of them");
 }
 
 static void windows(void)
