@@ -7,7 +7,7 @@
 #include "cluster/apply/charge.h"
 
 #include "base/number.h"
-#include "cluster/apply/settle.h"
+#include "cluster/apply/settle_credit.h"
 #include "cluster/codec/batch.h"
 #include "cluster/log/aside.h"
 #include "cluster/spend/spenders.h"

@@ -9,6 +9,7 @@
 
 #include "base/number.h"
 #include "cluster/apply/charge.h"
+#include "cluster/apply/settle_credit.h"
 #include "cluster/apply/uncharged.h"
 #include "cluster/codec/batch.h"
 #include "cluster/log/aside.h"
@@ -36,7 +37,6 @@ enum {
     SMOOTHING = 8,
     BEHIND_USUAL = 12, /* batches: peers acknowledge several at once */
     PARTS_BEHIND_MAX = 7,
-    CREDITED_MOST = 64, /* batches that are looked at for a later credit: those of some round trips */
 };
 
 static uint64_t smooth(uint64_t average, uint64_t sample)
@@ -134,103 +134,22 @@ static uint64_t not_returned(const struct node *node, const struct entry *entry,
     return units > 0 ? (uint64_t)((units - 1) / limit->units_per_token + 1) : 0;
 }
 
-/* Changes the credit of the key's spend in an own batch of the log, if there is one. Returns what `change` does. */
-static uint64_t change_credit(struct node *node, const struct entry *entry, struct batch *batch, uint64_t tokens,
-                              uint64_t (*change)(struct spend *spend, uint64_t tokens))
-{
-    const struct spend *found = batch_find(batch, entry->limit, entry->id);
-    if (!found)
-        return 0;
-    const uint64_t before = found->credit, changed = change(&batch->spend[found - batch->spend], tokens);
-    merge_note_credit(node, batch, found, before);
-    return changed;
-}
-
-/* How credits are changed, and in which batches. */
-struct crediting {
-    uint64_t (*change)(struct spend *spend, uint64_t tokens);
-    const struct batch *but; /* this batch stays as it is; NULL: none does */
-    bool credited;           /* only batches with a credit count */
-    uint32_t most;           /* of an origin, at most so many that count are looked at, `but` among them */
-};
-
-/* The same in own batches, the oldest first, as long as something is left of `tokens`. Returns the sum. */
-static uint64_t change_credits(struct node *node, const struct entry *entry, uint64_t tokens,
-                               const struct crediting *how)
-{
-    uint64_t left = tokens;
-    for (uint32_t i = 0; i < node->origin_end; i++) {
-        const struct origin *own = &node->origin[i];
-        uint64_t most = number_least(how->most, how->credited ? own->credited_count : own->log_count);
-        if (!own->mine)
-            continue;
-        for (struct list *at = own->log.next; at != &own->log && left > 0 && most > 0; at = at->next) {
-            struct batch *batch = LIST_OWNER(at, struct batch, link);
-            const bool counts = batch->credited || !how->credited;
-            most -= counts;
-            if (counts && batch != how->but)
-                left -= change_credit(node, entry, batch, left, how->change);
-        }
-    }
-    return tokens - left;
-}
-
-static uint64_t take_credit(struct spend *spend, uint64_t tokens)
-{
-    const uint64_t taken = number_least(spend->credit, tokens);
-    spend->credit -= taken;
-    return taken;
-}
-
 /*
- * Takes up to `tokens` of what returns have paid off of this spend, and later batches tell, to be credited with it. A
- * credit that came later would find room in this view alone. Meanwhile the view would be too low: it would have room
- * for refill and returns that the truth has lost, since it was full, and would forget spends of others below -E.
+ * Charges to the entry's bucket a spend of a batch that all members have. `any_limit`: own spends of the key may be
+ * under several limits.
  */
-static uint64_t take_later_credit(struct node *node, struct entry *entry, const struct batch *batch,
-                                  uint64_t tokens)
+static void settle_spend(struct node *node, struct entry *entry, struct batch *batch, uint32_t index,
+                         uint64_t later, bool any_limit)
 {
-    const struct limit *limit = &node->limits.limit[entry->limit];
-    const bool at_home = limit->home != 0 && node->by_limit.budget[entry->limit].share == SHARE_ONE;
-    if (kind_lists(limit->kind))
-        return 0;
-    const struct crediting how = {.change = take_credit,
-                                  .but = batch,
-                                  .credited = true,
-                                  .most = at_home ? UINT32_MAX : CREDITED_MOST};
-    uint64_t taken = change_credits(node, entry, tokens, &how);
-    if (taken < tokens && outbox_has_open(node, entry))
-        taken += take_credit(outbox_open_spend(node, entry), tokens - taken);
-    return taken;
-}
-
-/* So many tokens of the spend, which were spent for others, are not charged when it settles. */
-static uint64_t credit_granted(struct spend *spend, uint64_t tokens)
-{
-    const uint64_t charged = spend->tokens - number_least(spend->credit, spend->tokens);
-    const uint64_t credited = number_least(tokens, number_least(charged, spend->granted));
-    spend->credit += credited;
-    return credited;
-}
-
-void settle_credit_granted(struct node *node, struct entry *entry, uint64_t tokens)
-{
-    const struct limit *limit = &node->limits.limit[entry->limit];
-    const struct crediting how = {.change = credit_granted, .most = UINT32_MAX};
-    const int64_t units = units_of_tokens(limit, change_credits(node, entry, tokens, &how));
-    entry->bucket.unsettled -= units < entry->bucket.unsettled ? units : entry->bucket.unsettled;
-}
-
-/* Charges to the entry's bucket a spend of a batch that all members have. */
-static void settle_spend(struct node *node, struct entry *entry, const struct batch *batch,
-                         const struct spend *spend, uint64_t later)
-{
+    if (any_limit)
+        settle_credit_pass_on(node, entry, batch, index);
+    const struct spend *spend = &batch->spend[index];
     const struct limit *limit = &node->limits.limit[entry->limit];
     const struct budget *budget = &node->by_limit.budget[entry->limit];
     const uint64_t excess_tokens = spend->credit > spend->tokens ? spend->credit - spend->tokens : 0;
     const struct credit credit = charge_credit_of(node, entry, excess_tokens, batch, RAISE_OWN_UNSETTLED);
     const uint64_t uncredited = spend->tokens - number_least(spend->credit, spend->tokens);
-    const uint64_t later_credit = take_later_credit(node, entry, batch, uncredited);
+    const uint64_t later_credit = settle_credit_take_later(node, entry, batch, index, uncredited, any_limit);
     const struct settlement settlement = {.tokens = spend->tokens,
                                           .credit = spend->credit - excess_tokens + credit.tokens + later_credit,
                                           .later = later,
@@ -278,7 +197,7 @@ static void settle_spends(struct node *node, struct origin *origin, struct batch
             later += nothing_is_untold(node, origin, batch, entry) ? 0 : outbox_tokens(node, entry);
         else
             later = later_tokens(node, origin, batch, spend, entry, converted);
-        settle_spend(node, entry, batch, spend, later);
+        settle_spend(node, entry, batch, i, later, converted);
     }
     step_works(node, count);
     origin->forgotten = batch->last;

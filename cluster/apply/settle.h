@@ -20,11 +20,5 @@ void settle_acknowledged(struct node *node);
  * from its log; unless `at_once`, as many as this step has time for.
  */
 void settle_up_to(struct node *node, struct origin *mine, uint64_t everywhere, bool at_once);
-/*
- * Tokens of a cell that this node granted, and has not charged, are given back by whoever used them: they are unsettled
- * no more, and the batches that granted them are charged less when they settle. Until then they count among the granted
- * ones that no client here gives back: what is left unsettled by earlier batches is counted with them.
- */
-void settle_credit_granted(struct node *node, struct entry *entry, uint64_t tokens);
 
 #endif

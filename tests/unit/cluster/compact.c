@@ -1,6 +1,6 @@
 #include "tests/lib/cluster_harness.h"
 
-#include "cluster/apply/settle.h"
+#include "cluster/apply/settle_credit.h"
 #include "cluster/codec/batch.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/origin.h"
