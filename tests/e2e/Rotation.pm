@@ -40,7 +40,7 @@ sub heard {
     return @counts;
 }
 
-# Each daemon has heard twenty messages more of each other one, and none was sealed with the former secret. (Of one alone
+# Each daemon has heard 20 messages more of each other one, and none was sealed with the former secret. (Of one alone
 # many may come, while an old one of another waits on its way. And two daemons have two connections: on a busy machine
 # one of them may wait.)
 sub nobody_uses_former {
