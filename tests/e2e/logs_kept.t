@@ -37,7 +37,7 @@ sub left {
 }
 
 my $first = time;
-ok(takes($daemons[0], 6), 'six are spent');
+ok(Headgate::wait_until(5, sub { takes($daemons[0], 6) }), 'six are spent');
 ok(Headgate::wait_until($window, sub { time >= $first + $apart && takes($daemons[1], 4) }),
    'and four, half a window later');
 ok(Headgate::wait_until(5, sub { left() == 20 }), 'all daemons count both') or diag left();
@@ -46,8 +46,7 @@ ok($cluster->stop, 'all end');
 $cluster->start;
 ok($cluster->wait_met(10), 'and start anew');
 my $met = time;
-my $seen = left();
-ok($seen == 20 || time > $first + $window, 'they know of both') or diag "$seen are left";
+ok(Headgate::wait_until(5, sub { left() == 20 || time > $first + $window }), 'they know of both') or diag left();
 
 my ($all, $some, $asked) = (0, 0, 0);
 ok(Headgate::wait_until(2 * $window, sub {
@@ -57,7 +56,9 @@ ok(Headgate::wait_until(2 * $window, sub {
     $all = $asked if $left == 30;
     return $all;
 }), 'in the end all is there again');
-ok($some >= $first + $window, 'the six come back a window after they were spent, before the four')
+# A machine that is so busy that the four have ended before all have met shows less.
+ok($some >= $first + $window || $met > $second + $window - 1,
+   'the six come back a window after they were spent, before the four')
     or diag sprintf 'six after %.1f s, all after %.1f s, met after %.1f s', map { $_ - $first } $some, $all, $met;
 ok($all >= $second + $window - 5, 'and the four a window after they were');
 $cluster->stop;
