@@ -27,7 +27,6 @@ _Static_assert(GRANTED_AHEAD_NS >= VOUCHER_LIFE_NS + VOUCHER_LIFE_NS / 16,
                "a grant counts until it cannot be used");
 
 enum {
-    WHOLE_TOKENS = 8, /* a grant of so many is rounded to whole ones */
     /* others count the life of a voucher from when they heard of it, and their clocks may be fast */
     GRANTED_LIFE_PART = 16,
     LEAP_INTERVALS = 2,
@@ -102,12 +101,6 @@ uint64_t granted_tokens(const struct node *node, struct key_id id, uint64_t used
 }
 
 /* ---- what may be granted ---- */
-
-/* How many units more than was wanted a grant may have, where a token has parts. */
-static int64_t rounding_units(const struct limit *limit)
-{
-    return limit->units_per_token > 1 ? (limit->units_per_token >> SPARE_BITS) + 2 : 0;
-}
 
 /*
  * The part of the asker's wish that is asked of this node, by the shares and rounded up. A node that has the whole is
@@ -210,12 +203,12 @@ static int64_t rounded_units(const struct node *node, int64_t units, int64_t spa
     const struct limit *limit = &node->limits.limit[index];
     const bool whole = node->by_limit.budget[index].share == SHARE_ONE;
     int64_t token = limit->units_per_token;
-    if (!whole || (spare < WHOLE_TOKENS * token && (units < spare ? units : spare) % token != 0))
-        spare -= rounding_units(limit);
+    if (!whole || (spare < GRANT_WHOLE_TOKENS * token && (units < spare ? units : spare) % token != 0))
+        spare -= grant_rounding_units(limit);
     int64_t most = (int64_t)number_least(limit->capacity, GRANT_TOKENS_MAX) * token;
     units = units < spare ? units : spare;
     units = units < most ? units : most;
-    if (units < WHOLE_TOKENS * token)
+    if (units < GRANT_WHOLE_TOKENS * token)
         return node->awake.somebody_silent && !whole ? units - units % token : units;
     return (units / token + (units % token > 0 && units / token < spare / token)) * token;
 }

@@ -36,6 +36,14 @@ static inline int64_t grant_units(const struct limit *limit, uint64_t tokens, ui
     return (int64_t)tokens * limit->units_per_token - (int64_t)off;
 }
 
+enum { GRANT_WHOLE_TOKENS = 8 }; /* a grant of so many is rounded to whole ones */
+
+/* How many units more than was wanted a grant may have, where a token has parts. */
+static inline int64_t grant_rounding_units(const struct limit *limit)
+{
+    return limit->units_per_token > 1 ? (limit->units_per_token >> SPARE_BITS) + 2 : 0;
+}
+
 /* False: some daemon may list a grant of the limit as a spend of its own time, and so let it go too early. */
 static inline bool voucher_is_understood(const struct node *node, const struct limit *limit)
 {

@@ -23,7 +23,6 @@
 #include <string.h>
 
 enum {
-    SLACK_PART = 4, /* of an interval: a client comes back so much too late */
     LATELY_ANSWERS = 2,
     JOINS_PART = 4,     /* of an ask's tokens: so many of an older one are worth their shorter life */
     USEFUL_DECAYS = 12, /* a wish is so many times what decays until it is answered */
@@ -162,9 +161,7 @@ static struct wish wish_of(const struct node *node, const struct voucher *vouche
         .expected = voucher_much_is_left(limit, left) ? units_of_full_at_most(limit, voucher->unwatched) : 0};
     int64_t useful = voucher_habit_expected(node, voucher->limit, refused_units(node, voucher) + soon);
     useful = units_of_full_at_most(limit, voucher->waiting) + (useful > coming ? useful : coming);
-    /* a client comes for an answer a little later */
-    int64_t decays = voucher_decays(limit, voucher_answer_ns(node) + node->options.interval_ns / SLACK_PART,
-                                    voucher_lack_units(node, voucher, node->now_ns));
+    int64_t decays = voucher_decays(limit, voucher_use_ns(node), voucher_lack_units(node, voucher, node->now_ns));
     bool beyond = bucket_allowance(&full, &node->by_limit.budget[voucher->limit]) < least;
     const bool little = (useful < others ? useful : others) <=
                         (node->awake.somebody_silent ? LONELY_DECAYS : USEFUL_DECAYS) * decays;

@@ -12,6 +12,7 @@
 enum {
     WAIT_PART = 8,   /* of an interval: the answer waits for so long, about */
     GATHER_PART = 8, /* of an interval */
+    SLACK_PART = 4,  /* of an interval: a client comes back so much too late */
     DRIFT_PART = 64, /* clocks run apart by no more than this part */
 };
 
@@ -22,6 +23,11 @@ uint64_t voucher_answer_ns(const struct node *node)
         if (member_needed(&node->member[i]) && !node->member[i].silent)
             longest_ns = node->member[i].round_trip_ns > longest_ns ? node->member[i].round_trip_ns : longest_ns;
     return (longest_ns > 0 ? longest_ns : node->options.interval_ns) + node->options.interval_ns / WAIT_PART;
+}
+
+uint64_t voucher_use_ns(const struct node *node)
+{
+    return voucher_answer_ns(node) + node->options.interval_ns / SLACK_PART;
 }
 
 uint64_t voucher_gather_ns(const struct node *node)

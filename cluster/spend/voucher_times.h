@@ -19,6 +19,8 @@
 
 /* The time until an ask is answered: the longest round trip, and the waits of messages. */
 uint64_t voucher_answer_ns(const struct node *node);
+/* The time until an answer is used: a client may come back a little too late. */
+uint64_t voucher_use_ns(const struct node *node);
 /* Requests that are refused so long after the first one have not come together with it. */
 uint64_t voucher_gather_ns(const struct node *node);
 /* Nobody waits for a request that was refused so long ago: tokens for it would only be missing elsewhere. */

@@ -15,15 +15,13 @@
 #include "cluster/state/share.h"
 
 enum {
-    SLACK_PART = 4,  /* of an interval: a client comes back so much too late */
     CHEAP_PART = 16, /* of a token: a rest of no more than that is worth a longer life of the tokens */
     ROUNDINGS = 4,
-    WHOLE_TOKENS = 8, /* of so many, one more is granted if it is there: then clients may come later */
 };
 
 static int64_t roundings_units(const struct limit *limit)
 {
-    return ROUNDINGS * ((limit->units_per_token >> SPARE_BITS) + 2);
+    return ROUNDINGS * grant_rounding_units(limit);
 }
 
 uint64_t voucher_given_back_ns(const struct node *node)
@@ -31,16 +29,11 @@ uint64_t voucher_given_back_ns(const struct node *node)
     return 2 * voucher_answer_ns(node) + node->options.interval_ns + VOUCHER_IDLE_NS;
 }
 
-static uint64_t soon_ns(const struct node *node)
-{
-    return voucher_answer_ns(node) + node->options.interval_ns / SLACK_PART;
-}
-
 bool voucher_may_ask_whole(const struct node *node, const struct limit *limit)
 {
     return limit->lent_units > 0 && node->rights.listed && own_share_of(node, limit) == 0 &&
            share_heard_of(node, limit) == SHARE_ONE &&
-           voucher_refilled_units(limit, soon_ns(node)) + roundings_units(limit) <= limit->lent_units;
+           voucher_refilled_units(limit, voucher_use_ns(node)) + roundings_units(limit) <= limit->lent_units;
 }
 
 int64_t voucher_lost_units(const struct node *node, const struct limit *limit, int64_t lacking_units)
@@ -63,7 +56,7 @@ bool voucher_always_asks_whole(const struct node *node, const struct limit *limi
 /* What a bucket that lacks `lacking_units` of its capacity loses until the tokens are used; and some parts more. */
 static int64_t rest_units(const struct node *node, const struct limit *limit, int64_t lacking_units)
 {
-    const uint64_t ns = is_cheap(node, limit) ? voucher_given_back_ns(node) : soon_ns(node);
+    const uint64_t ns = is_cheap(node, limit) ? voucher_given_back_ns(node) : voucher_use_ns(node);
     return voucher_decays(limit, ns, lacking_units) + roundings_units(limit);
 }
 
@@ -94,7 +87,8 @@ int64_t grant_whole_units(const struct limit *limit, int64_t wanted_units, int64
     const int64_t most = (int64_t)number_least(limit->capacity, GRANT_TOKENS_MAX - 1) * limit->units_per_token;
     const int64_t rest = wanted_units % limit->units_per_token;
     int64_t whole = whole_below(limit, wanted_units < left_units ? wanted_units : left_units);
-    if (wanted_units >= WHOLE_TOKENS * limit->units_per_token && whole <= left_units - limit->units_per_token)
+    /* one more, if it is there: then clients may come later */
+    if (wanted_units >= GRANT_WHOLE_TOKENS * limit->units_per_token && whole <= left_units - limit->units_per_token)
         whole += limit->units_per_token;
     whole = whole < most ? whole : most;
     return whole > 0 ? whole + (rest < limit->lent_units ? rest : limit->lent_units) : 0;

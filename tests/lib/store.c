@@ -1,5 +1,7 @@
 #include "tests/lib/store.h"
 
+#include <sqlite3.h>
+
 char scratch[PATH_BYTES / 4];
 
 void remove_all(void)
@@ -18,6 +20,16 @@ const char *path_of(const char *name)
     static char path[PATH_BYTES];
     (void)snprintf(path, sizeof path, "%s/%s", scratch, name);
     return path;
+}
+
+void run_sql(const char *sql)
+{
+    sqlite3 *db = NULL;
+    int failed = sqlite3_open(path_of("headgate.db"), &db);
+    assert(failed == 0);
+    failed = sqlite3_exec(db, sql, NULL, NULL, NULL);
+    assert(failed == 0);
+    (void)sqlite3_close(db);
 }
 
 size_t count_files(const char *pattern)

@@ -35,6 +35,9 @@ void remove_all(void);
 
 const char *path_of(const char *name);
 
+/* Runs statements on the closed file of the store, as a program that is none of ours may. */
+void run_sql(const char *sql);
+
 size_t count_files(const char *pattern);
 
 struct store *open_with(uint64_t counters_max, struct error *error);

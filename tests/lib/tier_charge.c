@@ -14,3 +14,11 @@ struct charge tier_charge(unsigned i, const char *key, const struct limit_terms 
     charge.inherit = INHERIT_TIERS;
     return charge;
 }
+
+int64_t tier_used(unsigned i, struct key_id id)
+{
+    const struct node *node = world.host[i].node;
+    const struct entry *entry = table_find(node->table, id);
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    return (limit->capacity_units - entry->bucket.settled) / limit->units_per_token;
+}

@@ -35,19 +35,12 @@ static void bob_tells(unsigned tier, uint64_t tokens)
 
 static int64_t ann_has_used(void)
 {
-    struct node *node = world.host[ANN].node;
-    const struct entry *entry = table_find(node->table, charge_of(ANN, FREE, 0).id);
-    const struct limit *limit = &node->limits.limit[entry->limit];
-    return (limit->capacity_units - entry->bucket.settled) / limit->units_per_token;
+    return tier_used(ANN, charge_of(ANN, FREE, 0).id);
 }
 
 static void begin(void)
 {
-    world_init(2);
-    world_name_all();
-    world_start_all();
-    world_run(1000);
-    skip_text();
+    world_of(2);
     for (unsigned t = 0; t < TIERS; t++)
         (void)charge_of(ANN, t, 0);
 }

@@ -99,11 +99,7 @@ static void hurries(decider *decide)
     struct charge like = {.limit = 1, .cost = 10};
     const struct key_id id = key_number(0);
     unsigned patient = 0;
-    world_init(2);
-    world_name_all();
-    world_start_all();
-    world_run(1000);
-    skip_text();
+    world_of(2);
     while (decide(world.host[ANN].node, &like, &id, 1, world.now_ns) == 1 && !node_wants_step(world.host[ANN].node))
         patient++;
     OK_U64(patient, 3, "half is spent, and one is in no hurry; with the next spend one is");

@@ -54,11 +54,7 @@ static void keeps_its_end(void)
 int main(void)
 {
     for (unsigned tier = 0; tier < TIERS; tier++) {
-        world_init(2);
-        world_name_all();
-        world_start_all();
-        world_run(1000);
-        skip_text();
+        world_of(2);
         counts_own_spends_before(tier, tier == WIDE ? "under one tier" : "under a smaller one");
         keeps_its_end();
         world_close();

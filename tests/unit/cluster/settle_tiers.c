@@ -43,18 +43,12 @@ static struct entry *entry_of(unsigned i)
 
 static int64_t used(unsigned i)
 {
-    const struct entry *entry = entry_of(i);
-    const struct limit *limit = &world.host[i].node->limits.limit[entry->limit];
-    return (limit->capacity_units - entry->bucket.settled) / limit->units_per_token;
+    return tier_used(i, charge_of(i, WIDE, 0).id);
 }
 
 static void begin(void)
 {
-    world_init(2);
-    world_name_all();
-    world_start_all();
-    world_run(1000);
-    skip_text();
+    world_of(2);
     for (unsigned t = 0; t < TIERS; t++)
         (void)charge_of(ANN, t, 0);
     OK(take(BOB, WIDE, SPENT_BY_BOB), "bob spends 20");

@@ -61,11 +61,7 @@ static uint64_t take_what_there_is(unsigned i)
 
 static void begin_with(unsigned count)
 {
-    world_init(count);
-    world_name_all();
-    world_start_all();
-    world_run(1000);
-    skip_text();
+    world_of(count);
 }
 
 static void begin(void)

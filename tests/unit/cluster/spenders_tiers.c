@@ -38,11 +38,7 @@ static int64_t used(unsigned i, const struct limit_terms *tiers)
 /* Bob's clients ask under `before` when ann has spent nothing yet, and under `after` when she has. */
 static void gives_back(const struct limit_terms *tiers, unsigned before, unsigned after, const char *what)
 {
-    world_init(2);
-    world_name_all();
-    world_start_all();
-    world_run(1000);
-    skip_text();
+    world_of(2);
     for (unsigned t = 0; t < TIERS; t++)
         (void)charge_of(ANN, tiers, t, 0);
     const bool begun = take(BOB, tiers, before, 1);

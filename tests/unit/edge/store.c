@@ -4,7 +4,6 @@
 #include "base/random.h"
 
 #include <signal.h>
-#include <sqlite3.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <sysexits.h>
@@ -229,16 +228,6 @@ static void busy(void)
     store = open_with(10, &error);
     OK(store != NULL, "a process that was killed leaves no lock");
     (void)store_close(&store);
-}
-
-static void run_sql(const char *sql)
-{
-    sqlite3 *db = NULL;
-    int failed = sqlite3_open(path_of("headgate.db"), &db);
-    assert(failed == 0);
-    failed = sqlite3_exec(db, sql, NULL, NULL, NULL);
-    assert(failed == 0);
-    (void)sqlite3_close(db);
 }
 
 static void refused(void)

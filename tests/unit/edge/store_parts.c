@@ -52,16 +52,6 @@ static void put(struct store *store, uint64_t number, uint64_t value, uint32_t c
     store_put_counters(store, &counter, 1);
 }
 
-static void run_sql(const char *sql)
-{
-    sqlite3 *db = NULL;
-    int failed = sqlite3_open(path_of("headgate.db"), &db);
-    assert(failed == 0);
-    failed = sqlite3_exec(db, sql, NULL, NULL, NULL);
-    assert(failed == 0);
-    (void)sqlite3_close(db);
-}
-
 static int ask(const char *sql)
 {
     sqlite3 *db = NULL;
