@@ -4,9 +4,12 @@
  */
 #include "cluster/spend/voucher_whole.h"
 
+#include "cluster/spend/voucher.h"
 #include "cluster/spend/voucher_left.h"
 #include "cluster/spend/voucher_places.h"
 #include "tests/lib/rights_world.h"
+
+#include <string.h>
 
 #define SECOND_NS (UINT64_C(1000) * MS)
 
@@ -152,6 +155,22 @@ static void a_home_that_starts_anew(void)
     OK(after_s >= 59.9 && after_s < 64, "a home that started anew has the next one %.3f s later", after_s);
 }
 
+/* A member whose views would forget what the home owes is of an earlier release, as its records say. */
+static void beside_a_former_release(void)
+{
+    const struct limit_terms terms = bucket_of(1, 1, 60 * SECOND_NS);
+    struct node *node = world.host[BOB].node;
+    const struct limit *limit = &node->limits.limit[charge_at(BOB, "former", &terms, 1).limit];
+    OK(voucher_may_ask_whole(node, limit), "where all members know what a home lends, bob may ask so");
+    for (uint32_t i = 0; i < node->member_end; i++)
+        if (strcmp(node->member[i].name, "cat") == 0)
+            node->member[i].lists_grants = false;
+    voucher_look_around(node);
+    OK(!voucher_may_ask_whole(node, limit), "... and not beside one that does not");
+    world_run(1000);
+    OK(voucher_may_ask_whole(node, limit), "... until it has said that it does");
+}
+
 static void figures(void)
 {
     struct limit limit;
@@ -186,6 +205,7 @@ int main(void)
     the_rest_is_never_used();
     the_rest_is_owed();
     a_home_that_starts_anew();
+    beside_a_former_release();
     world_close();
     return tap_done();
 }
