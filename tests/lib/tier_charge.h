@@ -12,7 +12,7 @@
 struct charge tier_charge(unsigned i, const char *key, const struct limit_terms *tiers, size_t count, size_t tier,
                           uint64_t cost);
 
-/* Whole tokens of the key that host i counts as used, beside its own unsettled ones, under the tier that it has there. */
+/* Whole tokens of the key that count as used at host i, beside its own unsettled ones, under the tier of it there. */
 int64_t tier_used(unsigned i, struct key_id id);
 
 #endif
