@@ -7,10 +7,11 @@
  * A voucher decays by the clock of its holder, or by one that does not stand still. When another clock leaps ahead, so
  * does the truth, which the fastest clock refills. What the truth loses at the capacity by that, then or later, while
  * the holder takes it to lack what was spent, the holder does not know: at most what the clock gains, and what is in
- * vouchers then. As much may be missing of that key, until its truth has been full when no voucher was out; until a
- * clock leaps, and beside that, nothing may. Of a limit with a home, only leaps of its home's clock count, and a start
- * of its home that asks nobody: it has forgotten what it granted, and is full. Leaps of other clocks count for views of
- * nodes without a share, and once a home starts, which may have its figures from there.
+ * vouchers then. As much may be missing of that key, until its truth has been full when no voucher was out. A start
+ * that asks nobody has forgotten what it granted, and its view is full: what is in vouchers then may be missing as
+ * well. Until a clock leaps or a node starts so, and beside that, nothing may. Of a limit with a home, only leaps of
+ * its home's clock count, and starts of its home. Leaps of other clocks count for views of nodes without a share, and
+ * once a home starts, which may have its figures from there.
  */
 #include "tests/sim/rights.h"
 
@@ -218,12 +219,18 @@ static void forget_elsewhere(struct truth *truth, const struct limit *limit, int
         truth->elsewhere = least(truth->elsewhere + units, limit->capacity_units);
 }
 
+/* Without one home every node grants, and may give away once more what it granted in its former life. */
+static bool forgets_grants(const struct sim *sim, unsigned i, uint64_t home)
+{
+    return !limit_home_is_one(home) || homes_have(sim, i, home);
+}
+
 void rights_home_forgets(struct sim *sim, unsigned i)
 {
     for (unsigned k = 0; k < sim->plan.keys; k++) {
         const struct limit *limit = sim_limit(sim, k);
         const int64_t units = units_out(sim, limit, held_by_all(sim, k));
-        if (homes_have(sim, i, limit->home))
+        if (forgets_grants(sim, i, limit->home))
             doubt(&sim->truth[k], limit, units);
         else
             forget_elsewhere(&sim->truth[k], limit, units);
@@ -232,9 +239,8 @@ void rights_home_forgets(struct sim *sim, unsigned i)
         for (unsigned s = 0; s < ASK_SUBJECTS_MAX; s++) {
             const struct limit *limit = &ask_rule(sim, r)->limit;
             const struct ask_part part = {.rule = r, .subject = s};
-            /* without a home it may give away once more what it granted in its former life */
-            if (homes_have(sim, i, homes_home_of(sim, r, s)) ||
-                (limit->kind == LIMIT_CELL && homes_home_of(sim, r, s) == 0))
+            const uint64_t home = homes_home_of(sim, r, s);
+            if (limit->kind == LIMIT_LOG ? homes_have(sim, i, home) : forgets_grants(sim, i, home))
                 forget_rule(sim, i, part);
             else if (limit->kind == LIMIT_BUCKET)
                 forget_elsewhere(&sim->asks.truth[r][s].bucket.now, limit,
