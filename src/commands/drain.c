@@ -43,21 +43,63 @@ static void set_cost(struct match *match, const uint64_t *paid, uint64_t cost)
             match->charge[i].cost = paid ? cost - number_least(cost, paid[i]) : cost;
 }
 
+/* Some rule that refuses would refuse this cost however long the client waits. */
+static bool is_too_much(const struct match *match, const struct decision *decision)
+{
+    for (uint32_t i = 0; i < match->count; i++)
+        if (!match->charge[i].shadow && !decision->verdict[i].allowed &&
+            decision->verdict[i].retry_after_ns == UINT64_MAX)
+            return true;
+    return false;
+}
+
+static void ask_for_one(struct match *match)
+{
+    for (uint32_t i = 0; i < match->count; i++)
+        match->charge[i].cost = number_least(match->charge[i].cost, 1);
+}
+
+/*
+ * Nothing is left. A token is what the client has to wait for, so the figures are those of the refusal of one. The
+ * whole cost is what is refused nevertheless, so that peers are asked for all of it, unless it is too much for ever.
+ * Returns what was taken after all.
+ */
+static uint64_t refuse(struct commands *commands, struct match *match, uint64_t cost, bool too_much,
+                       const struct asker *asker, uint64_t now_ns, struct decision *decision)
+{
+    struct decision one;
+    if (too_much)
+        ask_for_one(match);
+    call_decide(commands, match, asker, now_ns, decision);
+    if (decision->allowed)
+        return too_much ? 1 : cost;
+    ask_for_one(match);
+    call_decide(commands, match, NULL, now_ns, &one);
+    if (!one.allowed)
+        *decision = one;
+    return 0;
+}
+
 void ask_drain(struct commands *commands, struct question *question, const uint64_t *paid,
                const struct asker *asker, uint64_t now_ns, struct decision *decision, uint64_t *taken)
 {
     struct match *match = &question->match;
     const uint64_t asked = question->query.cost;
     uint64_t cost = asked;
+    bool too_much = false;
     for (int i = 0; i < TRIES && cost > 0 && match->status == MATCH_CHARGES; i++) {
         set_cost(match, paid, cost);
         call_decide(commands, match, NULL, now_ns, decision);
         if (decision->allowed)
             break;
+        too_much |= is_too_much(match, decision);
         cost = admissible(match, paid, decision, cost);
     }
-    /* Where nothing is left, the refusal is that of the whole cost. */
     set_cost(match, paid, cost > 0 ? cost : asked);
+    if (cost == 0 && asked > 0) {
+        *taken = refuse(commands, match, asked, too_much, asker, now_ns, decision);
+        return;
+    }
     call_decide(commands, match, asker, now_ns, decision);
     *taken = decision->allowed ? cost : 0;
 }

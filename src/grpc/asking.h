@@ -28,10 +28,10 @@ struct asked {
     const Descriptor *descriptor;
 };
 
-/* What a key was charged with in this request, or given back. */
+/* What a key was charged with in this request, and what was given back of it. */
 struct charged {
     struct key_id id;
-    uint64_t cost;
+    uint64_t cost, returned;
 };
 
 struct asking {

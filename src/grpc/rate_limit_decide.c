@@ -2,7 +2,7 @@
  * One descriptor is decided: what it takes, gives back, drains or only looks at.
  *
  * A key that several descriptors of one request name is charged once, with the most that any of them asks: gateways
- * send (address) and (address, path) together, and mean one request.
+ * send (address) and (address, path) together, and mean one request. So it is with what is given back, by itself.
  */
 #include "base/number.h"
 #include "commands/centrally.h"
@@ -24,10 +24,26 @@ static struct charged *find_charged(struct asking *asking, struct key_id id)
     return NULL;
 }
 
+static struct charged *charged_of(struct asking *asking, struct key_id id)
+{
+    struct charged *charged = find_charged(asking, id);
+    if (charged == NULL) {
+        charged = &asking->charged[asking->charged_count++];
+        *charged = (struct charged){.id = id};
+    }
+    return charged;
+}
+
 static uint64_t charged_before(struct asking *asking, struct key_id id)
 {
     const struct charged *charged = find_charged(asking, id);
     return charged != NULL ? charged->cost : 0;
+}
+
+static uint64_t returned_before(struct asking *asking, struct key_id id)
+{
+    const struct charged *charged = find_charged(asking, id);
+    return charged != NULL ? charged->returned : 0;
 }
 
 /* Of each charge only what its key was not charged with yet. */
@@ -42,16 +58,9 @@ static void reduce(struct asking *asking, struct match *match)
 
 static void note_charged(struct asking *asking, const struct match *match, const struct verdict *verdicts)
 {
-    for (uint32_t i = 0; i < match->count; i++) {
-        struct charged *charged = find_charged(asking, match->charge[i].id);
-        if (verdicts != NULL && !verdicts[i].allowed)
-            continue;
-        if (charged == NULL) {
-            charged = &asking->charged[asking->charged_count++];
-            *charged = (struct charged){.id = match->charge[i].id};
-        }
-        charged->cost += match->charge[i].cost;
-    }
+    for (uint32_t i = 0; i < match->count; i++)
+        if (verdicts[i].allowed)
+            charged_of(asking, match->charge[i].id)->cost += match->charge[i].cost;
 }
 
 /* ---- by rules ---- */
@@ -75,11 +84,11 @@ static void give_back(struct asking *asking)
     struct commands *commands = asking->grpc->commands;
     struct match *match = &asking->question.match;
     const uint64_t now_ns = asking->grpc->turn.now_ns;
-    reduce(asking, match);
-    if (match->status == MATCH_CHARGES && match->count > 0) {
-        for (uint32_t i = 0; i < match->count; i++)
-            (void)node_return(commands->node, &match->charge[i], 1, match->charge[i].cost, now_ns);
-        note_charged(asking, match, NULL);
+    for (uint32_t i = 0; i < match->count && match->status == MATCH_CHARGES; i++) {
+        const uint64_t before = returned_before(asking, match->charge[i].id);
+        const uint64_t more = match->charge[i].cost > before ? match->charge[i].cost - before : 0;
+        (void)node_return(commands->node, &match->charge[i], 1, more, now_ns);
+        charged_of(asking, match->charge[i].id)->returned += more;
     }
     set_costs(match, 0);
     call_decide(commands, match, NULL, now_ns, &asking->decision);
@@ -254,6 +263,13 @@ static void decide_guest(struct asking *asking, const struct asked *asked, struc
     else if (asked->query.drain && !decision->allowed && decision->verdict[0].available_tokens > 0)
         charge->cost = number_least(charge->cost, decision->verdict[0].available_tokens);
     ask_guest_decide(commands, charge, charge->cost > 0, now_ns, decision);
+    if (!asked->query.drain || decision->allowed)
+        return;
+    struct decision one; /* who drains waits for one token */
+    charge->cost = 1;
+    ask_guest_decide(commands, charge, false, now_ns, &one);
+    if (!one.allowed)
+        *decision = one;
 }
 
 static void decide_by_itself(struct asking *asking, size_t index, const struct asked *asked)

@@ -79,6 +79,22 @@ static void test_drains(void)
     grpc_client_end();
 }
 
+/* What descriptors of one request take and give back of one key does not hide each other. */
+static void test_given_back(void)
+{
+    begin();
+    const struct grpc_asked take = {.entries = "user=max", .hits = 5},
+                            give = {.entries = "user=max", .hits = 3, .back = true};
+    const struct grpc_asked taken_first[] = {take, give}, given_first[] = {give, take}, twice[] = {give, give};
+    OK_STRING(grpc_ask_all("edge", 0, taken_first, 2),
+              "OK: OK tokens 1000/3 995 in 3598000, OK tokens 1000/3 998 in 3598000", "5 taken, 3 given back");
+    OK_STRING(grpc_ask_all("edge", 0, given_first, 2),
+              "OK: OK tokens 1000/3 1000 in 0, OK tokens 1000/3 995 in 3598000", "2 given back, 5 taken");
+    OK_STRING(grpc_ask_all("edge", 0, twice, 2),
+              "OK: OK tokens 1000/3 998 in 3598000, OK tokens 1000/3 998 in 3598000", "and back once for a key");
+    grpc_client_end();
+}
+
 /* A look asks for one of each cost that the descriptor names. */
 static void test_named(void)
 {
@@ -112,7 +128,8 @@ static void test_brought(void)
     asked = (struct grpc_asked){.entries = "tenant=b", .hits = 0, .limit = 10, .unit = 3};
     OK_STRING(grpc_ask_all("edge", 0, &asked, 1), "OK: OK  10/3 2 in 2880000", "of the key that others look at");
     OK_STRING(grpc_ask_all("edge", 0, &drain, 1), "OK: OK  10/3 0 in 3600000", "to its end");
-    OK_STRING(grpc_ask_all("edge", 0, &drain, 1), "OVER: OVER  10/3 0 in 2880000", "and not beyond");
+    OK_STRING(grpc_ask_all("edge", 0, &drain, 1), "OVER: OVER  10/3 0 in 360000",
+              "and not beyond, until one comes back");
     grpc_client_end();
 }
 
@@ -120,6 +137,7 @@ int main(void)
 {
     test_looks();
     test_drains();
+    test_given_back();
     test_named();
     test_brought();
     return tap_done();

@@ -34,6 +34,27 @@ static void answers(void)
        served.told);
 }
 
+/* Who drains waits for a token, whatever the cost: no cost is too much. */
+static void waits(void)
+{
+    OK(set_rules("rules:\n"
+                 "- {id: slow, service: waits, algorithm: token_bucket, rate: 60/m, burst: 10}\n"
+                 "- {id: half, service: waits, by: ip, algorithm: token_bucket, rate: 60/m, burst: 10}\n"),
+       "two buckets");
+    OK_STRING(served_ask("CHECK a SERVICE waits COST 11 DRAIN"), "[1 10 0 0 10000 'slow' 10]", "all of a bucket");
+    OK_STRING(served_ask("CHECK a SERVICE waits COST 11 DRAIN"), "[0 10 0 1000 10000 'slow' 0]",
+              "a cost above the limit waits for one token");
+    OK_STRING(served_ask("CHECK a SERVICE waits COST 9 DRAIN"), "[0 10 0 1000 10000 'slow' 0]",
+              "and so does one below");
+    OK_STRING(served_ask("CHECK a SERVICE waits COST 11"), "[0 10 0 -1 10000 'slow']", "unless all is wanted");
+    OK_STRING(served_ask("CHECK ip=1 user=a SERVICE waits COST 11 DRAIN"), "[0 10 0 1000 10000 'slow' 0]",
+              "and of several rules for the one that has none");
+    served.now_ns += 1000000000;
+    OK_STRING(served_ask("CHECK a SERVICE waits COST 11 DRAIN"), "[1 10 0 0 10000 'slow' 1]", "and gets it then");
+    OK_STRING(served_ask("CHECK ip=1 SERVICE waits COST 9 DRAIN"), "[1 10 1 0 9000 'half' 9]",
+              "nobody else was charged");
+}
+
 /* What is taken in all is the limit, and a request gets less than it asks for only where no more is left. */
 static void model(void)
 {
@@ -65,6 +86,7 @@ int main(void)
 {
     served_open();
     answers();
+    waits();
     model();
     served_close();
     return tap_done();
