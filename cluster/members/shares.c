@@ -72,6 +72,7 @@ static void refresh_budgets(struct node *node)
             limits_refresh_budget(node, i);
 }
 
+/* Several daemons of a region never count as one that has the whole: each has a part, and keeps a reserve. */
 static void refresh_home(const struct node *node, const char *region, struct home *home)
 {
     home->heard = 0;
@@ -80,6 +81,8 @@ static void refresh_home(const struct node *node, const char *region, struct hom
         if (other_is_heard(member) && strcmp(member->region, region) == 0)
             home->heard += member_home_share(node, member);
     }
+    if (home->heard == SHARE_ONE && region_sharers(node, region) > 1)
+        home->heard--;
 }
 
 bool shares_create(struct node *node, struct error *error)

@@ -171,6 +171,27 @@ static void beside_a_former_release(void)
     OK(voucher_may_ask_whole(node, limit), "... until it has said that it does");
 }
 
+/* Each of two daemons of the home has half of the limit, and grants parts of a token, of which nothing is a rest. */
+static void a_home_of_two(void)
+{
+    const struct limit_terms terms = bucket_of(100, 100, 86400 * SECOND_NS);
+    rights_world_init(3);
+    for (unsigned i = 0; i < 3; i++)
+        world.host[i].options.region_count = 2;
+    memcpy(world.host[CAT].options.region, world.host[ANN].options.region, NODE_NAME_BYTES);
+    rights_world_start();
+    OK(!voucher_may_ask_whole(world.host[BOB].node,
+                              &world.host[BOB].node->limits.limit[charge_at(BOB, "two", &terms, 1).limit]),
+       "of two daemons of a home, none lends a rest");
+    unsigned given = 0, trips = 0;
+    for (; given < 90 && trips < 200; trips++) {
+        given += rights_take_at_once(BOB, "two", &terms, 1).allowed;
+        world_run(TURN_MS);
+    }
+    OK(given == 90, "another region has %u of 100 tokens, one after the other, after %u round trips", given, trips);
+    world_close();
+}
+
 static void figures(void)
 {
     struct limit limit;
@@ -207,5 +228,6 @@ int main(void)
     a_home_that_starts_anew();
     beside_a_former_release();
     world_close();
+    a_home_of_two();
     return tap_done();
 }
