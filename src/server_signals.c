@@ -43,11 +43,10 @@ static void on_drained(uv_timer_t *timer)
     worker_threads_stop(&server->worker_threads);
 }
 
-/* Those of other threads who wait for the end of joining are accepted in a moment. */
 static bool has_clients(struct server *server)
 {
     if (server->worker_threads.count > 0)
-        return atomic_load(&server->connected) > 0 || !atomic_load(&server->accepts_handed);
+        return atomic_load(&server->connected) > 0;
     return metric_get(&server->worker.listener.stats.connected_clients) > 0;
 }
 

@@ -128,11 +128,12 @@ static struct stream_port port_of(const struct connection *connection)
     return (struct stream_port){service->tls, service->alpn, &connection->listener->sealed};
 }
 
-void connection_accept(struct connection *connection, struct listener *listener, uint32_t socket, uint64_t id)
+void connection_accept(struct connection *connection, struct listener *listener, uint32_t socket, int fd,
+                       uint64_t id)
 {
     start(connection, listener, socket);
     const struct stream_port port = port_of(connection);
-    if (!stream_accept(&connection->stream, &listener->sockets[socket], &port)) {
+    if (!stream_accept(&connection->stream, fd, &port)) {
         metric_add(&listener->stats.accept_failures, 1);
         dismiss(listener);
         connection_close(connection);
@@ -150,11 +151,11 @@ void connection_accept(struct connection *connection, struct listener *listener,
     connection_listen(connection);
 }
 
-void connection_refuse(struct connection *connection, struct listener *listener, uint32_t socket)
+void connection_refuse(struct connection *connection, struct listener *listener, uint32_t socket, int fd)
 {
     start(connection, listener, socket);
     const struct stream_port plain = {0}; /* a handshake would be work for nothing */
-    if (stream_accept(&connection->stream, &listener->sockets[socket], &plain)) {
+    if (stream_accept(&connection->stream, fd, &plain)) {
         const char *text = connection->service->tls == NULL ? connection->service->too_many : NULL;
         struct bytes rest;
         if (text != NULL)

@@ -70,15 +70,16 @@ struct connection {
 size_t connection_bytes(size_t session_bytes);
 
 /*
- * Takes over a client that socket number `socket` has accepted and the listener has admitted. `id`
+ * Takes over a client `fd` that socket number `socket` has accepted and the listener has admitted. `id`
  * is the session's.
  */
-void connection_accept(struct connection *connection, struct listener *listener, uint32_t socket, uint64_t id);
+void connection_accept(struct connection *connection, struct listener *listener, uint32_t socket, int fd,
+                       uint64_t id);
 /*
- * Takes over a client that socket number `socket` has accepted, tells the client why it is not
+ * Takes over a client `fd` that socket number `socket` has accepted, tells the client why it is not
  * served, and closes.
  */
-void connection_refuse(struct connection *connection, struct listener *listener, uint32_t socket);
+void connection_refuse(struct connection *connection, struct listener *listener, uint32_t socket, int fd);
 /* Asks the service for the answer that the connection waits for, and serves on if the service has it. */
 void connection_resume(struct connection *connection);
 /* Lets the client take all answers, then closes the connection. */
@@ -98,6 +99,9 @@ bool connection_is_quiet(const struct connection *connection);
 
 /* Writes the answers of all connections that wait in the output of the listener. In connection_output.c. */
 void listener_write(struct listener *listener);
+
+/* Accepts clients of the socket when they come. In listener.c. */
+void listener_await_clients(struct listener *listener, uint32_t index);
 
 /* ---- the listener's deadlines: listener_deadlines.c ---- */
 

@@ -1,31 +1,27 @@
 /*
- * Sockets: binds them, accepts clients in turns, admits them up to connections_max or refuses them,
+ * Accepts clients of its sockets (listener_sockets.c) in turns, admits them up to connections_max or refuses them,
  * and closes everything in order.
  */
 #include "edge/clients/listener.h"
 
-#include "base/host_port.h"
 #include "base/metric.h"
 #include "edge/clients/connection.h"
-#include "edge/clients/handed.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
-#include <netdb.h>
-#include <netinet/in.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 enum {
-    BACKLOG = 511,
-    HANDED_BACKLOG = 65535, /* a queue that lives on while no daemon runs; the system cuts it to its own bound */
     /* slots of connections that are refused; while none is free, further clients wait unaccepted */
     SPARE_CONNECTIONS = 16,
     OTHER_DESCRIPTORS = 1024, /* descriptors of peers, files and the loop itself */
+    AGAIN_MS = 100,           /* between two tries to accept without a descriptor or memory */
 };
 
 /* Raises the soft limit of descriptors to `count`, as far as the hard limit of the operator allows. */
@@ -45,7 +41,7 @@ static size_t slot_bytes(const struct listener *listener)
     return connection_bytes(listener->service.session_bytes);
 }
 
-/* A free slot. NULL: those of all connections that there may be, and the spare ones, are taken. */
+/* A free slot. There must be one: has_slot. */
 static struct connection *obtain(struct listener *listener)
 {
     if (!list_empty(&listener->free_connections)) {
@@ -53,8 +49,7 @@ static struct connection *obtain(struct listener *listener)
         list_remove(&connection->link);
         return connection;
     }
-    if (listener->slots_used == listener->slots_max)
-        return NULL;
+    assert(listener->slots_used < listener->slots_max);
     return (void *)(listener->slots + slot_bytes(listener) * listener->slots_used++);
 }
 
@@ -73,40 +68,136 @@ static bool admit(struct listener *listener)
     return true;
 }
 
-static bool may_accept(const struct listener *listener, uint32_t index)
+/* False: clients of handed sockets wait, as others may accept them. */
+static bool accepts_now(const struct listener *listener, uint32_t index)
 {
     const atomic_bool *accepts = listener->handed[index] ? listener->options.accepts_handed : NULL;
-    return listener->accepts_last || (listener->accepted_count < listener->options.accepts_max &&
-                                      (accepts == NULL || atomic_load_explicit(accepts, memory_order_relaxed)));
+    return accepts == NULL || atomic_load_explicit(accepts, memory_order_relaxed);
 }
 
-static void on_connection(uv_stream_t *stream, int status)
+static bool may_accept(const struct listener *listener, uint32_t index)
 {
-    struct listener *listener = stream->data;
-    uint32_t index = (uint32_t)((uv_tcp_t *)(void *)stream - listener->sockets);
-    if (status < 0) {
-        metric_add(&listener->stats.accept_failures, 1);
-        return;
-    }
-    struct connection *connection = may_accept(listener, index) ? obtain(listener) : NULL;
-    listener->waiting[index] = connection == NULL;
-    if (connection == NULL)
-        return; /* libuv waits until the client is accepted, in accept_waiting */
+    return (listener->accepts_last || listener->accepted_count < listener->options.accepts_max) &&
+           accepts_now(listener, index);
+}
+
+/* True: a slot is free; obtain has one. */
+static bool has_slot(const struct listener *listener)
+{
+    return !list_empty(&listener->free_connections) || listener->slots_used < listener->slots_max;
+}
+
+static void take_over(struct listener *listener, uint32_t index, int fd)
+{
+    struct connection *connection = obtain(listener);
     listener->accepted_count++;
     if (!admit(listener) && !(listener_make_room(listener) && admit(listener))) {
-        connection_refuse(connection, listener, index);
+        connection_refuse(connection, listener, index, fd);
         return;
     }
-    connection_accept(connection, listener, index, listener->next_id);
+    connection_accept(connection, listener, index, fd, listener->next_id);
     listener->next_id += listener->options.id_step;
 }
 
-/* Accepts clients that had to wait for another turn, for a slot, or until clients of handed sockets are accepted. */
+static void keep_spare(struct listener *listener)
+{
+    if (listener->spare_fd < 0)
+        listener->spare_fd = fcntl(uv_backend_fd(listener->loop), F_DUPFD_CLOEXEC, 0);
+}
+
+/*
+ * No descriptor is free. So a client is accepted with the spare one, and told so: it can ask another daemon at once.
+ * False: errno says why not. EAGAIN: nobody waits; EMFILE: the spare one is gone as well, as another thread was faster.
+ */
+static bool turn_away(struct listener *listener, uint32_t index)
+{
+    const struct service *service = &listener->socket_service[index];
+    keep_spare(listener);
+    if (listener->spare_fd < 0)
+        return false;
+    (void)close(listener->spare_fd);
+    listener->spare_fd = -1;
+    const int fd = accept4(listener->socket_fd[index], NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC), failed = errno;
+    if (fd >= 0) {
+        if (service->tls == NULL && service->too_many != NULL)
+            (void)send(fd, service->too_many, strlen(service->too_many), MSG_NOSIGNAL);
+        (void)close(fd);
+        metric_add(&listener->stats.accept_failures, 1);
+        listener->accepted_count++;
+    }
+    keep_spare(listener);
+    errno = failed;
+    return fd >= 0;
+}
+
+static void accept_waiting(struct listener *listener);
+
+static void on_again(uv_timer_t *timer)
+{
+    accept_waiting(timer->data);
+}
+
+/* Clients of the socket wait: for a slot, or until clients of handed sockets are accepted, or for a descriptor. */
+static void let_wait(struct listener *listener, uint32_t index, bool comes_again)
+{
+    listener->waiting[index] = true;
+    (void)uv_poll_stop(&listener->polls[index]);
+    if (comes_again)
+        (void)uv_timer_start(&listener->again, on_again, AGAIN_MS, 0);
+}
+
+/* What is to be done about a client that could not be accepted. True: further ones may be. */
+static bool bear_failure(struct listener *listener, uint32_t index)
+{
+    if ((errno == EMFILE || errno == ENFILE) && turn_away(listener, index))
+        return true;
+    if (errno == EAGAIN)
+        return false;
+    metric_add(&listener->stats.accept_failures, 1);
+    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+        let_wait(listener, index, true);
+    return false; /* of a client that has gone meanwhile: the loop comes back where others wait */
+}
+
+static void accept_clients(struct listener *listener, uint32_t index)
+{
+    bool more = true;
+    while (more && may_accept(listener, index) && has_slot(listener)) {
+        const int fd = accept4(listener->socket_fd[index], NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0)
+            take_over(listener, index, fd);
+        else
+            more = bear_failure(listener, index);
+    }
+    if (more && (!has_slot(listener) || !accepts_now(listener, index)))
+        let_wait(listener, index, false); /* otherwise the loop comes back in its next turn */
+}
+
+static void on_client(uv_poll_t *poll, int status, int events)
+{
+    struct listener *listener = poll->data;
+    const uint32_t index = (uint32_t)(poll - listener->polls);
+    (void)events;
+    if (status < 0)
+        let_wait(listener, index, true); /* libuv has stopped to poll */
+    else
+        accept_clients(listener, index);
+}
+
+void listener_await_clients(struct listener *listener, uint32_t index)
+{
+    listener->waiting[index] = false;
+    (void)uv_poll_start(&listener->polls[index], UV_READABLE, on_client);
+}
+
+/* Accepts clients that had to wait. */
 static void accept_waiting(struct listener *listener)
 {
     for (uint32_t i = 0; i < listener->socket_count && !listener->accepts_no_more; i++)
-        if (listener->waiting[i])
-            on_connection((uv_stream_t *)&listener->sockets[i], 0);
+        if (listener->waiting[i]) {
+            listener_await_clients(listener, i);
+            accept_clients(listener, i);
+        }
 }
 
 static void free_memory(struct listener *listener)
@@ -146,6 +237,9 @@ static void close_after_connections(struct listener *listener)
     uv_close((uv_handle_t *)&listener->timer, on_handle_closed);
     uv_close((uv_handle_t *)&listener->polled, on_handle_closed);
     uv_close((uv_handle_t *)&listener->busy, on_handle_closed);
+    uv_close((uv_handle_t *)&listener->again, on_handle_closed);
+    if (listener->spare_fd >= 0)
+        (void)close(listener->spare_fd);
 }
 
 /* Gives the slot of a closed connection back. */
@@ -166,7 +260,8 @@ static void on_polled(uv_check_t *handle)
     listener_write(listener);
     listener_spare_buffers(listener);
     listener_end_turn(listener);
-    accept_waiting(listener);
+    if (!uv_is_active((const uv_handle_t *)&listener->again)) /* without descriptors a try now and then is enough */
+        accept_waiting(listener);
 }
 
 /* ---- opening ---- */
@@ -178,6 +273,7 @@ bool listener_init(struct listener *listener, uv_loop_t *loop, const struct serv
                                   .service = *service,
                                   .options = *options,
                                   .next_id = options->id_first,
+                                  .spare_fd = -1,
                                   .released = release};
     list_init(&listener->connections);
     list_init(&listener->free_connections);
@@ -206,144 +302,11 @@ bool listener_init(struct listener *listener, uv_loop_t *loop, const struct serv
     (void)uv_check_init(loop, &listener->polled);
     listener->polled.data = listener;
     (void)uv_check_start(&listener->polled, on_polled);
-    listener->handles_open = 3;
+    (void)uv_timer_init(loop, &listener->again);
+    listener->again.data = listener;
+    listener->handles_open = 4;
+    keep_spare(listener);
     return true;
-}
-
-/* Lets other sockets of this program listen on the same address and get a part of its connections. */
-static int share_port(const uv_tcp_t *socket)
-{
-    const int yes = 1;
-    uv_os_fd_t fd;
-    int failed = uv_fileno((const uv_handle_t *)socket, &fd);
-    if (failed == 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof yes) != 0)
-        failed = uv_translate_sys_error(errno);
-    return failed;
-}
-
-/* A socket in the next place of the listener, which listens already if it was handed over. */
-static int make_socket(struct listener *listener, const struct sockaddr *address, const struct service *service,
-                       bool *was_handed)
-{
-    uv_tcp_t *socket = &listener->sockets[listener->socket_count];
-    const int fd = listener->options.handed != NULL
-                       ? handed_take(listener->options.handed, address, listener->options.thread)
-                       : -1;
-    if (fd == -2)
-        return uv_translate_sys_error(errno);
-    *was_handed = fd >= 0;
-    int failed = *was_handed ? uv_tcp_init(listener->loop, socket)
-                             : uv_tcp_init_ex(listener->loop, socket, address->sa_family);
-    if (failed == 0) {
-        socket->data = listener;
-        listener->handles_open++;
-        listener->handed[listener->socket_count] = *was_handed;
-        listener->socket_service[listener->socket_count++] = *service;
-        failed = *was_handed ? uv_tcp_open(socket, fd) : 0;
-    }
-    if (failed != 0 && *was_handed)
-        (void)close(fd);
-    return failed;
-}
-
-/*
- * Binds and listens, or returns libuv's error. A socket that failed is closed, and its place is
- * lost. The first socket of an address permits others only once it listens: so it fails if another
- * program listens there.
- */
-static int listen_on(struct listener *listener, const struct sockaddr *address, const struct service *service,
-                     bool first)
-{
-    uv_tcp_t *socket = &listener->sockets[listener->socket_count];
-    bool was_handed = false;
-    int failed = make_socket(listener, address, service, &was_handed);
-    if (failed != 0)
-        return failed;
-    if (was_handed)
-        return uv_listen((uv_stream_t *)socket, HANDED_BACKLOG, on_connection);
-    if (!first)
-        failed = share_port(socket);
-    if (failed == 0)
-        failed = uv_tcp_bind(socket, address, 0);
-    if (failed == 0)
-        failed = uv_listen((uv_stream_t *)socket, BACKLOG, on_connection);
-    if (failed == 0 && first && listener->options.shares_port)
-        failed = share_port(socket);
-    return failed;
-}
-
-static bool listen_error(struct error *error, const char *address, int failed)
-{
-    if (failed == UV_EADDRINUSE)
-        return error_set(
-            error, EX_UNAVAILABLE,
-            "cannot listen on %s: the port is in use by another program; stop it or choose another port", address);
-    if (failed == UV_EACCES)
-        return error_set(error, EX_NOPERM,
-                         "cannot listen on %s: ports below 1024 need root or CAP_NET_BIND_SERVICE", address);
-    if (failed == UV_EADDRNOTAVAIL)
-        return error_set(error, EX_UNAVAILABLE, "cannot listen on %s: this machine has no such address", address);
-    return error_set(error, EX_UNAVAILABLE, "cannot listen on %s: %s", address, uv_strerror(failed));
-}
-
-bool listener_bind(struct listener *listener, const char *address, const struct service *service,
-                   struct error *error)
-{
-    char host[256], port[PORT_TEXT_BYTES];
-    assert(service->session_bytes <= listener->service.session_bytes);
-    if (!host_port_split(address, host, sizeof host, port))
-        return error_set(
-            error, EX_CONFIG,
-            "cannot listen on \"%s\": expected host:port, [v6 address]:port or *:port, port up to 65535", address);
-    if (listener->socket_count == LISTENER_SOCKETS_MAX)
-        return error_set(error, EX_CONFIG, "cannot listen on %s: at most %d addresses", address,
-                         LISTENER_SOCKETS_MAX);
-    bool everywhere = host[0] == '\0' || strcmp(host, "*") == 0;
-    if (everywhere) {
-        struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)strtoul(port, NULL, 10))};
-        int failed = listen_on(listener, (const struct sockaddr *)&any, service, true);
-        if (failed == 0)
-            return true;
-        if (failed != UV_EAFNOSUPPORT || listener->socket_count == LISTENER_SOCKETS_MAX)
-            return listen_error(error, address, failed);
-    }
-    uv_getaddrinfo_t request;
-    struct addrinfo hints = {.ai_family = everywhere ? AF_INET : AF_UNSPEC,
-                             .ai_socktype = SOCK_STREAM,
-                             .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
-    int failed = uv_getaddrinfo(listener->loop, &request, NULL, everywhere ? "0.0.0.0" : host, port, &hints);
-    if (failed != 0)
-        return error_set(error, EX_NOHOST, "cannot listen on %s: %s", address, uv_strerror(failed));
-    failed = listen_on(listener, request.addrinfo->ai_addr, service, true);
-    uv_freeaddrinfo(request.addrinfo);
-    return failed == 0 || listen_error(error, address, failed);
-}
-
-bool listener_join(struct listener *listener, const struct listener *first, const struct service *service,
-                   struct error *error)
-{
-    const uint32_t next = listener->socket_count;
-    assert(first->options.shares_port && next < first->socket_count);
-    assert(service->session_bytes <= listener->service.session_bytes);
-    struct sockaddr_storage address;
-    int size = sizeof address;
-    int failed = uv_tcp_getsockname(&first->sockets[next], (struct sockaddr *)&address, &size);
-    if (failed == 0)
-        failed = listen_on(listener, (const struct sockaddr *)&address, service, false);
-    return failed == 0 ||
-           error_set(error, EX_UNAVAILABLE, "cannot listen in several threads: %s", uv_strerror(failed));
-}
-
-uint16_t listener_port(const struct listener *listener, uint32_t index)
-{
-    struct sockaddr_storage address;
-    int size = sizeof address;
-    if (index >= listener->socket_count ||
-        uv_tcp_getsockname(&listener->sockets[index], (struct sockaddr *)&address, &size) != 0)
-        return 0;
-    if (address.ss_family == AF_INET6)
-        return ntohs(((const struct sockaddr_in6 *)(const void *)&address)->sin6_port);
-    return ntohs(((const struct sockaddr_in *)(const void *)&address)->sin_port);
 }
 
 /* ---- closing ---- */
@@ -353,10 +316,13 @@ void listener_stop_accepting(struct listener *listener)
     if (listener->accepts_no_more)
         return;
     listener->accepts_last = true;
-    accept_waiting(listener);
+    for (uint32_t i = 0; i < listener->socket_count; i++) {
+        if (!listener->handed[i]) /* whoever has connected to such a socket is a client of the next daemon */
+            accept_clients(listener, i);
+        uv_close((uv_handle_t *)&listener->polls[i], on_handle_closed);
+        (void)close(listener->socket_fd[i]);
+    }
     listener->accepts_no_more = true;
-    for (uint32_t i = 0; i < listener->socket_count; i++)
-        uv_close((uv_handle_t *)&listener->sockets[i], on_handle_closed);
 }
 
 void listener_close(struct listener *listener, void (*closed)(void *context), void *context)

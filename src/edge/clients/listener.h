@@ -242,10 +242,12 @@ struct listener {
     struct service service; /* for addresses without a service of their own */
     struct listener_options options;
     struct listener_stats stats;
-    uv_tcp_t sockets[LISTENER_SOCKETS_MAX];
+    uv_poll_t polls[LISTENER_SOCKETS_MAX]; /* say when clients of a socket are there */
+    int socket_fd[LISTENER_SOCKETS_MAX];
     struct service socket_service[LISTENER_SOCKETS_MAX]; /* for the connections of each socket */
     bool handed[LISTENER_SOCKETS_MAX];                   /* the socket listened already */
-    bool waiting[LISTENER_SOCKETS_MAX]; /* a client of the socket waits for a free slot, or for another turn */
+    /* the socket is not polled: its clients wait for a slot, for a descriptor, or as clients of handed sockets do */
+    bool waiting[LISTENER_SOCKETS_MAX];
     uint32_t socket_count;
     uint32_t slots_used;
     uint32_t slots_max;
@@ -274,13 +276,15 @@ struct listener {
     struct output unwritten_output; /* the answers that wait to be written */
     uv_timer_t timer;
     uv_check_t polled;
-    uv_idle_t busy; /* runs while connections are aside: serves them, and keeps the loop from sleeping */
+    uv_timer_t again; /* accepts clients that wait for a descriptor */
+    int spare_fd;     /* what clients are turned away with where no descriptor is free; -1: there is none */
+    uv_idle_t busy;   /* runs while connections are aside: serves them, and keeps the loop from sleeping */
     struct pool pool;
     char *input, *output; /* shared by all connections */
     struct output sealed; /* likewise: what TLS has made of an output; see struct stream_port */
     uint64_t next_id;
-    uint32_t handles_open; /* handles of sockets and connections, and the listener's own three */
-    bool accepts_last;     /* clients that libuv has taken from their sockets are accepted, since these close now */
+    uint32_t handles_open; /* handles of sockets and connections, and the listener's own four */
+    bool accepts_last;     /* all clients that wait are accepted, since the sockets close now */
     bool accepts_no_more;  /* the sockets are closed */
     bool closing;
     /* Private to the listener: a connection calls it when nothing of the connection is in use any more. */

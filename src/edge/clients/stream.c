@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { KEEPALIVE_S = 60 };
 
@@ -27,11 +28,13 @@ void stream_init(struct stream *stream, uv_loop_t *loop, const struct stream_eve
     stream->tcp.data = stream;
 }
 
-bool stream_accept(struct stream *stream, uv_tcp_t *socket, const struct stream_port *port)
+bool stream_accept(struct stream *stream, int fd, const struct stream_port *port)
 {
-    if (uv_accept((uv_stream_t *)socket, uv_stream_of(stream)) != 0 ||
-        uv_fileno((const uv_handle_t *)&stream->tcp, &stream->fd) != 0)
+    if (uv_tcp_open(&stream->tcp, fd) != 0) {
+        (void)close(fd);
         return false;
+    }
+    stream->fd = fd;
     (void)uv_tcp_nodelay(&stream->tcp, 1);
     (void)uv_tcp_keepalive(&stream->tcp, 1, KEEPALIVE_S);
     if (port->tls == NULL)

@@ -54,9 +54,10 @@ struct stream {
     bool heard, resumed;     /* some byte has come; the client brought a ticket of an earlier connection */
     bool is_over, is_broken; /* with TLS: nothing more is read; nothing more is written */
     bool holds;              /* there is more to read than the loop knows of */
-    uint64_t handshakes, plain_bytes; /* with TLS: records of handshakes after the first one; bytes that were read */
-    struct ssl_st *tls;      /* NULL: the stream is plain, or TLS has ended */
-    struct output *sealed;   /* see struct stream_port; NULL: the stream is plain */
+    uint64_t handshakes,
+        plain_bytes;       /* with TLS: records of handshakes after the first one; bytes that were read */
+    struct ssl_st *tls;    /* NULL: the stream is plain, or TLS has ended */
+    struct output *sealed; /* see struct stream_port; NULL: the stream is plain */
     uv_tcp_t tcp;
     uv_write_t write;
     uv_shutdown_t shutdown;
@@ -65,10 +66,10 @@ struct stream {
 /* Adds the stream to the loop: from then on the stream must be closed. `events` must outlive the stream. */
 void stream_init(struct stream *stream, uv_loop_t *loop, const struct stream_events *events);
 /*
- * Takes over the connection that `socket` has accepted. False: the client has gone already, or no
- * descriptor is free.
+ * Takes over `fd`, a connection that was accepted. False: libuv or TLS has no memory for it; `fd` is closed then, or
+ * when the stream is.
  */
-bool stream_accept(struct stream *stream, uv_tcp_t *socket, const struct stream_port *port);
+bool stream_accept(struct stream *stream, int fd, const struct stream_port *port);
 enum { STREAM_PLACE_BYTES = 8 };
 /* Writes where the other side is: its address of IPv4, or the /64 of its address of IPv6. Zero: it is not known. */
 void stream_place(const struct stream *stream, uint8_t place[STREAM_PLACE_BYTES]);

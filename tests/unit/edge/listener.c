@@ -5,6 +5,7 @@
 
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -350,6 +351,69 @@ static void test_joined(void)
     close_listener();
 }
 
+/* A limit of descriptors that leaves none; the limit of before. */
+static struct rlimit exhaust(void)
+{
+    struct rlimit before, none;
+    const int lowest_free = dup(STDIN_FILENO);
+    int failed = getrlimit(RLIMIT_NOFILE, &before) != 0 || lowest_free < 0;
+    (void)close(lowest_free);
+    none = before;
+    none.rlim_cur = (rlim_t)lowest_free;
+    failed |= setrlimit(RLIMIT_NOFILE, &none) != 0;
+    assert(!failed);
+    return before;
+}
+
+static void connect_to_listener(int fd)
+{
+    const struct sockaddr_in address = {.sin_family = AF_INET,
+                                        .sin_port = htons(listener_port(&listener, 0)),
+                                        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const int failed = connect(fd, (const struct sockaddr *)&address, sizeof address);
+    assert(failed == 0);
+    (void)fcntl(fd, F_SETFL, O_NONBLOCK);
+}
+
+static void test_no_descriptors(void)
+{
+    enum { COMING = 10 };
+    struct listener_options options = LISTENER_OPTIONS_DEFAULT;
+    open_listener(&options);
+    int there = dial(), coming[COMING];
+    TURN_UNTIL(listener.stats.connected_clients == 1);
+    for (size_t i = 0; i < COMING; i++)
+        coming[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct rlimit before = exhaust();
+    bool told = true;
+    for (size_t i = 0; i + 1 < COMING; i++)
+        connect_to_listener(coming[i]);
+    for (size_t i = 0; i + 1 < COMING; i++)
+        told &= hears(coming[i], "-ERR max number of clients reached\r\n") && hears_end(coming[i]);
+    OK(told && listener.stats.accept_failures == COMING - 1,
+       "without a descriptor clients are told so, and counted");
+    scene_say(there, "still\n", 6);
+    OK(hears(there, "still\n"), "and those that are there are served");
+
+    /* Another thread was faster, and has taken the spare one. */
+    const int spare = listener.spare_fd;
+    listener.spare_fd = -1;
+    connect_to_listener(coming[COMING - 1]);
+    const uint64_t failures = listener.stats.accept_failures;
+    TURN_UNTIL(listener.stats.accept_failures > failures);
+    scene_say(there, "still\n", 6);
+    OK(hears(there, "still\n"), "without the spare one, too");
+    OK(listener.stats.accept_failures - failures < 100, "and it is tried now and then only");
+    (void)close(spare);
+    (void)setrlimit(RLIMIT_NOFILE, &before);
+    scene_say(coming[COMING - 1], "in\n", 3);
+    OK(hears(coming[COMING - 1], "in\n"), "who waited is served when there are some again");
+    for (size_t i = 0; i < COMING; i++)
+        (void)close(coming[i]);
+    (void)close(there);
+    close_listener();
+}
+
 int main(void)
 {
     received = malloc(RECEIVED_MAX + 1);
@@ -362,6 +426,7 @@ int main(void)
     test_addresses();
     test_services();
     test_joined();
+    test_no_descriptors();
     free(received);
     return tap_done();
 }
