@@ -101,7 +101,7 @@ static void put(struct line *line, const char *text, size_t size)
     }
 }
 
-/* ,"name":"text", or null. Bytes that JSON would have to escape are '?'. */
+/* ,"name":"text", or null. No text has control characters: names have them encoded. */
 static void put_member(struct line *line, const char *name, struct bytes text)
 {
     put(line, line->size > 1 ? ",\"" : "\"", line->size > 1 ? 2 : 1);
@@ -109,7 +109,8 @@ static void put_member(struct line *line, const char *name, struct bytes text)
     put(line, text.size > 0 ? "\":\"" : "\":null", text.size > 0 ? 3 : 6);
     for (size_t i = 0; i < text.size; i++) {
         const char c = text.data[i];
-        put(line, c < ' ' || c == 0x7f || c == '"' || c == '\\' ? "?" : &text.data[i], 1);
+        put(line, "\\", c == '"' || c == '\\');
+        put(line, c < ' ' || c == 0x7f ? "?" : &text.data[i], 1);
     }
     put(line, "\"", text.size > 0);
 }

@@ -77,6 +77,9 @@ subtest 'the next window, and a trace' => sub {
     ok(Headgate::wait_until(20, sub { grep { ($_->{name} // '') eq 'user=fay' } lines($file) }), 'another key');
     my ($fay) = grep { ($_->{name} // '') eq 'user=fay' } lines($file);
     is($fay->{traceparent}, undef, 'what is no trace is not passed on');
+    $http->request('GET', '/check?user=o%22%5C%0A%C3%BC&service_id=shop&cost=9');
+    ok(Headgate::wait_until(20, sub { grep { ($_->{name} // '') eq 'user=o"\\%0A%C3%BC' } lines($file) }),
+       'a name has each of its bytes');
 };
 
 subtest 'opened again' => sub {
