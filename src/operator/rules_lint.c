@@ -6,12 +6,14 @@
  * spelled like, a dimension that is none for them. The shares are even and daemons grant, since no daemon is asked.
  */
 #include "base/number.h"
+#include "edge/process/clock.h"
 #include "limit/kind.h"
 #include "limit/limit.h"
 #include "limit/limit_span.h"
 #include "operator/json.h"
 #include "operator/rules.h"
 #include "rules/homes.h"
+#include "rules/rule_ended.h"
 #include "rules/rule_home.h"
 #include "rules/rule_reach.h"
 #include "rules/rule_value.h"
@@ -28,11 +30,13 @@ enum {
 };
 
 #define ROUND_TRIP_NS UINT64_C(100000000) /* between regions, about */
+#define SECOND_NS UINT64_C(1000000000)
 
 struct lint {
     struct reach_peers peers;
     uint64_t shares[RULES_DAEMONS_MAX];
     uint64_t least_billionths; /* the least weight of the rule that is looked at; 0: it has no weights */
+    uint64_t now_s;
     struct json *json;         /* NULL: sentences */
     uint64_t warnings;
 };
@@ -161,8 +165,8 @@ static void lint_amount(struct lint *lint, const struct rule *rule, const char *
             lint_home(lint, rule, what, &terms);
         return;
     }
-    if (reach_count(&terms, 0, &lint->peers) < lint->peers.count)
-        return; /* rule_reach has a sentence about it */
+    if (lint->peers.count == 1 || reach_count(&terms, 0, &lint->peers) < lint->peers.count)
+        return; /* a daemon that is alone is exact; of the others rule_reach has a sentence */
     lint_overshoot(lint, rule, what, &terms);
     lint_part(lint, rule, what, &terms);
 }
@@ -311,14 +315,16 @@ static void lint_rule(struct lint *lint, const struct rule_list *list, const str
     for (size_t i = 0; i < rule->tier_count; i++)
         lint_amount(lint, rule, "tier ", rule->tiers[i].name.data, &rule->tiers[i].amount);
     for (size_t i = 0; i < rule->override_count; i++)
-        lint_amount(lint, rule, "override of ", rule->overrides[i].value.data, &rule->overrides[i].amount);
+        if (!rule_override_has_ended(&rule->overrides[i], lint->now_s))
+            lint_amount(lint, rule, "override of ", rule->overrides[i].value.data, &rule->overrides[i].amount);
     lint->peers = even;
 }
 
 int rules_lint(struct rules_invocation *invocation)
 {
     struct lint lint = {
-        .peers = {.count = invocation->daemons, .shares = lint.shares, .grants = true, .homes = true}};
+        .peers = {.count = invocation->daemons, .shares = lint.shares, .grants = true, .homes = true},
+        .now_s = clock_wall_ns() / SECOND_NS};
     struct rule_list list = {0};
     struct json json;
     const int status = rules_read_files(invocation, &list);

@@ -63,6 +63,13 @@ is(linted($_), "0 1 rule, 0 warnings for 3 daemons of even shares\n", "nothing a
         '{id: a, rate: unlimited}', '{id: a, rate: 5/m, sync: central, when_down: closed}';
 is(linted('{id: a, rate: 1/m, overshoot: 0}', '--daemons', 1), "0 1 rule, 0 warnings for 1 daemon of even shares\n",
    'one daemon has all');
+is(linted('{id: a, rate: 5/m}, {id: b, rate: 1000/m, overshoot: 300%, tiers: {free: 3/m}}', '--daemons', 1),
+   "0 2 rules, 0 warnings for 1 daemon of even shares\n", 'and admits nothing beyond a limit');
+my $override = 'overrides: [{for: acme, amount: 3/m, until: %s}]';
+like(linted(sprintf "{id: a, rate: 1000/m, $override}", '2999-01-01'), qr{^1 default/a, override of acme: up to 6 },
+     'an override');
+is(linted(sprintf "{id: a, rate: 1000/m, $override}", '2020-01-01'),
+   "0 1 rule, 0 warnings for 3 daemons of even shares\n", 'not one that has ended');
 like(linted('{id: a, rate: 1/m}', '--daemons', 0), qr/^64 .*--daemons is "0": expected a number from 1 to 64/, 'none');
 like(linted('{id: a, rate: x}'), qr/^65 headgate rules lint: .*rate is 'x'/, 'a mistake');
 like(linted("{id: a, rate: 1000/m, endpoint: '$_->[0]'}"),
