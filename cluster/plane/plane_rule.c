@@ -56,19 +56,25 @@ static bool reaches(struct node *node, struct plane_work *work, const struct rul
 /* False: the rule says what only operators' programs understand, what a canary cannot be, or what needs a store. */
 static bool is_for_daemons(const struct node *node, struct plane_work *work, const struct rule *rule)
 {
-    if (rule->overrides_file.size > 0)
-        return error_set(
-            &work->result.error, EX_DATAERR,
-            "rule %s/%s: overrides_file is read by `headgate rules`: expected overrides, or rules with "
-            "overrides_of",
-            rule->service.data, rule->id.data);
-    if (rule->sync == RULE_CENTRAL && !node->options.has_central)
-        return error_set(
-            &work->result.error, EX_DATAERR,
+    struct error *error = &work->result.error;
+    if (rule->overrides_file.size > 0) {
+        (void)error_set(error, EX_DATAERR,
+                        "rule %s/%s: overrides_file is read by `headgate rules`: expected overrides, or rules with "
+                        "overrides_of",
+                        rule->service.data, rule->id.data);
+        error_mark_field(error, "overrides_file");
+        return false;
+    }
+    if (rule->sync == RULE_CENTRAL && !node->options.has_central) {
+        (void)error_set(
+            error, EX_DATAERR,
             "rule %s/%s: sync is 'central': expected gossip or budget, since the config has no central store",
             rule->service.data, rule->id.data);
+        error_mark_field(error, "sync");
+        return false;
+    }
     if (rule->overrides_of.size > 0 && work->changes.share_millionths > 0)
-        return error_set(&work->result.error, EX_DATAERR,
+        return error_set(error, EX_DATAERR,
                          "rule %s/%s: a rule with overrides_of has no canary: expected the change for all keys",
                          rule->service.data, rule->id.data);
     return true;

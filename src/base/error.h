@@ -36,5 +36,7 @@ static inline struct bytes error_bytes(const struct error *error, struct error_p
  * `return error_set(...)`.
  */
 bool error_set(struct error *error, int exit_status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Marks the first word `field` of the sentence as the field that is wrong; nothing, where it has no such word. */
+void error_mark_field(struct error *error, const char *field);
 
 #endif

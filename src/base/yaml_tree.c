@@ -224,9 +224,13 @@ static bool scalar(struct yaml_reader *reader, const yaml_event_t *event, unsign
     char path[YAML_TREE_PATH_BYTES];
     if (!keep(reader, event, line, &text))
         return false;
-    if (!key_is_next(reader) && is_null(event, text))
-        return fail(reader, line, "%s is null: expected a value, in quotes if it is that word, or no such line",
-                    next_path(reader, path));
+    if (!key_is_next(reader) && is_null(event, text)) {
+        const char *field = next_path(reader, path);
+        (void)fail(reader, line, "%s is null: expected a value, in quotes if it is that word, or no such line",
+                   field);
+        error_mark_field(reader->error, field);
+        return false;
+    }
     if (!key_is_next(reader))
         return add(reader, YAML_TEXT, line, text);
     reader->key = text;

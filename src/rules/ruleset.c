@@ -220,6 +220,7 @@ enum ruleset_doubt ruleset_find_doubt(const struct ruleset *ruleset, struct byte
     if (!asked || asked->doubt_count <= before)
         return RULESET_SOUND;
     (void)error_set(error, 65, "%s", asked->doubt_text);
+    error_mark_field(error, "replaces");
     return asked->doubt;
 }
 

@@ -181,6 +181,12 @@ subtest 'mistakes' => sub {
     is($client->put('/v1/rules/bad/a', {rate => '1/s', tiers => {free => 'x'}})->{json}{field}, 'tiers.free',
        'in a map');
     is($client->put('/v1/rules/bad/a', {rate => '1/s', colour => 'red'})->{json}{field}, 'colour', 'an unknown key');
+    my @fields = ({rate => undef} => 'rate', {rate => '1/s', tiers => {free => undef}} => 'tiers.free',
+                  {rate => '1/s', replaces => ['gone']} => 'replaces', {rate => '1/s', sync => 'central'} => 'sync',
+                  {rate => '1/s', overrides_file => 'them.csv'} => 'overrides_file');
+    while (my ($rule, $field) = splice @fields, 0, 2) {
+        is($client->put('/v1/rules/bad/replaces', $rule)->{json}{field}, $field, "$field, whatever finds it");
+    }
     my $json = $client->put('/v1/rules/bad/a', {raet => '1/s'})->{json};
     is("$json->{field} $json->{expected}", 'raet rate', 'one that is near another');
     is($client->put('/v1/rules/bad/a', {})->{json}{field}, 'rate', 'a missing one');
