@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "edge/process/certificate.h"
 #include "operator/command.h"
+#include "operator/json.h"
 #include "operator/options.h"
 
 #include <stdio.h>
@@ -12,7 +13,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-enum { DIR, DAYS, HELP, OPTION_COUNT };
+enum { DIR, DAYS, JSON, HELP, OPTION_COUNT };
 
 enum {
     PATH_BYTES = 512,
@@ -27,6 +28,7 @@ enum {
 static const struct option_spec options[OPTION_COUNT] = {
     [DIR] = {"dir", "path", "where the files are; default: the current directory. It is made if it is not there"},
     [DAYS] = {"days", "n", "for how long the certificate is good; default: 365. The authority's is for 3650"},
+    [JSON] = {"json", NULL, "for programs: which files were made"},
     [HELP] = {"help", NULL, "this text"},
 };
 
@@ -36,6 +38,7 @@ struct certs {
     const char *name;
     const char *hosts[CERTIFICATE_HOSTS_MAX + 1]; /* NULL behind the last */
     uint32_t host_count;
+    struct json *json; /* NULL: lines */
     char ca[PATH_BYTES], ca_key[PATH_BYTES], certificate[PATH_BYTES], key[PATH_BYTES];
 };
 
@@ -90,12 +93,17 @@ static bool set_paths(struct certs *certs)
     return true;
 }
 
-static int make(const struct certificate_options *what)
+static int make(const struct certs *certs, const struct certificate_options *what)
 {
     struct error error;
     if (!certificate_make(what, &error))
         return fail(error.text, error.exit_status);
-    printf("%s\n%s\n", what->to.certificate, what->to.key);
+    if (certs->json) {
+        json_string(certs->json, NULL, what->to.certificate);
+        json_string(certs->json, NULL, what->to.key);
+    } else {
+        printf("%s\n%s\n", what->to.certificate, what->to.key);
+    }
     return EX_OK;
 }
 
@@ -105,7 +113,7 @@ static int make_ca(const struct certs *certs)
                                                   .begins_s = -BEFORE_S,
                                                   .ends_s = (int64_t)CA_DAYS * DAY_S,
                                                   .to = {certs->ca, certs->ca_key}};
-    return access(certs->ca, F_OK) == 0 ? EX_OK : make(&authority);
+    return access(certs->ca, F_OK) == 0 ? EX_OK : make(certs, &authority);
 }
 
 static int wrong_days(const char *value)
@@ -143,7 +151,21 @@ static int make_all(struct certs *certs)
                                              .ends_s = (int64_t)certs->days * DAY_S,
                                              .to = {certs->certificate, certs->key},
                                              .signer = {certs->ca, certs->ca_key}};
-    return status == EX_OK ? make(&node) : status;
+    return status == EX_OK ? make(certs, &node) : status;
+}
+
+static int make_for_programs(struct certs *certs)
+{
+    struct json json;
+    if (!json_draft(&json, '{'))
+        return fail("not enough memory", EX_OSERR);
+    certs->json = &json;
+    json_open(&json, "made", '[');
+    const int status = make_all(certs);
+    json_close(&json, ']');
+    json_close(&json, '}');
+    json_end_draft(&json, status == EX_OK);
+    return status;
 }
 
 int command_certs(int argc, char **argv)
@@ -168,5 +190,5 @@ int command_certs(int argc, char **argv)
     if (certs.host_count < NAME_WORDS)
         return fail("a word is missing: expected name [host ...]", EX_USAGE);
     certs.name = certs.hosts[0];
-    return make_all(&certs);
+    return given.value[JSON] ? make_for_programs(&certs) : make_all(&certs);
 }

@@ -3,6 +3,7 @@
  */
 #include "edge/process/secret_checks.h"
 #include "operator/command.h"
+#include "operator/json.h"
 
 #include <sodium.h>
 #include <stdio.h>
@@ -37,7 +38,6 @@ static bool read_line(char *line, size_t room)
 int command_hash_password(const struct invocation *invocation)
 {
     char line[SECRET_BYTES_MAX + 3], hash[SECRET_HASH_BYTES];
-    (void)invocation;
     if (sodium_init() < 0)
         return EX_OSERR;
     const bool has_line = read_line(line, sizeof line);
@@ -54,6 +54,13 @@ int command_hash_password(const struct invocation *invocation)
         fprintf(stderr, "%s: a hash takes 64 MiB of memory, and there are not so many\n", NAME);
         return EX_OSERR;
     }
-    puts(hash);
+    if (invocation->json) {
+        struct json json;
+        json_begin(&json, stdout, '{');
+        json_string(&json, "password_hash", hash);
+        json_close(&json, '}');
+    } else {
+        puts(hash);
+    }
     return EX_OK;
 }

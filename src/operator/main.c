@@ -145,6 +145,7 @@ static void help_subcommand(FILE *out, const struct subcommand *subcommand)
     fprintf(out, "Usage: headgate %s [options]%s%s\n\n%s.\n%s\n", subcommand->name, subcommand->words[0] ? " " : "",
             subcommand->words, subcommand->summary, subcommand->details);
     if (!asks_daemon(subcommand)) {
+        option_help(out, options + JSON, 1);
         option_help(out, options + HELP, 1);
         fprintf(out, "\n%s", hash_statuses);
         return;
@@ -168,7 +169,7 @@ static const struct subcommand *find_subcommand(const char *name)
 /* Options as bits. */
 static uint64_t taken_by(const struct subcommand *subcommand)
 {
-    uint64_t taken = UINT64_C(1) << HELP;
+    uint64_t taken = UINT64_C(1) << HELP | UINT64_C(1) << JSON;
     for (int option = 0; option < OPTION_COUNT && asks_daemon(subcommand); option++)
         if (option >= SERVICE ? subcommand->takes_rule
             : option == COST  ? subcommand->takes_cost

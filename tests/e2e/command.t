@@ -170,7 +170,7 @@ for my $case (
     [['nodes', '-j'], qr/unknown option -j/],
     [['--timeout', 'soon', 'nodes'], qr/^headgate nodes: --timeout is "soon": expected a duration/],
     [['hash-password', '--at', 'x:1'], qr/^headgate hash-password: --at makes no sense here$/],
-    [['hash-password', '--json'], qr/^headgate hash-password: --json makes no sense here$/],
+    [['hash-password', '--timeout', '1s'], qr/^headgate hash-password: --timeout makes no sense here$/],
     [['key', ''], qr/^headgate key: expected show, .*, not "" with 0 words$/],
     [['weights', ''], qr/^headgate weights: expected set .*, history or suggest, not ""$/],
     [['weights', 'history', 'x'], qr/^headgate weights: one word too many: .*, not "x"$/],
@@ -247,12 +247,22 @@ like((headgate('key', 'show'))[1], qr/^[0-9a-f]{64}\n$/, 'key show');
 like(json('key', 'show')->{key}, qr/^[0-9a-f]{64}$/, 'for programs');
 is((headgate('key', 'accept', 'eu-west'))[0], 64, 'key accept wants a fingerprint');
 
+# ---- what asks no daemon ----
+my $made_in = Headgate::scratch() . '/made';
+is_deeply(json('certs', '--dir', $made_in, 'node')->{made}, [map { "$made_in/$_" } qw(ca.pem ca.key node.pem node.key)],
+          'certs says which files it made');
+is_deeply(json('certs', '--dir', $made_in, 'other')->{made}, [map { "$made_in/other.$_" } qw(pem key)], 'and no others');
+($status, $out, $err) = headgate('certs', '--dir', $made_in, 'node', '--json');
+is("$status $out", '73 ', 'a file that is there is an error, and nothing is printed beside it');
+my (undef, $hashed) = Headgate::run(30, 'sh', '-c', "echo secret | '" . Headgate::headgate() . "' hash-password --json");
+like(printed(['hash-password'], $hashed)->{password_hash}, qr/^\$argon2id\$/, 'hash-password for programs');
+
 # ---- schemas ----
 subtest 'schemas' => sub {
     plan skip_all => 'python3 with jsonschema is not installed'
         if system('python3 -W ignore -c "import yaml, jsonschema; jsonschema.Draft202012Validator" 2>/dev/null') != 0;
     my $source = Headgate::read_file("$Headgate::root/src/operator/main.c");
-    my @commands = ($source =~ /^    \{"(\w+)", "/mg, 'load');
+    my @commands = ($source =~ /^    \{"([\w-]+)", "/mg, 'load', 'certs');
     my $rules = Headgate::read_file("$Headgate::root/src/operator/rules.c");
     push @commands, map { "rules-$_" } $rules =~ /^    \{"(\w+)", "/mg;
     cmp_ok(scalar @commands, '>', 18, 'commands that print JSON');
