@@ -164,6 +164,7 @@ static int make_for_programs(struct certs *certs)
     const int status = make_all(certs);
     json_close(&json, ']');
     json_close(&json, '}');
+    certs->json = NULL;
     json_end_draft(&json, status == EX_OK);
     return status;
 }

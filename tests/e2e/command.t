@@ -249,12 +249,14 @@ is((headgate('key', 'accept', 'eu-west'))[0], 64, 'key accept wants a fingerprin
 
 # ---- what asks no daemon ----
 my $made_in = Headgate::scratch() . '/made';
-is_deeply(json('certs', '--dir', $made_in, 'node')->{made}, [map { "$made_in/$_" } qw(ca.pem ca.key node.pem node.key)],
-          'certs says which files it made');
-is_deeply(json('certs', '--dir', $made_in, 'other')->{made}, [map { "$made_in/other.$_" } qw(pem key)], 'and no others');
+is_deeply(json('certs', '--dir', $made_in, 'node')->{made},
+          [map { "$made_in/$_" } qw(ca.pem ca.key node.pem node.key)], 'certs says which files it made');
+is_deeply(json('certs', '--dir', $made_in, 'other')->{made}, [map { "$made_in/other.$_" } qw(pem key)],
+          'and no others');
 ($status, $out, $err) = headgate('certs', '--dir', $made_in, 'node', '--json');
 is("$status $out", '73 ', 'a file that is there is an error, and nothing is printed beside it');
-my (undef, $hashed) = Headgate::run(30, 'sh', '-c', "echo secret | '" . Headgate::headgate() . "' hash-password --json");
+my (undef, $hashed) =
+    Headgate::run(30, 'sh', '-c', "echo secret | '" . Headgate::headgate() . "' hash-password --json");
 like(printed(['hash-password'], $hashed)->{password_hash}, qr/^\$argon2id\$/, 'hash-password for programs');
 
 # ---- schemas ----
