@@ -34,7 +34,7 @@ is($info->{sandbox_calls}, 'on', 'INFO says so');
 # Landlock: what is beside the config can be read, what is elsewhere cannot.
 SKIP: {
     my $why = qr/ sandbox: (?:this kernel keeps no|the kernel does not keep) files from the daemon/;
-    skip 'this kernel has no Landlock', 5 if $daemon->log =~ $why;
+    skip 'this kernel has no Landlock', 7 if $daemon->log =~ $why;
     is($info->{sandbox_files}, 'on', 'and that files are kept from it');
     my $elsewhere = File::Temp::tempdir('headgate-XXXXXX', TMPDIR => 1, CLEANUP => 1);
     my $users = sub { return [{name => 'u', roles => 'check', secret_file => "$_[0]/secret"}] };
@@ -55,6 +55,14 @@ SKIP: {
     is($daemon->client->command('CAN_ACCESS', 'alice'), 1, 'it serves on');
     delete $daemon->{settings}{users};
     $daemon->write_config;
+
+    # A config that is a link to a file elsewhere, as tools of deployment make it.
+    my $linked = Headgate::cluster(regions => ['here'])->daemon('here');
+    rename $linked->{config}, "$elsewhere/config" or die $!;
+    symlink "$elsewhere/config", $linked->{config} or die $!;
+    $linked->start;
+    unlike('' . $linked->client->command('RELOAD'), qr/Permission denied/, 'a config behind a link is read again');
+    is($linked->stop, 0, 'and its daemon leaves');
 }
 $daemon->signal('HUP');
 ok(Headgate::wait_until(10, sub { $daemon->log =~ / info SIGHUP: .* is read again/ }), 'reads its config again,');

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/landlock.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -61,12 +62,10 @@ void fence_add(struct fence *fence, const char *path, enum fence_rights rights)
     fence->rights[fence->count++] = rights;
 }
 
-void fence_add_place(struct fence *fence, const char *path, enum fence_rights rights)
+static void add_directory(struct fence *fence, const char *path, enum fence_rights rights)
 {
     char place[FENCE_PATH_BYTES];
     const char *slash = strrchr(path, '/');
-    if (!path[0])
-        return;
     if (slash == NULL)
         fence_add(fence, ".", rights);
     else if (snprintf(place, sizeof place, "%.*s", slash == path ? 1 : (int)(slash - path), path) <
@@ -74,6 +73,17 @@ void fence_add_place(struct fence *fence, const char *path, enum fence_rights ri
         fence_add(fence, place, rights);
     else
         fence->full = true;
+}
+
+void fence_add_place(struct fence *fence, const char *path, enum fence_rights rights)
+{
+    if (!path[0])
+        return;
+    add_directory(fence, path, rights);
+    char *behind = realpath(path, NULL);
+    if (behind != NULL && strcmp(behind, path) != 0)
+        add_directory(fence, behind, rights);
+    free(behind);
 }
 
 void fence_add_system(struct fence *fence)

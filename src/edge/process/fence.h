@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { FENCE_PATHS_MAX = 160, FENCE_PATH_BYTES = 512 };
+enum { FENCE_PATHS_MAX = 256, FENCE_PATH_BYTES = 512 };
 
 enum fence_rights {
     FENCE_READ,  /* what is at the path, and all below it */
@@ -36,7 +36,10 @@ enum fence_state {
 
 /* Adds a path. One that does not exist when the fence is built is left out. */
 void fence_add(struct fence *fence, const char *path, enum fence_rights rights);
-/* Adds the directory in which the file of that path is, so that another file may take its name. "": does nothing. */
+/*
+ * Adds the directory in which the file of that path is, so that another file may take its name, and the directory where
+ * links lead from there now. "": does nothing.
+ */
 void fence_add_place(struct fence *fence, const char *path, enum fence_rights rights);
 /* Adds what libraries read: programs' parts and settings of the system, and what the kernel tells. */
 void fence_add_system(struct fence *fence);

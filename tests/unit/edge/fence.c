@@ -68,6 +68,7 @@ static const struct attempt {
     {"nor a file made there", EACCES},
     {"what was open stays open", 0},
     {"a link out of the state leads nowhere", EACCES},
+    {"a file is read where a link of before leads to", 0},
     {"no file of the state leaves it", EACCES},
     {"no program starts", EACCES},
 };
@@ -111,6 +112,7 @@ static void try_all(unsigned char seen[ATTEMPTS], int open_before)
     TRY(opens("other/new", O_WRONLY | O_CREAT));
     TRY(errno_of(read(open_before, &byte, 1) == 1));
     TRY(opens("state/link", O_RDONLY));
+    TRY(opens("read/link", O_RDONLY));
     TRY(errno_of(rename(at("state/file"), at("other/stolen")) == 0));
     TRY(errno_of(execve("/bin/true", program, program) == 0));
 #undef TRY
@@ -130,7 +132,7 @@ static int child(int out)
 
 static void make_files(void)
 {
-    static const char *const places[] = {"read", "state", "log", "other"};
+    static const char *const places[] = {"read", "state", "log", "other", "linked"};
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         char name[PATH_BYTES];
         (void)snprintf(name, sizeof name, "%s/file", places[i]);
@@ -141,6 +143,7 @@ static void make_files(void)
         (void)close(fd);
     }
     int failed = symlink(at("other/file"), at("state/link"));
+    failed |= symlink(at("linked/file"), at("read/link"));
     assert(failed == 0);
 }
 
@@ -185,7 +188,7 @@ int main(void)
     make_files();
     fence_add_system(&fence);
     fence_add(&fence, at("not there"), FENCE_READ);
-    fence_add(&fence, at("read"), FENCE_READ);
+    fence_add_place(&fence, at("read/link"), FENCE_READ);
     fence_add(&fence, at("state"), FENCE_WRITE);
     fence_add_place(&fence, at("log/file"), FENCE_ADD);
     int failed = pipe(pipes);
