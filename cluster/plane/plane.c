@@ -18,6 +18,7 @@
 #include "cluster/plane/plane_message.h"
 #include "cluster/plane/plane_scan.h"
 #include "cluster/plane/plane_work.h"
+#include "cluster/spend/limits.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 
@@ -57,6 +58,11 @@ static void note_span(void *context, uint16_t limit, const struct limit_span *sp
     limit_span_note(span, &node->limits.limit[limit]);
 }
 
+static void note_inherit(void *context, uint16_t limit, uint8_t inherit)
+{
+    limits_note_named(context, limit, (enum bucket_inherit)inherit);
+}
+
 static bool note_weights(void *context, const struct limit_weight *weights, uint32_t count, struct error *error)
 {
     return node_note_weights(context, weights, count, error);
@@ -92,6 +98,7 @@ static struct ruleset *create_rules(struct node *node, struct error *error)
         .threads = node->options.threads,
         .intern = intern,
         .note_span = note_span,
+        .note_inherit = note_inherit,
         .note_weights = note_weights,
         .context = node,
     });

@@ -8,6 +8,7 @@
 #include "cluster/members/limit_list.h"
 #include "cluster/members/limit_list_text.h"
 #include "cluster/members/version.h"
+#include "cluster/spend/limits.h"
 #include "cluster/spend/voucher.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
@@ -22,6 +23,7 @@ bool plane_limits_intern(struct node *node, const struct named_limits *limits,
         const int index = node_intern_limit(node, &limits->limit[i].terms, error);
         if (index < 0)
             return false;
+        limits_note_named(node, (uint16_t)index, INHERIT_KEEP);
         named[i] = (struct ruleset_named){.name = bytes_of(limits->limit[i].name),
                                           .id = limits->limit[i].id,
                                           .limit = (uint16_t)index,

@@ -9,7 +9,9 @@
 #include "cluster/codec/batch.h"
 #include "cluster/codec/message.h"
 #include "cluster/spend/grant_places.h"
+#include "cluster/spend/key_view.h"
 #include "cluster/spend/level.h"
+#include "cluster/spend/limits.h"
 #include "cluster/spend/outbox.h"
 #include "cluster/spend/record.h"
 #include "cluster/spend/spenders.h"
@@ -224,6 +226,32 @@ static struct key_window window_of(const struct ask_record *ask, uint64_t now_ns
                                .end_ns = number_sum(now_ns, ask->left_ns)};
 }
 
+/*
+ * A key that has a former limit of its rule, or that of another tier, goes over to the asked one, as where a client of
+ * this node asks under that. A key of which nothing would be left stays as it is: there is nothing to grant, and what
+ * it owes beyond the asked limit would be forgotten.
+ */
+static bool is_under(struct node *node, struct entry *entry, uint16_t index, uint64_t expires_ns)
+{
+    const struct limit *from = &node->limits.limit[entry->limit], *to = &node->limits.limit[index];
+    enum bucket_inherit how;
+    if (from == to)
+        return true;
+    if (!limits_go_over(node, entry->limit, index, &how))
+        return false;
+    bucket_refill(&entry->bucket, from, &node->by_limit.budget[entry->limit], node->now_ns);
+    const int64_t used = from->capacity_units - entry->bucket.settled + entry->bucket.unsettled;
+    const uint64_t most = how == INHERIT_PROPORTIONAL ? from->capacity : to->capacity;
+    if (used > 0 && (uint64_t)(used / from->units_per_token) >= most)
+        return false;
+    const struct charge asked = {.id = entry->id,
+                                 .limit = index,
+                                 .inherit = (uint8_t)how,
+                                 .expires_ns = expires_ns};
+    key_view_convert(node, entry, &asked, node->now_ns);
+    return true;
+}
+
 void grant_answer(struct node *node, uint32_t member, const struct ask_record *ask, uint16_t index)
 {
     const struct limit *limit = &node->limits.limit[index];
@@ -234,7 +262,7 @@ void grant_answer(struct node *node, uint32_t member, const struct ask_record *a
         return;
     uint64_t expires_ns = kind_expires(limit->kind) ? node->now_ns + ask->live_ns : 0;
     struct entry *entry = table_obtain_nobodys(node->table, ask->id, index, expires_ns, node->now_ns);
-    if (entry->limit != index)
+    if (!is_under(node, entry, index, expires_ns))
         return;
     if (kind_expires(limit->kind) && entry->bucket.expires_ns < expires_ns)
         entry->bucket.expires_ns = expires_ns;

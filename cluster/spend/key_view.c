@@ -28,8 +28,7 @@ static bool tells_wider(const struct limit *told, const struct limit *to)
     return told->of_tiers && to->of_tiers && told->capacity + told->overshoot > to->capacity + to->overshoot;
 }
 
-/* The key has another limit than its rule, or its tier, has now: converts its state to the new limit. */
-static void convert(struct node *node, struct entry *entry, const struct charge *charge, uint64_t now_ns)
+void key_view_convert(struct node *node, struct entry *entry, const struct charge *charge, uint64_t now_ns)
 {
     const struct limit *from = &node->limits.limit[entry->limit], *to = &node->limits.limit[charge->limit];
     const enum bucket_inherit how = (enum bucket_inherit)charge->inherit;
@@ -85,7 +84,7 @@ static inline void fit(struct node *node, struct entry *entry, const struct char
                        uint64_t now_ns)
 {
     if (__builtin_expect(entry->limit != charge->limit, 0))
-        convert(node, entry, charge, now_ns);
+        key_view_convert(node, entry, charge, now_ns);
     if (entry->tenant != charge->tenant && take)
         table_claim(node->table, entry, charge->tenant);
     if (!kind_expires(node->limits.limit[charge->limit].kind))

@@ -36,6 +36,8 @@ struct key_view {
  */
 void key_view_look(struct node *node, const struct charge *charge, bool take, uint64_t now_ns,
                    struct key_view *view);
+/* The key has another limit than its rule, or its tier, has now: converts its state to that of the charge. */
+void key_view_convert(struct node *node, struct entry *entry, const struct charge *charge, uint64_t now_ns);
 /* Who sees the whole limit as its own. */
 extern const struct budget key_view_whole;
 

@@ -31,10 +31,11 @@ bool limits_create(struct node *node, struct error *error)
     node->by_limit.soon_units = calloc(room, sizeof *node->by_limit.soon_units);
     node->by_limit.worst_debt_units = calloc(room, sizeof *node->by_limit.worst_debt_units);
     node->by_limit.doubted_tokens = calloc(room, sizeof *node->by_limit.doubted_tokens);
+    node->by_limit.named = calloc(room, sizeof *node->by_limit.named);
     if (!weight_lists_create(node, error))
         return false;
-    if (!made || !node->by_limit.budget || !node->by_limit.list || !node->by_limit.soon_units ||
-        !node->by_limit.worst_debt_units || !node->by_limit.doubted_tokens)
+    if (!made || !node->by_limit.named || !node->by_limit.budget || !node->by_limit.list ||
+        !node->by_limit.soon_units || !node->by_limit.worst_debt_units || !node->by_limit.doubted_tokens)
         return error_set(error, EX_OSERR, "not enough memory for %u limits", room);
     for (uint32_t i = 0; i < options->limits->count; i++) {
         int index = node_intern_limit(node, &options->limits->limit[i].terms, error);
@@ -56,6 +57,7 @@ void limits_destroy(struct node *node)
     free(node->by_limit.soon_units);
     free(node->by_limit.worst_debt_units);
     free(node->by_limit.doubted_tokens);
+    free(node->by_limit.named);
 }
 
 int node_intern_limit(struct node *node, const struct limit_terms *terms, struct error *error)
@@ -66,6 +68,7 @@ int node_intern_limit(struct node *node, const struct limit_terms *terms, struct
         node->by_limit.added_count++;
         node->by_limit.worst_debt_units[index] = 0;
         node->by_limit.doubted_tokens[index] = 0;
+        node->by_limit.named[index] = 0;
         limits_refresh_budget(node, (uint32_t)index);
     }
     return index;
@@ -79,6 +82,24 @@ int node_intern_guest_limit(struct node *node, const struct limit_terms *terms, 
         return -1;
     }
     return node_intern_limit(node, terms, error);
+}
+
+/* Times of steps, of which each has at most one version of a rule; and how its keys go over to it. */
+enum { NAMED_SHIFT = 2 };
+_Static_assert(INHERIT_TIERS < 1 << NAMED_SHIFT, "how a key goes over has its place");
+
+void limits_note_named(struct node *node, uint16_t index, enum bucket_inherit how)
+{
+    node->by_limit.named[index] = (node->now_ns + 1) << NAMED_SHIFT | (uint64_t)how;
+}
+
+bool limits_go_over(const struct node *node, uint16_t from, uint16_t to, enum bucket_inherit *how)
+{
+    const uint64_t was = node->by_limit.named[from], is = node->by_limit.named[to];
+    const struct limit *limit = node->limits.limit;
+    *how = (enum bucket_inherit)(is & ((1 << NAMED_SHIFT) - 1));
+    const bool to_and_fro = *how == INHERIT_TIERS && limit[from].of_tiers && limit[to].of_tiers;
+    return is > 0 && (to_and_fro || is >> NAMED_SHIFT >= was >> NAMED_SHIFT);
 }
 
 int node_find_limit(const struct node *node, const struct limit_terms *terms)

@@ -342,13 +342,26 @@ static uint64_t tokens_granted(const struct batch *batch, struct key_id id)
     return tokens;
 }
 
+/*
+ * What the batch says to have spent of the voucher's key. Its maker may tell it under another limit of the rule, which
+ * the key had before the ask came.
+ */
+static uint64_t tokens_spent(const struct node *node, const struct voucher *voucher, const struct batch *batch)
+{
+    const struct spend *spend;
+    uint64_t tokens = 0;
+    for (uint32_t from = 0; (spend = batch_find_next(batch, &from, voucher->id)) != NULL;)
+        if (node->limits.limit[spend->limit].kind == node->limits.limit[voucher->limit].kind)
+            tokens = number_sum(tokens, spend->tokens);
+    return tokens;
+}
+
 static void take_grant(struct node *node, const struct batch *batch, const struct batch_grant *grant,
                        uint32_t member)
 {
     struct voucher *voucher = voucher_of_key(node, grant->id);
-    const struct spend *spend = voucher ? batch_find(batch, voucher->limit, grant->id) : NULL;
     const struct limit *limit = voucher ? &node->limits.limit[voucher->limit] : NULL;
-    if (!spend || spend->tokens < tokens_granted(batch, grant->id) ||
+    if (!voucher || tokens_spent(node, voucher, batch) < tokens_granted(batch, grant->id) ||
         grant->tokens > limit->capacity + (limit->lent_units > 0)) /* a part of one more may be lent */
         return;
     const int64_t units = grant_units(limit, grant->tokens, grant->spare);

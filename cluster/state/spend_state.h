@@ -27,6 +27,7 @@ struct by_limit {
     int64_t *soon_units;
     int64_t *worst_debt_units;
     uint64_t *doubted_tokens;
+    uint64_t *named;       /* see limits_note_named; 0: no rule here has named it */
     struct events *events; /* of LOG limits */
     uint32_t config_count; /* smaller numbers are the config's: they stay */
     uint32_t added_count;  /* new numbers since unused ones were last freed */
@@ -46,7 +47,7 @@ struct reserving {
     struct reservations *pool; /* NULL: none can be made */
     uint64_t made_count;
     uint64_t former_incarnation; /* which held those of the former process */
-    uint32_t former_place; /* how far those of the former process are taken over: reserve_kept.c */
+    uint32_t former_place;       /* how far those of the former process are taken over: reserve_kept.c */
     /* those of whose renewals no batch tells yet: renewal.c */
     struct reservation_id untold[RENEWALS_UNTOLD_MAX];
     uint32_t untold_count;

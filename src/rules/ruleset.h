@@ -63,6 +63,8 @@ struct ruleset_options {
     int (*intern)(void *context, const struct limit_terms *terms, struct error *error);
     /* A rule has limits in that span, this one among them, and keys go to and fro. NULL: nobody needs to know. */
     void (*note_span)(void *context, uint16_t limit, const struct limit_span *span);
+    /* A rule has that limit from now on; keys that had another one of the rule go over to it so. NULL: as note_span. */
+    void (*note_inherit)(void *context, uint16_t limit, uint8_t inherit); /* enum bucket_inherit */
     /*
      * Called with the weights of a rule before its terms are interned. False, with a sentence: there are too many.
      * NULL: nobody needs to know them.

@@ -55,6 +55,12 @@ static void note_span(const struct ruleset *ruleset, const struct variant *varia
     options->note_span(options->context, limit, has_tier ? &variant->span : &of_override);
 }
 
+/* Keys of a rule with tiers go to and fro. */
+static uint8_t inherit_of(const struct variant *variant)
+{
+    return variant->tiers != 0 && variant->inherit == INHERIT_KEEP ? INHERIT_TIERS : variant->inherit;
+}
+
 static bool intern_terms(struct ruleset *ruleset, const struct variant *variant, uint32_t of,
                          const struct limit_terms *terms, uint16_t *limit, struct error *error)
 {
@@ -65,6 +71,8 @@ static bool intern_terms(struct ruleset *ruleset, const struct variant *variant,
         return false;
     *limit = (uint16_t)index;
     note_span(ruleset, variant, of, *limit);
+    if (options->note_inherit)
+        options->note_inherit(options->context, *limit, inherit_of(variant));
     return true;
 }
 
@@ -363,8 +371,7 @@ bool variant_compile(struct ruleset *ruleset, struct service *service, struct va
     variant->latency_target_ns = rule->adaptive_floor > 0 ? rule->adaptive_latency_ns : 0;
     if (!compile_amounts(ruleset, service, variant, rule, error) || !roster_compile(service, variant, rule, error))
         return false;
-    if (variant->tiers != 0 && variant->inherit == INHERIT_KEEP)
-        variant->inherit = INHERIT_TIERS;
+    variant->inherit = inherit_of(variant);
     variant->plain = !variant->roster && !variant->base.window && !variant->concurrency && variant->counts < 0 &&
                      variant->central == CENTRAL_NOT && amount_counts(&variant->base) && !variant->homes;
     return true;

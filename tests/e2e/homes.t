@@ -105,6 +105,23 @@ is($differ, 0, 'all daemons name the same');
 is($admitted, 30, 'a limit of 1 of any key admits one');
 is($twice, 0, 'and no other one anywhere');
 
+# ---- another amount for a key that the home counts ----
+
+my $plans = "{id: plans, service: shop, by: plan, limit: %d, $rest, home: us-east, tiers: {small: 10}}";
+is($client->command(qw(RULE SET), sprintf $plans, 100), 'OK', 'a rule with a tier');
+sub plans_are {
+    my ($limit, $daemon) = @_;
+    return ($daemon->client->command(qw(RULE GET shop plans)) // '') =~ m{^limit: $limit$}m;
+}
+ok(Headgate::wait_until(10, sub { plans_are(100, $east) && plans_are(100, $south) }), 'all daemons have it');
+is(check($east, 'plan=a', 'COST', 2), 1, 'the home counts two under the amount of the rule');
+is(takes($south, 'plan=a', 'COST', 3, 'TIER', 'small'), 1, 'elsewhere a request of the tier is admitted');
+is(takes($south, 'plan=a', 'COST', 4), 1, 'and one of none');
+is($client->command(qw(RULE SET), sprintf $plans, 90), 'OK', 'the amount changes');
+ok(Headgate::wait_until(10, sub { plans_are(90, $east) && plans_are(90, $south) }), 'everywhere');
+is(takes($south, 'plan=a', 'COST', 81), 1, 'a key that the home has counted before has the rest of it elsewhere');
+is(check($_, 'plan=a', 'PATIENCE', 100), 0, 'and nothing beside it in ' . $_->{name}) for $east, $west, $south;
+
 # ---- without the home ----
 
 $east->kill9;

@@ -1,5 +1,6 @@
 #include "tests/lib/tier_charge.h"
 
+#include "cluster/spend/limits.h"
 #include "cluster/state/node_state.h"
 #include "limit/limit_span.h"
 
@@ -11,6 +12,7 @@ struct charge tier_charge(unsigned i, const char *key, const struct limit_terms 
     for (size_t t = 0; t < count; t++)
         limit_span_add(&span, &tiers[t]);
     limit_span_note(&span, &world.host[i].node->limits.limit[charge.limit]);
+    limits_note_named(world.host[i].node, charge.limit, INHERIT_TIERS);
     charge.inherit = INHERIT_TIERS;
     return charge;
 }

@@ -1,6 +1,7 @@
 #include "tests/sim/key_limit.h"
 
 #include "cluster/spend/grant.h"
+#include "cluster/spend/limits.h"
 #include "cluster/spend/voucher_left.h"
 #include "cluster/spend/voucher_places.h"
 #include "cluster/state/node_state.h"
@@ -44,4 +45,5 @@ struct bucket bucket_under(const struct bucket *bucket, const struct limit *from
 void key_limit_is_of_tiers(struct node *node, uint16_t limit, const struct limit_span *span)
 {
     limit_span_note(span, &node->limits.limit[limit]);
+    limits_note_named(node, limit, INHERIT_TIERS);
 }
