@@ -58,6 +58,8 @@ struct transport;
     X(grpc_requests, "gRPC requests answered")                                                                     \
     X(grpc_errors, "gRPC requests answered with another status than OK")                                           \
     X(grpc_unknown_domains, "gRPC requests of a domain that is no service of rules: nothing limits them")          \
+    X(grpc_unknown_rules,                                                                                          \
+      "descriptors over gRPC that name a rule which their domain has not: nothing limits them")                    \
     X(grpc_unread, "gRPC requests answered with OVER_LIMIT because their message was too large to be read")        \
     X(grpc_no_memory, "gRPC connections closed because grpc.memory is used up")                                    \
     X(http_live, "connections that read /v1/live (now)")                                                           \
@@ -234,7 +236,7 @@ struct commands {
     struct pending pending;
     struct late late;
     struct waiting_room waiting;
-    struct guessers guessers; /* addresses that send wrong passwords */
+    struct guessers guessers;                /* addresses that send wrong passwords */
     uint64_t live_readers[LIVE_READERS_MAX]; /* hashes of addresses, the first `stats.http_live` of them */
 };
 

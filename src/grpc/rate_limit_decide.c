@@ -193,7 +193,8 @@ static void decide_by_rules(struct asking *asking, struct asked *asked)
     char error[COMMAND_ERROR_BYTES];
     asking->question.query = asked->query;
     if (!ask_match(commands, &asking->question, asking->grpc->turn, error)) {
-        grpc_reply_add_unlimited(&asking->reply); /* a rule that is named and does not exist, or is about others */
+        commands->stats.grpc_unknown_rules += match->status == MATCH_UNKNOWN_RULE; /* else it is about others */
+        grpc_reply_add_unlimited(&asking->reply);
         return;
     }
     asking->grpc->worked += ask_work_of_keys(match->count);

@@ -52,6 +52,8 @@ static void test_answers(void)
               "the domain default has the config's limits");
     OK_STRING(grpc_ask("edge-2", "user=bob"), "OK: OK", "an unknown domain has none");
     OK_U64(served.commands.stats.grpc_unknown_domains, 1, "and is counted");
+    OK_STRING(grpc_ask("edge", "org=a rule=per-user"), "OK: OK", "nor does one that is about others");
+    OK_U64(served.commands.stats.grpc_unknown_rules, 1, "and the former is counted");
     OK_U64(served.commands.stats.grpc_errors, 0, "none of these is an error");
     grpc_client_end();
 }
