@@ -43,9 +43,9 @@ __attribute__((format(printf, 3, 4))) static bool mistake(struct run *run, const
 
 /* ---- one step ---- */
 
-enum field { ASK, EXPECT, RULE, REMAINING, RETRY_AFTER, TIMES, WAIT, FIELDS };
-static const char *const field_names[FIELDS] = {"ask",         "expect", "rule", "remaining",
-                                                "retry_after", "times",  "wait"};
+enum field { ASK, EXPECT, RULE, REMAINING, RETRY_AFTER, TAKEN, TIMES, WAIT, FIELDS };
+static const char *const field_names[FIELDS] = {"ask",         "expect", "rule",  "remaining",
+                                                "retry_after", "taken",  "times", "wait"};
 
 enum expected { ALLOWED, REFUSED, OVER };
 static const char *const expected_names[] = {"allowed", "refused", "over"};
@@ -53,7 +53,7 @@ static const char *const expected_names[] = {"allowed", "refused", "over"};
 struct step {
     const struct yaml_node *node, *field[FIELDS]; /* NULL: it is not there */
     int expected;
-    uint64_t remaining, retry_ms, times, wait_ns;
+    uint64_t remaining, retry_ms, taken, times, wait_ns;
     bool never;
 };
 
@@ -73,10 +73,10 @@ static bool read_fields(struct run *run, const struct yaml_node *node, struct st
     for (const struct yaml_node *child = yaml_first(node); child; child = yaml_next(&run->tree, node, child)) {
         const int field = find_name(child->key, field_names, FIELDS);
         if (field < 0)
-            return mistake(
-                run, child,
-                "'%.*s' is not known here: expected ask, expect, rule, remaining, retry_after, times or wait",
-                (int)child->key.size, child->key.data);
+            return mistake(run, child,
+                           "'%.*s' is not known here: expected ask, expect, rule, remaining, retry_after, taken, "
+                           "times or wait",
+                           (int)child->key.size, child->key.data);
         if (child->kind != YAML_TEXT)
             return mistake(run, child, "%s is a list or a map: expected one value", field_names[field]);
         step->field[field] = child;
@@ -116,6 +116,7 @@ static bool read_step(struct run *run, const struct yaml_node *node, struct step
         return mistake(run, retry, "retry_after is of refusals: expected expect: refused beside it");
     step->never = retry && bytes_equal(retry->text, bytes_of("never"));
     if (!read_count(run, step->field[REMAINING], 0, 1000000000000, &step->remaining) ||
+        !read_count(run, step->field[TAKEN], 0, 1000000000000, &step->taken) ||
         !read_count(run, step->field[TIMES], 1, TIMES_MAX, &step->times) ||
         !read_duration(run, step->field[WAIT], &step->wait_ns) ||
         (!step->never && !read_duration(run, retry, &retry_ns)))
@@ -135,6 +136,8 @@ static bool is_as_expected(const struct step *step, const struct rules_answer *a
         return false;
     if (step->field[REMAINING] && answer->remaining != (int64_t)step->remaining)
         return false;
+    if (step->field[TAKEN] && answer->taken != (int64_t)step->taken)
+        return false;
     return !step->field[RETRY_AFTER] || answer->retry_after_ms == (step->never ? -1 : (int64_t)step->retry_ms);
 }
 
@@ -143,7 +146,7 @@ enum { TEXT_BYTES = 512 };
 static void print_expected(const struct step *step, char text[TEXT_BYTES])
 {
     int size = snprintf(text, TEXT_BYTES, "%s", expected_names[step->expected]);
-    for (enum field field = RULE; field <= RETRY_AFTER; field++)
+    for (enum field field = RULE; field <= TAKEN; field++)
         if (step->field[field] && size < TEXT_BYTES)
             size += snprintf(text + size, (size_t)(TEXT_BYTES - size), ", %s %s", field_names[field],
                              step->field[field]->text.data);
@@ -151,17 +154,19 @@ static void print_expected(const struct step *step, char text[TEXT_BYTES])
 
 static void print_answer(const struct rules_answer *answer, char text[TEXT_BYTES])
 {
-    char retry[64] = "";
+    char retry[64] = "", taken[48] = "";
+    if (answer->taken >= 0)
+        (void)snprintf(taken, sizeof taken, ", taken %" PRId64, answer->taken);
     if (!answer->allowed && answer->retry_after_ms < 0)
         (void)snprintf(retry, sizeof retry, ", retry_after never");
     else if (!answer->allowed)
         (void)snprintf(retry, sizeof retry, ", retry_after %" PRId64 "ms", answer->retry_after_ms);
     const char *verdict = expected_names[answer->over_limit ? OVER : answer->allowed ? ALLOWED : REFUSED];
     if (answer->limit < 0)
-        (void)snprintf(text, TEXT_BYTES, "%s, since no rule counts it", verdict);
+        (void)snprintf(text, TEXT_BYTES, "%s, since no rule counts it%s", verdict, taken);
     else
-        (void)snprintf(text, TEXT_BYTES, "%s, rule %s, remaining %" PRId64 " of %" PRId64 "%s", verdict,
-                       answer->rule, answer->remaining, answer->limit, retry);
+        (void)snprintf(text, TEXT_BYTES, "%s, rule %s, remaining %" PRId64 " of %" PRId64 "%s%s", verdict,
+                       answer->rule, answer->remaining, answer->limit, retry, taken);
 }
 
 static void tell_wrong(struct run *run, const char *case_name, const struct step *step, uint64_t time,
@@ -209,7 +214,8 @@ static bool take_step(struct run *run, struct rules_world *world, const char *ca
             return mistake(run, node, "ask is '%s': %s", step.field[ASK]->text.data, error.text);
         struct step seen = step;
         if (time < step.times)
-            seen.field[REMAINING] = seen.field[RETRY_AFTER] = NULL; /* what the last answer says */
+            seen.field[REMAINING] = seen.field[RETRY_AFTER] = seen.field[TAKEN] =
+                NULL; /* what the last answer says */
         *goes_on = is_as_expected(&seen, &answer);
         if (!*goes_on)
             tell_wrong(run, case_name, &step, time, &answer);

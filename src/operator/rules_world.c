@@ -2,6 +2,7 @@
 
 #include "cluster/node.h"
 #include "commands/ask.h"
+#include "commands/centrally.h"
 #include "commands/commands.h"
 #include "commands/verdict_report.h"
 #include "limit/named_limit.h"
@@ -176,10 +177,16 @@ static bool read_words(struct rules_world *world, const char *words, struct erro
         return error_set(error, EX_DATAERR, "%s", why);
     if (world->words.count < 2)
         return error_set(error, EX_DATAERR, "expected who asks, such as user=alice");
-    if (!command_parse_query(&world->words, QUERY_COST | QUERY_COSTS, &world->question.query, sentence))
+    if (!command_parse_query(&world->words, QUERY_COST | QUERY_COSTS | QUERY_DRAIN, &world->question.query,
+                             sentence))
         return error_set(error, EX_DATAERR, "%s", sentence);
     const struct turn turn = {.now_ns = world->now_ns, .wall_ns = world->wall_ns};
-    if (!ask_match(&world->commands, &world->question, turn, sentence))
+    const bool drains = world->question.query.drain;
+    if (drains && world->question.query.cost_count > 0)
+        return error_set(error, EX_DATAERR,
+                         "DRAIN with COST name=n: expected a plain COST, of which a part may be taken");
+    if (!ask_match(&world->commands, &world->question, turn, sentence) ||
+        (drains && !centrally_spares(&world->question.match, "DRAIN", sentence)))
         return error_set(error, EX_DATAERR, "%s", strncmp(sentence, "ERR ", 4) == 0 ? sentence + 4 : sentence);
     return true;
 }
@@ -201,10 +208,16 @@ static void tell(const struct match *match, const struct decision *decision, str
 bool rules_world_ask(struct rules_world *world, const char *words, struct rules_answer *answer, struct error *error)
 {
     struct decision decision;
+    uint64_t taken;
     if (!read_words(world, words, error))
         return false;
     const struct asker asker = {.query = &world->question.query};
-    call_decide(&world->commands, &world->question.match, &asker, world->now_ns, &decision);
+    const bool drains = world->question.query.drain;
+    if (drains)
+        ask_drain(&world->commands, &world->question, NULL, &asker, world->now_ns, &decision, &taken);
+    else
+        call_decide(&world->commands, &world->question.match, &asker, world->now_ns, &decision);
     tell(&world->question.match, &decision, answer);
+    answer->taken = drains ? (int64_t)taken : -1;
     return true;
 }

@@ -30,6 +30,7 @@ struct rules_answer {
     char rule[RULE_NAME_MAX_BYTES + 1]; /* the rule that decided; "": none */
     int64_t limit, remaining;           /* -1: no rule counts it */
     int64_t retry_after_ms;             /* -1: never */
+    int64_t taken;                      /* with DRAIN; else -1 */
 };
 
 /* Takes tokens as CHECK does; `words` are those behind CHECK. False: `error` says what is wrong with them. */

@@ -76,6 +76,24 @@ my $told = decode_json($out);
 is("$status $told->{cases} " . join(' ', map { $_->{line} } @{$told->{wrong}}), '1 8 14 22 28', 'for programs');
 is($told->{wrong}[0]{case}, 'each case begins anew', 'by name');
 
+# What is drained is told, and may be expected.
+my ($drained, $tells) = tested(file('drained.test.yaml', <<'CASES'));
+rules: shop.yaml
+cases:
+  - name: what is left
+    steps:
+      - {ask: user=ann SERVICE shop COST 15 DRAIN, expect: allowed, rule: per-user, remaining: 5, taken: 15}
+      - {ask: user=ann SERVICE shop COST 30 DRAIN, expect: allowed, remaining: 0, taken: 5}
+      - {ask: user=ann SERVICE shop COST 30 DRAIN, expect: refused, retry_after: 600ms, taken: 0}
+      - {ask: user=ann SERVICE shop TIER pro COST 30 DRAIN, expect: allowed, taken: 30}
+  - name: wrong
+    steps:
+      - {ask: user=ann SERVICE shop COST 30 DRAIN, expect: allowed, taken: 30}
+CASES
+is($drained, 1, 'DRAIN');
+like($tells, qr/^\S+:11: wrong: .*: expected allowed, taken 30; got allowed, rule per-user, .* of 20, taken 20$/m,
+     'with what it took');
+
 # ---- mistakes ----
 
 my @mistakes = (
@@ -89,6 +107,7 @@ my @mistakes = (
     ['{ask: user=a, expect: allowed, times: 0}', qr/:4: times is '0': expected a whole number from 1 to 100000$/],
     ['{wait: soon}', qr/:4: wait is 'soon': expected a duration /],
     ['{ask: user=a SERVICE shopp, expect: allowed}', qr/:4: ask is 'user=a SERVICE shopp': unknown service 'shopp'/],
+    ['{ask: user=a COST a=1 DRAIN, expect: allowed}', qr/: DRAIN with COST name=n: expected a plain COST/],
     ['{ask: user=a COST x, expect: allowed}', qr/:4: ask is 'user=a COST x': /],
 );
 for (@mistakes) {
