@@ -83,9 +83,10 @@ static void answer_refused(struct http_call *call, const struct http_change *cha
     } else if (error->exit_status == EX_TEMPFAIL || error->exit_status == EX_OSERR) {
         http_problem_of(call, 503, error);
         put_text(&call->fields, "Retry-After: 1\r\n");
+    } else if (change->kind == HTTP_CHANGE_DELETE && error->exit_status != EX_NOINPUT) {
+        http_problem(call, 409, NULL, "%s", error->text); /* another rule names it: no field of this one */
     } else {
-        const bool conflicts = change->kind == HTTP_CHANGE_DELETE; /* another rule names it */
-        http_problem_of(call, error->exit_status == EX_NOINPUT ? 404 : conflicts ? 409 : 400, error);
+        http_problem_of(call, error->exit_status == EX_NOINPUT ? 404 : 400, error);
     }
 }
 

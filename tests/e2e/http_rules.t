@@ -187,6 +187,12 @@ subtest 'mistakes' => sub {
     while (my ($rule, $field) = splice @fields, 0, 2) {
         is($client->put('/v1/rules/bad/replaces', $rule)->{json}{field}, $field, "$field, whatever finds it");
     }
+    $client->put("/v1/rules/named/$_->{id}", $_) for {id => 'a', rate => '1/s'},
+                                                     {id => 'b', rate => '1/s', replaces => ['a']};
+    my $named = $client->request('DELETE', '/v1/rules/named/a');
+    is($named->{status}, 409, 'a rule that another one names does not end');
+    is($named->{json}{field}, undef, 'for no field of its own');
+    $client->request('DELETE', "/v1/rules/named/$_") for 'b', 'a';
     my $json = $client->put('/v1/rules/bad/a', {raet => '1/s'})->{json};
     is("$json->{field} $json->{expected}", 'raet rate', 'one that is near another');
     is($client->put('/v1/rules/bad/a', {})->{json}{field}, 'rate', 'a missing one');
