@@ -17,6 +17,8 @@ struct rules_report {
 static void print_rule_counts(void *context, const struct ruled *rule)
 {
     struct rules_report *report = context;
+    if (ruled_is_sheet(rule))
+        return;
     if (report->shown == RULES_SHOWN_MAX) {
         report->left_out++;
         return;

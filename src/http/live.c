@@ -10,6 +10,7 @@
 
 enum {
     LIVE_ROWS_MAX = 200,  /* rules in an event, and as many bounds; further ones are counted */
+    BOUNDS_OF_RULE = 8,   /* its own amount, and the most indebted of its other ones */
     LIVE_END_BYTES = 256, /* kept for what stands behind the lists */
     ROWS_FOR_A_WORK = 2,  /* so many are written in the time of a unit of work */
     RETRY_LATER_S = 5,    /* where there are as many readers as there may be */
@@ -119,7 +120,7 @@ static void put_canary(struct output *output, const struct ruled *rule, const st
 static void visit_rule(void *context, const struct ruled *rule)
 {
     struct rows *rows = context;
-    if (!begin_row(rows))
+    if (ruled_is_sheet(rule) || !begin_row(rows))
         return;
     const struct rule_counts counts = ruled_counts(rule);
     member_text(rows->output, "service", rule->service);
@@ -133,9 +134,18 @@ static void visit_rule(void *context, const struct ruled *rule)
     end_row(rows);
 }
 
+/* `limit` is the index of an amount's limit. */
+struct bound_row {
+    uint16_t limit;
+    uint64_t debt;
+};
+
 struct rule_rows {
     struct rows rows;
     struct node *node;
+    const struct ruled *rule; /* whose amounts are being visited */
+    struct bound_row bound[BOUNDS_OF_RULE];
+    uint32_t bound_count;
 };
 
 static void visit_service(void *context, const struct ruled_service *service)
@@ -144,19 +154,46 @@ static void visit_service(void *context, const struct ruled_service *service)
     ruleset_visit_rules(node_rules(rule_rows->node), service->name, visit_rule, &rule_rows->rows);
 }
 
+/* All amounts of the rule were visited. */
+static void end_bounds(struct rule_rows *rule_rows)
+{
+    struct rows *rows = &rule_rows->rows;
+    for (uint32_t i = 0; i < rule_rows->bound_count; i++) {
+        const struct limit *limit = node_limit(rule_rows->node, rule_rows->bound[i].limit);
+        if (!begin_row(rows))
+            continue;
+        member_text(rows->output, "service", rule_rows->rule->service);
+        member_text(rows->output, "rule", rule_rows->rule->id);
+        member_number(rows->output, "limit", limit->capacity);
+        member_number(rows->output, "overshoot", limit->overshoot);
+        member_number(rows->output, "worst_debt", rule_rows->bound[i].debt);
+        end_row(rows);
+    }
+    rule_rows->bound_count = 0;
+}
+
+/* A rule may have thousands of amounts, which leave room for those of others. */
 static void visit_amount(void *context, const struct ruled *rule, uint16_t index)
 {
     struct rule_rows *rule_rows = context;
-    struct rows *rows = &rule_rows->rows;
-    if (!begin_row(rows))
+    struct bound_row *least = &rule_rows->bound[1];
+    const struct bound_row bound = {index, node_worst_debt_tokens(rule_rows->node, index)};
+    if (rule_rows->rule != rule)
+        end_bounds(rule_rows);
+    rule_rows->rule = rule;
+    for (uint32_t i = 0; i < rule_rows->bound_count; i++) {
+        if (rule_rows->bound[i].limit == index)
+            return;
+        if (i > 0 && rule_rows->bound[i].debt < least->debt)
+            least = &rule_rows->bound[i];
+    }
+    if (rule_rows->bound_count < BOUNDS_OF_RULE) {
+        rule_rows->bound[rule_rows->bound_count++] = bound;
         return;
-    const struct limit *limit = node_limit(rule_rows->node, index);
-    member_text(rows->output, "service", rule->service);
-    member_text(rows->output, "rule", rule->id);
-    member_number(rows->output, "limit", limit->capacity);
-    member_number(rows->output, "overshoot", limit->overshoot);
-    member_number(rows->output, "worst_debt", node_worst_debt_tokens(rule_rows->node, index));
-    end_row(rows);
+    }
+    rule_rows->rows.left_out++;
+    if (bound.debt > least->debt)
+        *least = bound;
 }
 
 /* ---- the event ---- */
@@ -228,6 +265,7 @@ static void put_state(struct output *output, struct commands *commands, const st
     output->room -= LIVE_END_BYTES;
     put_text(output, "\"bounds\":[");
     ruleset_visit_amounts(ruleset, visit_amount, &bounds);
+    end_bounds(&bounds);
     end(output, "],\"rules\":[");
     ruleset_visit_services(ruleset, visit_service, &rules);
     output->room = room;

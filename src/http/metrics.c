@@ -160,6 +160,8 @@ static bool put_rule(struct metrics_page *page, struct bytes service, struct byt
 static void visit_rule(void *context, const struct ruled *rule)
 {
     struct rules_page *rules_page = context;
+    if (ruled_is_sheet(rule))
+        return;
     const struct rule_counts counts = ruled_counts(rule);
     const enum rule_mode mode = (rule->stable ? rule->stable : rule->candidate)->mode;
     if (rules_page->shown < METRICS_RULES_MAX &&

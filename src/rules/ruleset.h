@@ -159,6 +159,7 @@ struct ruled_version {
     bool adaptive;
     bool central;    /* a central store decides, and no share of a daemon */
     bool from_first; /* its windows begin with the first request */
+    bool sheet;      /* it only holds overrides of another rule, and never counts anything */
 };
 
 struct rule_counts {
@@ -186,6 +187,12 @@ struct ruled {
     uint32_t share_millionths;
     uint64_t epoch, candidate_epoch;
 };
+
+/* Such a rule has no counts, and no trial. */
+static inline bool ruled_is_sheet(const struct ruled *rule)
+{
+    return rule->stable && rule->stable->sheet;
+}
 
 /* The sum of all threads' counts. Threads may count meanwhile: see base/metric.h. */
 struct rule_counts ruled_counts(const struct ruled *rule);

@@ -334,6 +334,7 @@ static bool describe(struct service *service, struct variant *variant, const str
         .adaptive = rule->adaptive_floor > 0,
         .central = rule->sync == RULE_CENTRAL,
         .from_first = rule->begins == RULE_BEGINS_FIRST_REQUEST,
+        .sheet = rule->overrides_of.size > 0,
     };
     if (!variant->version.endpoint.data || !variant->version.by.data || !variant->version.counts.data)
         return error_set(error, 71, "not enough memory");

@@ -409,7 +409,7 @@
       const answer = await ask(path);
       if (!answer.ok)
         return;
-      for (const rule of (await answer.json()).rules)
+      for (const rule of (await answer.json()).rules.filter((one) => one.overrides_of === undefined))
         found.set(`${rule.service ?? 'default'}/${rule.id}`, rule);
       path = /<([^>]*)>; *rel="next"/.exec(answer.headers.get('Link') ?? '')?.[1] ?? null;
     }

@@ -203,6 +203,33 @@ static void test_user(void)
     end();
 }
 
+/* Thousands of overrides leave room for other rules: sheets are no rules to look at, and amounts are told once. */
+static void test_overrides(void)
+{
+    static char text[64 * 1024];
+    begin();
+    size_t size =
+        (size_t)snprintf(text, sizeof text,
+                         "rules:\n- {id: own, service: o, by: org, rate: 9/m}\n- {id: zz, service: o, rate: "
+                         "8/m}\n- {id: own.s, service: o, by: org, overrides_of: own, overrides: [");
+    for (int i = 0; i < 250; i++)
+        size += (size_t)snprintf(text + size, sizeof text - size, "{for: c%d, amount: %d/m},", i, 10 + i % 50);
+    size += (size_t)snprintf(text + size, sizeof text - size, "]}\n");
+    assert(size < sizeof text);
+    OK(set_rules(text), "a rule with a sheet");
+    json_t *event = read_event(feed());
+    OK_U64(json_array_size(json_object_get(event, "rules")), 2, "a sheet is no rule to look at");
+    OK_U64(json_array_size(json_object_get(event, "bounds")), 8 + 1 + 2,
+           "eight bounds of a rule with many amounts");
+    OK(strstr(answer, "{\"service\":\"o\",\"rule\":\"own\",\"limit\":9,") &&
+           strstr(answer, "\"rule\":\"zz\",\"limit\":8,"),
+       "its own one, and those of others");
+    OK_U64((uint64_t)json_integer_value(json_object_get(event, "bounds_left_out")), 251 - 8 - 4 * 7,
+           "the others are counted");
+    json_decref(event);
+    end();
+}
+
 static void test_bounds(void)
 {
     begin();
@@ -226,6 +253,7 @@ int main(void)
     test_event();
     test_readers();
     test_user();
+    test_overrides();
     test_bounds();
     return tap_done();
 }

@@ -285,6 +285,21 @@ static void fill(const char *service, const char *name, int rule_count, const ch
     }
 }
 
+/* A sheet counts nothing by itself. */
+static void test_sheets(void)
+{
+    begin();
+    OK(set_rules("rules:\n- {id: own, service: o, by: org, rate: 9/m}\n"
+                 "- {id: own.s, service: o, by: org, overrides_of: own, overrides: [{for: a, amount: 5/m}]}\n"),
+       "a rule with a sheet");
+    OK_STRING(metrics_parse(page()), "", "a page with it is as it should be");
+    OK_U64(metrics_count("rule=\"own\",outcome="), 2, "the rule has series");
+    OK_U64(metrics_count("own.s"), 0, "and its sheet none");
+    (void)served_ask("INFO rules");
+    OK(served_told("rule_o/own:") && !served_told("own.s"), "nor has it figures in INFO");
+    end();
+}
+
 static void test_many_rules(void)
 {
     begin();
@@ -333,6 +348,7 @@ int main(void)
     test_values();
     test_latency();
     test_bounds();
+    test_sheets();
     test_many_rules();
     test_long_names();
     return tap_done();
