@@ -78,10 +78,9 @@ static void reload(struct server *server, const char *name)
 static void obey(struct server *server, size_t i)
 {
     const char *name = signals[i].name;
-    if (signals[i].reopens && server->journal != NULL) {
-        journal_reopen(server->journal);
-        log_write(&server->log, LOG_LEVEL_INFO, "%s: %s is opened again", name, server->settings->refusal_log);
-    } else if (!signals[i].reloads)
+    if (signals[i].reopens && server->journal != NULL)
+        server_reopen_journal(server, name);
+    else if (!signals[i].reloads)
         log_write(&server->log, LOG_LEVEL_INFO, "%s: %s", name, signals[i].said);
     if (signals[i].reloads)
         reload(server, name);

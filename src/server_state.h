@@ -57,11 +57,12 @@ struct server {
     /* runs while a step is due, so that the loop does not sleep */
     uv_idle_t awake;
     uv_signal_t signals[SERVER_SIGNALS];
-    uv_timer_t signals_due;           /* runs for a while after each signal that was obeyed */
-    uv_timer_t drained;               /* runs from SIGTERM until no worker serves any more */
-    uint64_t weights_told;            /* the version of weights that the log was told to be above the config */
-    uint64_t journal_looked_ns;       /* when the journal was looked at */
-    uint64_t journal_lost;            /* lines that it had lost when it worked last */
+    uv_timer_t signals_due;     /* runs for a while after each signal that was obeyed */
+    uv_timer_t drained;         /* runs from SIGTERM until no worker serves any more */
+    uint64_t weights_told;      /* the version of weights that the log was told to be above the config */
+    uint64_t journal_looked_ns; /* when the journal was looked at */
+    uint64_t journal_lost;      /* lines that it had lost when it worked last */
+    int journal_told; /* the errno that the log was told of the journal; 0: it works; -1: it is to be told anew */
     struct version_stamp limits_told; /* the version of limits that the log was told of */
     uint64_t next_wake_ns, last_step_ns;
     uint64_t wake_ns; /* the time that the timer is set to */
@@ -79,7 +80,6 @@ struct server {
     bool
         reservations_recalled; /* the file of the former process is read; before that it is not this one's to write */
     bool signals_wait[SERVER_SIGNALS]; /* have come, and are obeyed when signals_due ends */
-    bool journal_failing;              /* the log was told that the journal cannot be written */
     uint64_t memory_limit_bytes;       /* that the system lets this process have */
     struct sandboxed sandbox;          /* changes only before the process serves */
 };
@@ -182,7 +182,9 @@ void server_watch_limits(struct server *server);
 
 /* ---- server_journal.c ---- */
 
-/* Says once that the log of refusals cannot be written, and once that it can again. */
+/* Opens the log of refusals again. `why` is for the log. */
+void server_reopen_journal(struct server *server, const char *why);
+/* Says once why the log of refusals cannot be written, and once that it can again. */
 void server_watch_journal(struct server *server, uint64_t now_ns);
 
 /* ---- server_fence.c ---- */

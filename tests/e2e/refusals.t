@@ -137,6 +137,12 @@ subtest 'a file that is gone, and comes back' => sub {
     };
     ok($says->(qr{ warning refusal_log: \Q$parent\E/refusals cannot be written \(No such file or directory\)}),
        'the log says why');
+    $daemon->signal('USR1');
+    my $twice = qr{ cannot be written \(No such .* SIGUSR1: .* cannot be written \(No such }s;
+    ok($says->($twice), 'and says so again where somebody has it opened again');
+    Headgate::write_file($parent, '');
+    ok($says->(qr{ warning refusal_log: \Q$parent\E/refusals cannot be written \(Not a directory\)}), 'or for another reason');
+    unlink $parent or die;
     rename "$parent.away", $parent or die;
     ok($says->(qr{ info refusal_log: \Q$parent\E/refusals is written again; lines lost meanwhile: [1-9]\d*\n}),
        'and that it is over');
