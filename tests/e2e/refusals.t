@@ -141,7 +141,8 @@ subtest 'a file that is gone, and comes back' => sub {
     my $twice = qr{ cannot be written \(No such .* SIGUSR1: .* cannot be written \(No such }s;
     ok($says->($twice), 'and says so again where somebody has it opened again');
     Headgate::write_file($parent, '');
-    ok($says->(qr{ warning refusal_log: \Q$parent\E/refusals cannot be written \(Not a directory\)}), 'or for another reason');
+    ok($says->(qr{ warning refusal_log: \Q$parent\E/refusals cannot be written \(Not a directory\)}),
+       'or for another reason');
     unlink $parent or die;
     rename "$parent.away", $parent or die;
     ok($says->(qr{ info refusal_log: \Q$parent\E/refusals is written again; lines lost meanwhile: [1-9]\d*\n}),
