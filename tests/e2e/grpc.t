@@ -135,6 +135,32 @@ END
     is($other->stop, 0, 'the daemon ends');
 };
 
+# A client of HTTP/2 that was not written for gRPC: many streams on many connections, with wide and with tiny windows.
+subtest 'load' => sub {
+    plan skip_all => 'no h2load' if system('command -v h2load >/dev/null') != 0;
+    my (undef, $loaded) = alone(threads => 2);
+    my $client = $loaded->client;
+    is($client->command('RULE', 'APPLY', 'rules: [{service: edge, id: one, by: foo, algorithm: fixed_window, '
+                        . 'limit: 1000, window: 30d}]'), 1, 'a rule of 1,000');
+    my $message = "\n\x04edge\x12\x0c\n\n\n\x03foo\x12\x03bar";
+    my $body = Headgate::write_file("$scratch/body", "\0" . pack('N', length $message) . $message);
+    my @to = ('-d', $body, '-H', 'content-type: application/grpc', '-H', 'te: trailers',
+              "http://127.0.0.1:$loaded->{ports}{grpc}/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit");
+    my $sent = 0;
+    for my $how (['wide windows', 4000, qw(-c 8 -m 100)], ['tiny ones', 1000, qw(-c 4 -m 50 -w 4 -W 10)]) {
+        my ($windows, $count, @connections) = @$how;
+        my ($status, $said, $complaint) = Headgate::run(120, 'h2load', '-n', $count, @connections, @to);
+        like($said, qr/, $count succeeded, 0 failed, 0 errored, 0 timeout$/m, "$windows: all are answered")
+            or diag("$said$complaint");
+        $sent += $count;
+        is($client->fields('INFO')->{grpc_requests}, $sent, 'by as many requests');
+    }
+    my %rule = @{$client->command('RULE', 'LIST', 'edge')->[0]};
+    is("$rule{allowed} $rule{denied}", '1000 4000', 'and exactly the limit was admitted');
+    is($client->fields('INFO')->{grpc_errors}, 0, 'without an error');
+    is($loaded->stop, 0, 'the daemon ends');
+};
+
 # ---- bytes as they are ----
 
 sub frame {
