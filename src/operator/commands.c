@@ -60,6 +60,7 @@ size_t command_request_words(const struct invocation *invocation, const char *co
 struct asked {
     struct headgate_client_verdict verdict;
     char reason[REASON_BYTES];
+    bool over_limit; /* a soft rule decided, which allows what is over its limit */
 };
 
 /* The value of a name in a flat array of names and values; "": it has none. */
@@ -81,8 +82,11 @@ static bool read_asked(const struct headgate_reply *reply, struct asked *asked)
         return false;
     for (uint32_t i = 0; rules && i < rules->count; i++) {
         const struct headgate_reply *row = headgate_reply_at(rules, i);
-        if (strcmp(value_of(row, "rule"), asked->verdict.rule) == 0)
-            (void)snprintf(asked->reason, sizeof asked->reason, "%s", value_of(row, "reason"));
+        if (strcmp(value_of(row, "rule"), asked->verdict.rule) != 0)
+            continue;
+        (void)snprintf(asked->reason, sizeof asked->reason, "%s", value_of(row, "reason"));
+        asked->over_limit = asked->verdict.allowed && strcmp(value_of(row, "mode"), "soft") == 0 &&
+                            strcmp(asked->reason, "allowed") != 0;
     }
     return true;
 }
@@ -96,18 +100,19 @@ static void print_verdict(const struct invocation *invocation, const struct aske
         printf(": nothing limits it\n");
         return;
     }
+    printf("%s %s: ", asked->over_limit ? ", over the limit of" : " under", verdict->rule);
     if (verdict->limit == 0) {
-        printf(" under %s: by its deny list, or a limit of 0\n", verdict->rule);
+        printf("by its deny list, or a limit of 0\n");
         return;
     }
-    printf(" under %s: %" PRIu64 " of %" PRIu64 " left", verdict->rule, verdict->remaining, verdict->limit);
+    printf("%" PRIu64 " of %" PRIu64 " left", verdict->remaining, verdict->limit);
     if (!verdict->allowed && verdict->retry_after_ms < 0)
         printf(", never at this cost");
     else if (!verdict->allowed)
         printf(", try again in %s", command_duration(retry, verdict->retry_after_ms));
     if (verdict->reset_after_ms > 0)
         printf(", full in %s", command_duration(reset, verdict->reset_after_ms));
-    if (!verdict->allowed && asked->reason[0])
+    if ((!verdict->allowed || asked->over_limit) && asked->reason[0])
         printf(" (%s)", asked->reason);
     printf("\n");
 }
@@ -131,6 +136,7 @@ static void print_verdict_json(const struct invocation *invocation, const struct
     json_integer(&json, "retry_after_ms", verdict->retry_after_ms);
     json_integer(&json, "reset_after_ms", verdict->reset_after_ms);
     json_optional(&json, "reason", asked->reason);
+    json_bool(&json, "over_limit", asked->over_limit);
     json_close(&json, '}');
 }
 

@@ -42,6 +42,23 @@ for my $case (['soft', 'grace'], ['list', 'listed']) {
         ok($told->{json}{over_limit}, '... and the request is over its limit');
     }
 }
+# The operator's command is told by RESP2, which has no place for it but the figures of the rules.
+sub asked {
+    local $ENV{HEADGATE_AT} = "127.0.0.1:$daemon->{ports}{clients}";
+    my ($status, $out) = Headgate::run(20, Headgate::headgate(), @_);
+    return "$status $out";
+}
+is(asked(qw(check user=ann --service soft)),
+    "0 allowed  user=ann, over the limit of grace: by its deny list, or a limit of 0\n", 'headgate check says so');
+is(asked(qw(check user=ann --service hard)), "1 refused  user=ann under none: by its deny list, or a limit of 0\n",
+    'beside what is refused');
+like(asked(qw(check user=cal --cost 2 --service list)),
+    qr/^0 allowed  user=cal, over the limit of listed: 1 of 1 left.* \(too_large\)$/, 'and why');
+like(asked(qw(check user=cal --service list)), qr/^0 allowed  user=cal under listed: 0 of 1 left/,
+    'not below the limit');
+like(asked(qw(peek user=cal --cost 2 --service list --json)), qr/"reason":"too_large","over_limit":true\}/,
+    'and for programs');
+like(asked(qw(peek user=cal --cost 0 --service list --json)), qr/"reason":"allowed","over_limit":false\}/, 'of each');
 is_deeply([@{$resp->command(qw(CHECK user=ben ip=10.0.0.1 SERVICE list))}[0, 1, 5]], [1, 1, 'listed'],
     'a request that is not on the list is counted');
 $cluster->stop;
