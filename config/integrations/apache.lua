@@ -5,6 +5,7 @@ local timeout_s = 0.5
 local socket = require "socket"
 local told = { ["retry-after"] = "Retry-After", ["x-ratelimit-limit"] = "X-RateLimit-Limit",
                ["x-ratelimit-remaining"] = "X-RateLimit-Remaining", ["x-ratelimit-reset"] = "X-RateLimit-Reset",
+               ["ratelimit-policy"] = "RateLimit-Policy", ["ratelimit"] = "RateLimit", -- limit_headers: draft-10
                ["x-ratelimit-over-limit"] = "X-RateLimit-Over-Limit" }
 local connection -- of this thread
 

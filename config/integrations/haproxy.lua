@@ -1,6 +1,6 @@
 -- Asks headgate about a request; see haproxy.cfg. The answer is in variables of the transaction: headgate_status (429:
--- refuse it; 500: headgate called the question wrong), headgate_retry_after, headgate_limit, headgate_remaining, headgate_reset, headgate_over (over the limit of a
--- soft rule). Where headgate does not answer, headgate_status is 0, and the request passes.
+-- refuse it; 500: headgate called the question wrong), and those of `told` (headgate_over: over the limit of a soft rule).
+-- Where headgate does not answer, headgate_status is 0, and the request passes.
 local url = "http://127.0.0.1:7073/check?service_id=shop"
 local timeout_ms = 150 -- of each try; HAProxy before 2.8 tries four times
 
@@ -9,6 +9,8 @@ local told = {
     ["x-ratelimit-limit"] = "txn.headgate_limit",
     ["x-ratelimit-remaining"] = "txn.headgate_remaining",
     ["x-ratelimit-reset"] = "txn.headgate_reset",
+    ["ratelimit-policy"] = "txn.headgate_policy", -- with limit_headers: draft-10
+    ["ratelimit"] = "txn.headgate_ratelimit",
     ["x-ratelimit-over-limit"] = "txn.headgate_over",
 }
 

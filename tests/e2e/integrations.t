@@ -160,6 +160,25 @@ sub asks_once {
     return;
 }
 
+# Whatever headers the daemon says, the gateway's client is told.
+sub tells_the_draft {
+    my ($daemon) = @_;
+    my $set = sub {
+        $daemon->{settings}{http}{limit_headers} = $_[0];
+        return $daemon->write_config->client->command('RELOAD')->[1];
+    };
+    is_deeply($set->('draft-10'), ['http.limit_headers'], 'other headers');
+    my $passed = ask('/free', 'X-Api-Key: pia')->{head};
+    is($passed->{'ratelimit-policy'}, '"per-key";q=3;w=86400', 'a policy') if $daemon->{tells};
+    like($passed->{ratelimit}, qr/^"per-key";r=2;t=\d+$/, '... and what is left') if $daemon->{tells};
+    my $refused = ask('/free', 'X-Api-Key: ann')->{head};
+    is($refused->{'ratelimit-policy'}, '"per-key";q=3;w=86400', 'whoever is refused is told as well');
+    like($refused->{ratelimit}, qr/^"per-key";r=0;t=\d+$/, '... what is left');
+    is($refused->{'x-ratelimit-limit'}, undef, '... once');
+    is_deeply($set->('x-ratelimit'), ['http.limit_headers'], 'and back');
+    return;
+}
+
 # What every gateway has to do, however it does it.
 sub behaves {
     my ($daemon) = @_;
@@ -176,6 +195,7 @@ sub behaves {
     unlike($answer->{body}, qr/application/, 'and does not reach the application');
     cmp_ok($answer->{head}{'retry-after'} // 0, '>', 0, 'and is told when to come again');
     is($answer->{head}{'x-ratelimit-limit'}, 3, 'and the limit');
+    tells_the_draft($daemon);
     is(ask('/free', 'X-Api-Key: bob')->{status}, 200, 'another client passes');
     is(ask('/v1/checkout?basket=1', 'X-Api-Key: cid')->{status}, 200, 'an endpoint has a rule of its own');
     is(ask('/v1/checkout?basket=2', 'X-Api-Key: cid')->{status}, 429, 'whatever its query says');
