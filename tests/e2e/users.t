@@ -87,8 +87,16 @@ chmod 0600, $secret_file;
 $daemon->{settings}{users}[3]{password_hash} = "'" . ($hash =~ s/m=65536/m=99999999/r) . "'";
 $daemon->write_config;
 ($status, undef, $err) = printed('--check-config');
-like("$status $err", qr/^78 headgated: .*:\d+: users\[3\]\.password_hash is '.*': expected what headgate hash-pass/,
+like("$status $err", qr/^78 headgated: .*:\d+: users\[3\]\.password_hash is no such hash: expected what headgate h/,
      'a hash that would take too much is refused');
+for my $by_mistake ({password_hash => 'plain-secret'}, {secret_env => "'plain-secret'"}) {
+    my ($key) = keys %$by_mistake;
+    local $daemon->{settings}{users} = [{name => 'slow', roles => 'check', %$by_mistake}];
+    $daemon->write_config;
+    ($status, $out, $err) = printed('--check-config');
+    is($status, 78, "a secret as $key is refused");
+    unlike("$out$err", qr/plain-secret/, 'and not shown');
+}
 $daemon->{settings}{users}[3]{password_hash} = "'$hash'";
 $daemon->write_config;
 

@@ -185,11 +185,22 @@ static bool fetch_file(const struct secret_place *place, char secret[USER_SECRET
     return true;
 }
 
+/* Whatever is no name may be the secret itself, by mistake: nobody is to read it in a log. */
+static bool is_name(const char *name)
+{
+    return name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")] == '\0';
+}
+
 bool settings_fetch_secret(const struct secret_place *place, char secret[USER_SECRET_BYTES], struct error *error)
 {
     const char *value = place->variable[0] ? getenv(place->variable) : NULL;
     if (place->variable[0] && (value == NULL || !take_line(value, strlen(value), secret)))
-        return wrong(error, place, "_env", place->variable, "a variable with 1 to 256 bytes");
+        return is_name(place->variable)
+                   ? wrong(error, place, "_env", place->variable, "a variable with 1 to 256 bytes")
+                   : error_set(error, EX_CONFIG,
+                               "%s:%u: %s%s_env names no variable: expected letters, digits and underscores, of a "
+                               "variable with 1 to 256 bytes",
+                               place->config, place->line, place->of, place->name);
     return !place->file[0] || fetch_file(place, secret, error);
 }
 
