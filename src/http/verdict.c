@@ -63,6 +63,8 @@ void put_verdict_rule(struct output *output, const struct commands *commands, co
 {
     struct verdict_report report = verdict_report_of_rule(match, decision->verdict, i);
     report.window_ms = verdict_window_ms(commands, match, report.decider);
+    if (report.decider < 0 && !report.allowed) /* for good */
+        report.figures.reset_after_ms = -1;
     put_rule(output, verdict_rule(match, i), &report);
 }
 

@@ -26,6 +26,11 @@ is($resp->command(qw(RULE SET), $rules), 'OK', 'the rules are set');
 my $told = $http->post('/v1/check', {service_id => 'hard', identifiers => {user => 'ann'}});
 is_deeply([$told->{status}, @{$told->{json}}{qw(rule limit remaining available_now retry_after_ms reason)}],
     [429, 'none', 0, 0, 0, undef, 'limit_zero'], 'a limit of 0 is 0 over HTTP: null is no limit');
+my $verbose = $http->post('/v1/peek', {service_id => 'hard', identifiers => {user => 'ann'}, verbose => JSON::PP::true})
+    ->{json};
+my @figures = qw(allowed limit retry_after_ms reset_after_ms window_ms);
+is_deeply([map { @{$_}{@figures} } $verbose, $verbose->{rules}[0]], [(JSON::PP::false, 0, undef, undef, undef) x 2],
+    'of the rule as of the request');
 is_deeply($resp->command(qw(CHECK user=ann SERVICE hard)), [0, 0, 0, -1, 0, 'none'], 'and in RESP');
 
 for my $case (['soft', 'grace'], ['list', 'listed']) {
