@@ -101,7 +101,8 @@ static void note_change(struct sim *sim, unsigned i, struct ask_held *held, unsi
 static void refund(struct sim *sim, struct ask_held *held)
 {
     unsigned i = held->node;
-    uint64_t now_ns = world_local_ns(sim, i), most = UINT64_MAX;
+    uint64_t now_ns = world_local_ns(sim, i),
+             least[2] = {UINT64_MAX, UINT64_MAX}; /* of rules that deny; of shadows */
     uint64_t tokens =
         draw_one_in(&sim->asks.random, 3) ? 1 + random_below(&sim->asks.random, held->cost + 1) : held->cost;
     int64_t before[ASK_CHARGES_MAX];
@@ -133,7 +134,8 @@ static void refund(struct sim *sim, struct ask_held *held)
         if (!ask_views_may_jump(sim) && (gained < 0 || part > tokens || part > held->charge[c].cost))
             sim_fail(sim, "refund: %s gives %" PRIu64 " tokens of a %s back, of %" PRIu64, sim->node[i].name, part,
                      ask_algorithm_name(sim->plan.asks.rule[held->part[c].rule].algorithm), tokens);
-        most = part < most ? part : most;
+        if (part < least[held->charge[c].shadow] && tokens > 0 && held->charge[c].cost > 0)
+            least[held->charge[c].shadow] = part;
         if (sim->trace)
             story_tell(sim, sim->node[i].name,
                        "refund of %" PRIu64 ": rule %u, key %u gains %" PRId64 " units of %" PRId64
@@ -142,9 +144,10 @@ static void refund(struct sim *sim, struct ask_held *held)
                        held->charge[c].cost);
         note_change(sim, i, held, c, before[c], !ask_views_may_jump(sim), tokens);
     }
-    if (count > 0 && given != most && !ask_views_may_jump(sim))
+    const uint64_t told = least[0] < UINT64_MAX ? least[0] : least[1] < UINT64_MAX ? least[1] : 0;
+    if (count > 0 && given != told && !ask_views_may_jump(sim))
         sim_fail(sim, "refund: %s says that %" PRIu64 " tokens came back, it was %" PRIu64, sim->node[i].name,
-                 given, most);
+                 given, told);
     sim->asks.given_back += given;
 }
 

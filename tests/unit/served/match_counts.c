@@ -40,6 +40,7 @@ static void checks(void)
     OK(served_told("under rule traffic of c") && served_told("under rule rows of c") &&
            served_told("by user, endpoint *, counts bytes, enforce"),
        "EXPLAIN is about all rules");
+    OK_STRING(served_ask("REFUND a SERVICE c COST 0 COST bytes=100"), "100", "a cost of 0 has no say in it");
     OK_STRING(served_ask("RESET a SERVICE c"), "3", "and so is RESET");
     ANSWERS("PEEK a SERVICE c COST bytes=1000 RULE traffic", "[1 1000 1000 0 ");
     ANSWERS("CHECK a SERVICE c COST bytes=1 DRAIN", "!ERR DRAIN with COST name=n");

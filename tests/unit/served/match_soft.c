@@ -95,9 +95,31 @@ static void test_narrowest(void)
     served_close();
 }
 
+/* Rules that never deny took nothing where they were over: they do not say how much came back. */
+static void test_refunds(void)
+{
+    served_open();
+    OK(set_rules("rules:\n"
+                 "- {id: hard, service: s, by: user, rate: 9/m, burst: 9}\n"
+                 "- {id: soft, service: s, by: user, rate: 1/m, burst: 1, mode: soft}\n"
+                 "- {id: shade, service: s, by: user, rate: 1/m, burst: 1, mode: shadow}\n"
+                 "- {id: grace, service: g, by: user, rate: 2/m, burst: 2, mode: soft}\n"),
+       "a rule beside a soft and a shadow one, and a soft one alone");
+    (void)served_ask("CHECK u COST 4 SERVICE s");
+    OK_STRING(served_ask("REFUND u COST 4 SERVICE s"), "4", "what was charged comes back, and is told");
+    OK_STRING(served_ask("REFUND u COST 4 SERVICE s"), "0", "once");
+    (void)served_ask("CHECK u COST 3 SERVICE g");
+    OK_STRING(served_ask("REFUND u COST 3 SERVICE g"), "0",
+              "a soft rule alone gives back nothing of what it did not take");
+    (void)served_ask("CHECK u COST 2 SERVICE g");
+    OK_STRING(served_ask("REFUND u COST 3 SERVICE g"), "2", "and all that it took");
+    served_close();
+}
+
 int main(void)
 {
     test_over();
+    test_refunds();
     test_named();
     test_narrowest();
     return tap_done();
