@@ -159,10 +159,10 @@ uint64_t voucher_pays(struct node *node, const struct charge *charge, const stru
     uint64_t own = bucket_available(bucket, limit, &node->by_limit.budget[charge->limit], 0);
     uint64_t missing = charge->cost - number_least(own, charge->cost);
     vouchers_lock(node);
-    struct voucher *voucher = voucher_find(node, charge->id, charge->limit);
+    struct voucher *voucher = voucher_find(node, charge->id, charge->limit, now_ns);
     if (voucher && take)
         voucher_lack_see(node, voucher, bucket, now_ns);
-    const int64_t held = voucher ? voucher_units(node, voucher, now_ns) : 0;
+    const int64_t held = voucher ? voucher_usable_units(node, voucher, bucket, now_ns) : 0;
     bool pays = missing > 0 && held >= (int64_t)missing * limit->units_per_token;
     if (voucher && take)
         voucher_habit_came(node, voucher, (int64_t)missing * limit->units_per_token, now_ns);
@@ -189,7 +189,7 @@ void voucher_note_waiting(struct node *node, const struct charge *charge, uint64
     const struct bucket level = level_of(node, &entry->bucket, charge->limit, &window, now_ns);
     const int64_t token = node->limits.limit[charge->limit].units_per_token;
     vouchers_lock(node);
-    struct voucher *voucher = voucher_find(node, charge->id, charge->limit);
+    struct voucher *voucher = voucher_find(node, charge->id, charge->limit, now_ns);
     const uint64_t asked_ns = voucher ? voucher->asked_ns : 0;
     const int64_t held_units = voucher ? voucher_units(node, voucher, now_ns) : 0;
     const uint64_t held = (uint64_t)(held_units / token);
@@ -199,17 +199,24 @@ void voucher_note_waiting(struct node *node, const struct charge *charge, uint64
             note_wanted(node, charge, now_ns);
         else /* a step found that nobody had any for now, and may have forgotten it */
             (void)voucher_wants(node, voucher);
-        voucher = voucher_find(node, charge->id, charge->limit);
+        voucher = voucher_find(node, charge->id, charge->limit, now_ns);
         if (voucher && voucher->wanted > 0)
             want_waiting(node, voucher, tokens);
     }
     vouchers_unlock(node);
 }
 
+/* The voucher that the charge has just found. */
+static struct voucher *voucher_as_it_is(struct node *node, const struct charge *charge)
+{
+    struct voucher *voucher = voucher_of_key(node, charge->id);
+    return voucher && voucher->limit == charge->limit ? voucher : NULL;
+}
+
 void voucher_note_waits(struct node *node, const struct charge *charge, uint64_t more)
 {
     vouchers_lock(node);
-    struct voucher *voucher = voucher_find(node, charge->id, charge->limit);
+    struct voucher *voucher = voucher_as_it_is(node, charge);
     if (voucher && voucher->wanted > 0) {
         voucher->wanted = number_sum(voucher->wanted, more);
         voucher->waiting = number_sum(voucher->waiting, charge->cost + more);
@@ -226,7 +233,7 @@ bool voucher_use(struct node *node, const struct charge *charge, uint64_t tokens
     int64_t units = (int64_t)tokens * limit->units_per_token;
     *payment = (struct voucher_payment){.asked_ns = now_ns};
     vouchers_lock(node);
-    struct voucher *voucher = voucher_find(node, charge->id, charge->limit);
+    struct voucher *voucher = voucher_find(node, charge->id, charge->limit, now_ns);
     bool used = voucher && voucher_units(node, voucher, now_ns) >= units;
     if (used) {
         voucher->busy_ns = now_ns;
@@ -248,7 +255,7 @@ bool voucher_use(struct node *node, const struct charge *charge, uint64_t tokens
 void voucher_put_back(struct node *node, const struct charge *charge, const struct voucher_payment *payment)
 {
     vouchers_lock(node);
-    struct voucher *voucher = voucher_find(node, charge->id, charge->limit);
+    struct voucher *voucher = voucher_as_it_is(node, charge);
     for (unsigned i = 0; i < VOUCHER_ASKS && voucher; i++) {
         voucher->ask[i].units += payment->units[i];
         voucher_lack_used(voucher, -payment->units[i]);
@@ -263,19 +270,33 @@ void voucher_note_used(struct node *node, uint64_t tokens, bool charged)
     thread->admitted_tokens += charged ? 0 : tokens;
 }
 
+static uint64_t usable_tokens(struct node *node, const struct charge *charge, uint64_t now_ns)
+{
+    const struct entry *entry = table_find(node->table, charge->id);
+    if (!entry || entry->limit != charge->limit)
+        return voucher_tokens(node, charge->id, charge->limit, now_ns);
+    const struct key_window window = level_window(charge);
+    const struct bucket level = level_of(node, &entry->bucket, charge->limit, &window, now_ns);
+    vouchers_lock(node);
+    const struct voucher *voucher = voucher_find(node, charge->id, charge->limit, now_ns);
+    const int64_t units = voucher ? voucher_usable_units(node, voucher, &level, now_ns) : 0;
+    vouchers_unlock(node);
+    return (uint64_t)(units / node->limits.limit[charge->limit].units_per_token);
+}
+
 uint64_t voucher_available(struct node *node, const struct charge *charge, uint64_t own, uint64_t now_ns)
 {
     const uint64_t capacity = node->limits.limit[charge->limit].capacity;
     if (!voucher_may_be_held(node, charge->id) || !can_pay(node, charge->limit, charge->floor_tokens))
         return own;
-    const uint64_t all = number_sum(own, voucher_tokens(node, charge->id, charge->limit, now_ns));
+    const uint64_t all = number_sum(own, usable_tokens(node, charge, now_ns));
     return own < capacity ? number_least(all, capacity) : own;
 }
 
 uint64_t voucher_tokens(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns)
 {
     vouchers_lock(node);
-    const struct voucher *voucher = voucher_find(node, id, limit);
+    const struct voucher *voucher = voucher_find(node, id, limit, now_ns);
     int64_t units = voucher ? voucher_units(node, voucher, now_ns) : 0;
     vouchers_unlock(node);
     return (uint64_t)(units / node->limits.limit[limit].units_per_token);

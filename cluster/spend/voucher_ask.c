@@ -270,9 +270,11 @@ static bool can_ask(const struct node *node, const struct voucher *voucher, cons
  */
 static bool ask_of(struct node *node, struct voucher *voucher, struct ask_record *ask)
 {
+    struct entry *entry = table_find(node->table, voucher->id);
+    if (entry)
+        (void)voucher_goes_over(node, voucher, entry->limit, node->now_ns);
     const struct limit *limit = &node->limits.limit[voucher->limit];
     const struct budget *budget = &node->by_limit.budget[voucher->limit];
-    struct entry *entry = table_find(node->table, voucher->id);
     struct bucket level = {0};
     struct wish wish = {0};
     int64_t others = 0;

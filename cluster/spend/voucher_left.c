@@ -1,14 +1,17 @@
 /*
  * voucher_left computes what is left of a voucher: of what others granted, what nobody has used yet and what refill
- * cannot have lost.
+ * cannot have lost. It takes vouchers along where the requests of their keys have several tiers.
  */
 #include "cluster/spend/voucher_left.h"
 
 #include "base/number.h"
 #include "cluster/spend/voucher.h"
+#include "cluster/spend/voucher_habit.h"
 #include "cluster/spend/voucher_lack.h"
 #include "cluster/spend/voucher_times.h"
 #include "limit/kind.h"
+
+__extension__ typedef __int128 wide;
 
 enum {
     MUCH_PART = 4, /* of a bucket's capacity: parts of a token that come to nothing would be much of less */
@@ -110,4 +113,68 @@ int64_t voucher_others_units(const struct limit *limit, const struct bucket *buc
     budget_init(&others, limit, share, false);
     int64_t units = bucket_allowance(bucket, &others), left = bucket->settled - bucket->unsettled;
     return units < left ? units : left;
+}
+
+/* ---- under another tier ---- */
+
+/* The largest capacity of all tiers, in whole tokens. */
+static uint64_t widest(const struct limit *limit)
+{
+    return limit->capacity + (uint64_t)(limit->wider_units / limit->units_per_token);
+}
+
+/* As far as limits tell: of one rule as it is now. Then a voucher decays alike under both (voucher_refilled_units). */
+static bool are_of_one_rule(const struct limit *a, const struct limit *b)
+{
+    return a->of_tiers && b->of_tiers && a->kind == b->kind && a->home == b->home && widest(a) == widest(b) &&
+           (kind_refills(a->kind) ? a->fastest_ns == b->fastest_ns && a->slowest_ns == b->slowest_ns
+                                  : a->period_ns == b->period_ns);
+}
+
+/* Units of one limit as units of another one, rounded down. */
+static int64_t scaled(int64_t units, const struct limit *from, const struct limit *to)
+{
+    if (from->units_per_token == to->units_per_token)
+        return units;
+    const wide all = (wide)units * to->units_per_token / from->units_per_token;
+    return all < VOUCHER_UNITS_MAX ? (int64_t)all : VOUCHER_UNITS_MAX;
+}
+
+static int64_t scaled_up(int64_t units, const struct limit *from, const struct limit *to)
+{
+    return units > 0 && from->units_per_token != to->units_per_token ? voucher_sum(scaled(units, from, to), 1)
+                                                                     : units;
+}
+
+bool voucher_goes_over(struct node *node, struct voucher *voucher, uint16_t limit, uint64_t now_ns)
+{
+    const struct limit *from = &node->limits.limit[voucher->limit], *to = &node->limits.limit[limit];
+    if (from == to)
+        return true;
+    if (!are_of_one_rule(from, to))
+        return false;
+    voucher_habit_note_all(node, voucher);
+    voucher_lack_take_off(node, voucher, now_ns);
+    for (unsigned a = 0; a < VOUCHER_ASKS; a++) {
+        struct voucher_ask *ask = &voucher->ask[a];
+        ask->units = scaled(ask->units, from, to);
+        ask->awaited = scaled(ask->awaited, from, to);
+        ask->rest = scaled_up(ask->rest, from, to);
+        ask->lost = scaled_up(ask->lost, from, to);
+    }
+    voucher->earlier.awaited = scaled(voucher->earlier.awaited, from, to);
+    const int64_t lacks = scaled(voucher->lack.units, from, to);
+    voucher_lack_init(node, voucher, now_ns);
+    voucher->lack.units = lacks;
+    voucher->limit = limit;
+    return true;
+}
+
+int64_t voucher_usable_units(const struct node *node, const struct voucher *voucher, const struct bucket *level,
+                             uint64_t now_ns)
+{
+    const struct limit *limit = &node->limits.limit[voucher->limit];
+    const int64_t held = voucher_units(node, voucher, now_ns),
+                  left = level->settled - level->unsettled + limit->overshoot_units;
+    return !limit->of_tiers || left >= 0 ? held : left + held > 0 ? left + held : 0;
 }

@@ -3,7 +3,8 @@
  *
  * The one idea: an ask has the units that others granted, less those that were used, less those that refill may have
  * lost since the ask (voucher_lack.h). Answers that come after their ask has made room for a newer one join the oldest
- * ask that is left. For the files of vouchers. It knows no places, and changes only the voucher that it is given.
+ * ask that is left. For the files of vouchers. It knows no places, and changes only the voucher that it is given, and
+ * what is known of clients.
  */
 #ifndef HEADGATE_CLUSTER_SPEND_VOUCHER_LEFT_H
 #define HEADGATE_CLUSTER_SPEND_VOUCHER_LEFT_H
@@ -33,6 +34,17 @@ int64_t voucher_ask_unused(const struct node *node, const struct voucher *vouche
                            uint64_t now_ns);
 /* The units of all asks of the voucher that may be used now. */
 int64_t voucher_units(const struct node *node, const struct voucher *voucher, uint64_t now_ns);
+/*
+ * The same for requests under the voucher's limit, of whose key that is the level. What others have used under a wider
+ * tier of the rule comes off: under a smaller one there is so much less.
+ */
+int64_t voucher_usable_units(const struct node *node, const struct voucher *voucher, const struct bucket *level,
+                             uint64_t now_ns);
+/*
+ * The voucher becomes one of that limit, if both are tiers of one rule. Else false, and nothing has changed
+ *.
+ */
+bool voucher_goes_over(struct node *node, struct voucher *voucher, uint16_t limit, uint64_t now_ns);
 /* The time at which the oldest tokens of the ask were asked for. */
 uint64_t voucher_asked_first_ns(const struct voucher_ask *ask);
 /* The oldest ask is about to make room: it may still be answered. */

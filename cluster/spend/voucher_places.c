@@ -55,10 +55,10 @@ struct voucher *voucher_of_key(struct node *node, struct key_id id)
     return place == PLACE_NONE ? NULL : &rights->voucher[place];
 }
 
-struct voucher *voucher_find(struct node *node, struct key_id id, uint16_t limit)
+struct voucher *voucher_find(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns)
 {
     struct voucher *voucher = voucher_of_key(node, id);
-    return voucher && voucher->limit == limit ? voucher : NULL;
+    return voucher && voucher_goes_over(node, voucher, limit, now_ns) ? voucher : NULL;
 }
 
 /*
@@ -145,7 +145,7 @@ static struct voucher *take_place(struct node *node, struct key_id id, uint64_t 
 struct voucher *voucher_obtain(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns)
 {
     struct voucher *voucher = voucher_of_key(node, id);
-    if (voucher && voucher->limit == limit)
+    if (voucher && voucher_goes_over(node, voucher, limit, now_ns))
         return voucher;
     if (voucher)
         voucher_habit_note_all(node, voucher);

@@ -18,9 +18,9 @@ void vouchers_unlock(struct node *node);
 
 /* The place of the key's voucher, whatever its limit; NULL: it has none. */
 struct voucher *voucher_of_key(struct node *node, struct key_id id);
-/* The same; NULL as well if the voucher is of another limit. */
-struct voucher *voucher_find(struct node *node, struct key_id id, uint16_t limit);
-/* The same, or a new one. NULL: there is no room. */
+/* The same, of that limit; NULL as well if the voucher is of another one, and does not go over to it. */
+struct voucher *voucher_find(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns);
+/* The same as voucher_find, or a new one. NULL: there is no room. */
 struct voucher *voucher_obtain(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns);
 /* True: few places are free, so nobody should keep one for long. */
 bool voucher_places_are_scarce(const struct node *node);

@@ -31,12 +31,12 @@ static bool may_return(const struct node *node)
  * True if the tokens of the voucher may be returned: all that is charged for them is known to be known soon, or is
  * listed, and ends by itself.
  */
-static struct entry *entry_to_return_to(const struct node *node, const struct voucher *voucher)
+static struct entry *entry_to_return_to(struct node *node, struct voucher *voucher)
 {
     struct entry *entry = table_find(node->table, voucher->id);
     const bool settles = !node->awake.somebody_silent || kind_lists(node->limits.limit[voucher->limit].kind);
-    bool can = entry && entry->limit == voucher->limit && may_return(node) && !node->sharing.alone && settles &&
-               can_record(node, entry) && outbox_has_room(node, 1);
+    bool can = entry && voucher_goes_over(node, voucher, entry->limit, node->now_ns) && may_return(node) &&
+               !node->sharing.alone && settles && can_record(node, entry) && outbox_has_room(node, 1);
     return can ? entry : NULL;
 }
 
@@ -130,14 +130,14 @@ static bool has_late(const struct node *node, const struct voucher *voucher)
  */
 static void give_back(struct node *node, struct voucher *voucher)
 {
-    const struct limit *limit = &node->limits.limit[voucher->limit];
-    if (kind_lists(limit->kind)) {
+    if (kind_lists(node->limits.limit[voucher->limit].kind)) {
         give_back_listed(node, voucher);
         return;
     }
     struct entry *entry = entry_to_return_to(node, voucher);
     if (!entry)
         return;
+    const struct limit *limit = &node->limits.limit[voucher->limit];
     bucket_refill(&entry->bucket, limit, &node->by_limit.budget[voucher->limit], node->now_ns);
     int64_t units = voucher_units(node, voucher, node->now_ns);
     int64_t room = limit->capacity_units - entry->bucket.settled;

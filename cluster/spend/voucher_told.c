@@ -112,7 +112,7 @@ uint64_t voucher_rest_ns(struct node *node, const struct charge *charge, const s
         !voucher_is_beyond_share(node, charge) || node->awake.somebody_silent)
         return UINT64_MAX;
     vouchers_lock(node);
-    const struct voucher *voucher = voucher_find(node, charge->id, charge->limit);
+    const struct voucher *voucher = voucher_find(node, charge->id, charge->limit, now_ns);
     const int64_t held = voucher ? voucher_units(node, voucher, now_ns) : 0;
     const int64_t lacks = voucher ? voucher_lack_units(node, voucher, now_ns) : 0;
     const int64_t beside = voucher ? beside_units(node, limit, voucher, now_ns) : 0;

@@ -123,7 +123,7 @@ static void the_rest_is_never_used(void)
     world_run(TURN_MS);
     const struct node *node = world.host[BOB].node;
     const struct charge charge = charge_at(BOB, "rest", &terms, 3);
-    const struct voucher *voucher = voucher_find(world.host[BOB].node, charge.id, charge.limit);
+    const struct voucher *voucher = voucher_find(world.host[BOB].node, charge.id, charge.limit, world.now_ns);
     const int64_t token = node->limits.limit[charge.limit].units_per_token;
     OK(voucher && voucher->ask[VOUCHER_ASKS - 1].units % token > 0, "bob was granted a part of a token as well");
     OK_I64(voucher ? voucher_units(node, voucher, node->now_ns) : 0, 3 * token, "... and has three");
