@@ -8,6 +8,8 @@
 #include <assert.h>
 #include <sodium.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
 #include <uv.h>
 
 enum { WAIT_MS = 1, WAITS_MAX = 60000 };
@@ -83,6 +85,54 @@ static void test_many(void)
     OK(checks == NULL, "it ends while some wait");
 }
 
+/* The limit of this process's memory that leaves room for so much more; the limit of before. */
+static struct rlimit leave(size_t more_bytes)
+{
+    struct rlimit before, less;
+    char pages[32] = "";
+    FILE *file = fopen("/proc/self/statm", "r");
+    bool good = file != NULL && fgets(pages, sizeof pages, file) != NULL && getrlimit(RLIMIT_AS, &before) == 0;
+    if (file != NULL)
+        (void)fclose(file);
+    less = before;
+    less.rlim_cur = strtoul(pages, NULL, 10) * (rlim_t)sysconf(_SC_PAGESIZE) + more_bytes;
+    good = good && setrlimit(RLIMIT_AS, &less) == 0;
+    assert(good);
+    return before;
+}
+
+/* As the reference program of argon2 makes it, with a salt of 8 bytes. */
+static void test_foreign(void)
+{
+    static const char foreign[] =
+        "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc";
+    struct secret_checks *checks = secret_checks_create();
+    OK(secret_hash_is_good(foreign), "another program's hash is one");
+    OK(wait_for(checks, foreign, "passwort") == SECRET_WRONG, "a wrong secret is wrong");
+    OK(wait_for(checks, foreign, "password") == SECRET_RIGHT, "and the right one is right");
+    secret_checks_destroy(&checks);
+}
+
+static void test_no_memory(void)
+{
+    enum { TRIES = 50 };
+    static char large[SECRET_HASH_BYTES];
+    struct secret_checks *checks = secret_checks_create();
+    bool made = secret_hash_make(bytes_of("right"), large); /* of 64 MiB */
+    assert(made);
+    (void)wait_for(checks, hash, "guess"); /* the thread has its memory from then on */
+    const struct rlimit before = leave((size_t)32 << 20);
+    bool waits = true;
+    for (unsigned i = 0; i < TRIES; i++) {
+        waits &= secret_check(checks, large, bytes_of("right")) == SECRET_WAITS;
+        uv_sleep(WAIT_MS);
+    }
+    OK(waits, "without memory for a hash no secret is wrong");
+    (void)setrlimit(RLIMIT_AS, &before);
+    OK(wait_for(checks, large, "right") == SECRET_RIGHT, "and the right one is right when there is some again");
+    secret_checks_destroy(&checks);
+}
+
 static void test_hashes(void)
 {
     static const char *const wrong[] = {
@@ -108,6 +158,8 @@ int main(void)
     make(other, "other");
     test_outcomes();
     test_many();
+    test_foreign();
+    test_no_memory();
     test_hashes();
     return tap_done();
 }
