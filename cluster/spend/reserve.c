@@ -284,6 +284,21 @@ static struct used_cost *cost_of(const struct charge *held, struct used_cost *co
     return NULL;
 }
 
+/*
+ * The least that any of the charges took of what the cost counts. Those that never deny took nothing beyond their
+ * limits: they have a say only among themselves.
+ */
+static uint64_t least_charged(const struct found *found, const uint64_t *tokens, const struct used_cost *cost)
+{
+    uint64_t by_denying = UINT64_MAX, by_others = UINT64_MAX;
+    for (size_t i = 0; i < found->count; i++) {
+        uint64_t *least = found->held[i].shadow ? &by_others : &by_denying;
+        if (found->held[i].counts == cost->counts)
+            *least = number_least(*least, tokens[i]);
+    }
+    return number_least(cost->tokens, by_denying < UINT64_MAX ? by_denying : by_others);
+}
+
 enum reserve_status node_commit(struct node *node, struct reservation_id id, struct used_cost *costs, size_t count,
                                 uint64_t now_ns)
 {
@@ -294,12 +309,13 @@ enum reserve_status node_commit(struct node *node, struct reservation_id id, str
     if (status != RESERVE_DONE)
         return status;
     now_ns = decide_time_ns(node, now_ns);
+    uint64_t tokens[CHARGES_MAX];
     for (size_t i = 0; i < found.count; i++) {
-        struct used_cost *cost = cost_of(&found.held[i], costs, count);
-        uint64_t tokens = commit_one(node, &found.held[i], cost ? cost->tokens : found.held[i].cost, now_ns);
-        if (cost && tokens < cost->charged)
-            cost->charged = tokens;
+        const struct used_cost *cost = cost_of(&found.held[i], costs, count);
+        tokens[i] = commit_one(node, &found.held[i], cost ? cost->tokens : found.held[i].cost, now_ns);
     }
+    for (size_t i = 0; i < count; i++)
+        costs[i].charged = least_charged(&found, tokens, &costs[i]);
     end_soon(node, id, found.held, now_ns);
     table_unlock(node->table, &found.keys);
     return RESERVE_DONE;

@@ -112,14 +112,51 @@ static void test_leases(void)
     const char *answer = served_ask("RESERVE u TTL 4000 SERVICE shop");
     OK(strncmp(answer, "[1 2 0 0 4000 'l' '", 19) == 0, "RESERVE says so: %s", answer);
     answer = served_ask("RESERVE v TTL 20000 SERVICE shop");
-    OK(strncmp(answer, "[1 2 1 0 10000 'l' '", 20) == 0, "... and no later than at the end of the lease: %s", answer);
-    OK_STRING(served_ask("RESERVE u TTL 1000 SERVICE shop"), "[0 2 0 2000 4000 'l' (nil)]", "who is refused is told");
+    OK(strncmp(answer, "[1 2 1 0 10000 'l' '", 20) == 0, "... and no later than at the end of the lease: %s",
+       answer);
+    OK_STRING(served_ask("RESERVE u TTL 1000 SERVICE shop"), "[0 2 0 2000 4000 'l' (nil)]",
+              "who is refused is told");
+    served_close();
+}
+
+static const char *commit(const char *words)
+{
+    char line[128];
+    (void)snprintf(line, sizeof line, "COMMIT %s %s", last_id, words);
+    return served_ask(line);
+}
+
+/* Rules that never deny take no more than fits: they do not say how much was charged. */
+static void test_charged(void)
+{
+    served_plan(1024, 0);
+    served.options.reservations_max = 8;
+    served_begin();
+    served.commands.reservation_ttl_max_ms = 60000;
+    OK(set_rules("rules:\n"
+                 "- {id: hard, service: s, algorithm: fixed_window, limit: 30, window: 1h}\n"
+                 "- {id: soft, service: s, algorithm: fixed_window, limit: 4, window: 1h, mode: soft}\n"
+                 "- {id: shade, service: s, algorithm: fixed_window, limit: 3, window: 1h, mode: shadow}\n"
+                 "- {id: bytes, service: s, counts: bytes, algorithm: fixed_window, limit: 9, window: 1h}\n"
+                 "- {id: size, service: s, counts: bytes, by: [], algorithm: fixed_window, limit: 5, window: 1h, "
+                 "mode: soft}\n"
+                 "- {id: grace, service: g, algorithm: fixed_window, limit: 4, window: 1h, mode: soft}\n"),
+       "rules that deny, and others");
+    OK_STRING(reserve("RESERVE a TTL 60000 SERVICE s COST 2"), "reserved", "all of them hold something");
+    OK_STRING(commit("5"), "5", "the rule that denies says what was charged");
+    OK_STRING(reserve("RESERVE b TTL 60000 SERVICE s COST 6"), "reserved", "one alone");
+    OK_STRING(commit("40"), "30", "as far as its limit goes");
+    OK_STRING(reserve("RESERVE c TTL 60000 SERVICE s COST 1 COST bytes=3"), "reserved", "with a name");
+    OK_STRING(commit("1 bytes=20"), "[1 9]", "for each name");
+    OK_STRING(reserve("RESERVE d TTL 60000 SERVICE g"), "reserved", "a soft rule alone");
+    OK_STRING(commit("20"), "4", "says it itself");
     served_close();
 }
 
 int main(void)
 {
     test_bounds();
+    test_charged();
     test_addresses();
     test_ttl();
     test_leases();
