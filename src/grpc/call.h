@@ -98,6 +98,7 @@ struct grpc_call {
     uint32_t ticket;         /* of a request that waits for its share; 0: it does not. See patient.h */
     uint8_t admission;       /* enum grpc_admission */
     const struct user *user; /* who asks, once admitted with a password */
+    uint32_t user_edition;   /* the user's at that time: another one now, and the user is gone */
     uint8_t trace_bytes;
     char trace[GRPC_TRACE_BYTES]; /* traceparent */
     uint8_t prefix_bytes;         /* how many were read */

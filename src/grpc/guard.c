@@ -21,6 +21,7 @@ void grpc_hear_password(struct grpc_call *call, struct bytes authorization)
     switch (ask_password(grpc->commands, &credentials, grpc->turn.now_ns, &call->user, &barred_ns)) {
     case PASSWORD_RIGHT:
         call->admission = GRPC_ADMITTED;
+        call->user_edition = call->user->edition;
         break;
     case PASSWORD_WAITS:
         call->admission = GRPC_PASSWORD_WAITS;
@@ -37,8 +38,14 @@ void grpc_hear_password(struct grpc_call *call, struct bytes authorization)
 bool grpc_admit(struct grpc_call *call)
 {
     struct grpc_session *session = call->session;
-    if (!ask_needs_password(session->grpc->commands))
+    if (!ask_needs_password(session->grpc->commands)) {
         call->user = &user_default;
+        call->user_edition = user_default.edition;
+    }
+    if (call->user != NULL && call->user->edition != call->user_edition) {
+        grpc_refuse(call, GRPC_UNAUTHENTICATED, "the user who asks is gone");
+        return false;
+    }
     if (call->user != NULL) {
         session->known = true;
         if (user_has(call->user, call->method->roles))

@@ -326,6 +326,18 @@ static void test_users(void)
         OK(strncmp(grpc_told(stream), rows[i].answer, strlen(rows[i].answer)) == 0, "%s: %s",
            rows[i].bearer ? rows[i].bearer : "nothing", rows[i].answer);
     }
+    /* A reload while a request is on its way: the place of the user who is gone is another's. */
+    static const struct users_settings next = {.count = 1,
+                                               .user = {{.name = "new", .roles = ROLE_CHECK, .secret = "s4"}}};
+    grpc_client_close();
+    grpc_client_connect(65535);
+    const int32_t begun =
+        grpc_client_ask(GRPC_RATE_LIMIT, grpc_packed("edge", 0, &asked, 1), "Bearer gateway:s1", NULL, false);
+    grpc_client_run();
+    users_update(users, &next);
+    grpc_client_say(begun, bytes_of(""), true);
+    grpc_client_run();
+    OK_STRING(grpc_told(begun), "status 16: the user who asks is gone", "a user who is gone asks nothing any more");
     served.commands.users = NULL;
     users_destroy(&users);
     grpc_client_end();
