@@ -26,7 +26,8 @@
 
 enum {
     SAYS_BYTES = 512,
-    SMALL_LIMIT = 100, /* up to here the overshoot that a rule has unless it says one is worth a word */
+    OVERRIDES_TOLD = 5, /* of a rule; further ones, of which there may be thousands, are counted */
+    SMALL_LIMIT = 100,  /* up to here the overshoot that a rule has unless it says one is worth a word */
 };
 
 #define ROUND_TRIP_NS UINT64_C(100000000) /* between regions, about */
@@ -37,12 +38,18 @@ struct lint {
     uint64_t shares[RULES_DAEMONS_MAX];
     uint64_t least_billionths; /* the least weight of the rule that is looked at; 0: it has no weights */
     uint64_t now_s;
-    struct json *json;         /* NULL: sentences */
+    struct json *json; /* NULL: sentences */
     uint64_t warnings;
+    bool hushes; /* what would be said is counted in `hushed` instead */
+    uint64_t hushed;
 };
 
 static void say(struct lint *lint, const struct rule *rule, const char *amount, const char *says)
 {
+    if (lint->hushes) {
+        lint->hushed++;
+        return;
+    }
     lint->warnings++;
     if (!lint->json) {
         printf("%s/%s%s%s: %s\n", rule->service.data, rule->id.data, amount[0] ? ", " : "", amount, says);
@@ -283,6 +290,62 @@ static void lint_tiers(struct lint *lint, const struct rule *rule)
         }
 }
 
+/* The overrides of a rule that were told. */
+struct told {
+    struct rule_amount amount[OVERRIDES_TOLD];
+    uint32_t count;
+    uint64_t likewise;
+};
+
+static bool are_equal(const struct rule_amount *a, const struct rule_amount *b)
+{
+    return a->unlimited == b->unlimited && a->limit == b->limit && a->rate == b->rate &&
+           a->period_ns == b->period_ns && a->unit == b->unit;
+}
+
+static bool is_told(const struct told *told, const struct rule_amount *amount)
+{
+    for (uint32_t i = 0; i < told->count; i++)
+        if (are_equal(&told->amount[i], amount))
+            return true;
+    return told->count == OVERRIDES_TOLD;
+}
+
+static void lint_overrides(struct lint *lint, const struct rule *rule, struct told *told)
+{
+    for (size_t i = 0; i < rule->override_count; i++) {
+        const struct rule_override *override = &rule->overrides[i];
+        const uint64_t before = lint->warnings, hushed = lint->hushed;
+        if (rule_override_has_ended(override, lint->now_s))
+            continue;
+        lint->hushes = is_told(told, &override->amount);
+        lint_amount(lint, rule, "override of ", override->value.data, &override->amount);
+        told->likewise += lint->hushed > hushed;
+        if (lint->warnings > before)
+            told->amount[told->count++] = override->amount;
+        lint->hushes = false;
+    }
+}
+
+/* Those of the rule, and those of its sheets as if they stood in it. */
+static void lint_all_overrides(struct lint *lint, const struct rule_list *list, const struct rule *rule)
+{
+    struct told told = {.count = 0};
+    struct rule joined;
+    char says[SAYS_BYTES];
+    lint_overrides(lint, rule, &told);
+    for (size_t i = 0; i < list->count && rule->overrides_of.size == 0; i++) {
+        if (!rule_of_sheet(list->rule[i], rule, &joined))
+            continue;
+        joined.id = rule->id;
+        lint_overrides(lint, &joined, &told);
+    }
+    if (told.likewise == 0)
+        return;
+    (void)snprintf(says, sizeof says, "%" PRIu64 " more of its overrides may surprise likewise", told.likewise);
+    say(lint, rule, "", says);
+}
+
 static void lint_rule(struct lint *lint, const struct rule_list *list, const struct rule *rule)
 {
     struct error sentence;
@@ -292,11 +355,13 @@ static void lint_rule(struct lint *lint, const struct rule_list *list, const str
         rule = &joined;
     if (rule->mode == RULE_OFF || rule->mode == RULE_SHADOW)
         return;
-    lint_endpoint(lint, rule);
-    lint_dimensions(lint, rule);
-    lint_tiers(lint, rule);
+    if (!base) { /* else it is said of the rule */
+        lint_endpoint(lint, rule);
+        lint_dimensions(lint, rule);
+        lint_tiers(lint, rule);
+    }
     if (gets_home(lint, list, base ? base : rule)) {
-        if (!base) { /* else it is said of the rule */
+        if (!base) {
             rule_home_sentence(rule, HOME_OF_REGIONS, &lint->peers, &sentence);
             say(lint, rule, "", sentence.text);
         }
@@ -314,17 +379,16 @@ static void lint_rule(struct lint *lint, const struct rule_list *list, const str
     lint_amount(lint, rule, "", "", &rule->amount);
     for (size_t i = 0; i < rule->tier_count; i++)
         lint_amount(lint, rule, "tier ", rule->tiers[i].name.data, &rule->tiers[i].amount);
-    for (size_t i = 0; i < rule->override_count; i++)
-        if (!rule_override_has_ended(&rule->overrides[i], lint->now_s))
-            lint_amount(lint, rule, "override of ", rule->overrides[i].value.data, &rule->overrides[i].amount);
+    if (!base)
+        lint_all_overrides(lint, list, rule);
     lint->peers = even;
 }
 
 int rules_lint(struct rules_invocation *invocation)
 {
-    struct lint lint = {
-        .peers = {.count = invocation->daemons, .shares = lint.shares, .grants = true, .homes = true},
-        .now_s = clock_wall_ns() / SECOND_NS};
+    struct lint lint =
+        {.peers = {.count = invocation->daemons, .shares = lint.shares, .grants = true, .homes = true},
+         .now_s = clock_wall_ns() / SECOND_NS};
     struct rule_list list = {0};
     struct json json;
     const int status = rules_read_files(invocation, &list);

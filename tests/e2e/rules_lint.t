@@ -70,6 +70,13 @@ like(linted(sprintf "{id: a, rate: 1000/m, $override}", '2999-01-01'), qr{^1 def
      'an override');
 is(linted(sprintf "{id: a, rate: 1000/m, $override}", '2020-01-01'),
    "0 1 rule, 0 warnings for 3 daemons of even shares\n", 'not one that has ended');
+# Overrides by thousands: some are told, by the rule that they are of, and the others counted.
+Headgate::write_file("$scratch/many.csv", join '', map { "c$_," . (20 + $_ % 50) . "/m\n" } 1 .. 1000);
+my @said = split /\n/, linted('{id: a, by: org, rate: 1000/m, endpoint: /v1//a, overrides_file: many.csv}');
+is(scalar @said, 8, 'a file of overrides has few warnings') or diag(join "\n", @said);
+like($said[0], qr{^1 default/a: endpoint begins}, 'what is wrong with the rule is said once');
+is(scalar(grep { m{^default/a, override of c\d+: } } @said), 5, 'some of the overrides are named');
+like($said[6], qr{^default/a: 995 more of its overrides may surprise likewise$}, 'and the others counted');
 like(linted('{id: a, rate: 1/m}', '--daemons', 0), qr/^64 .*--daemons is "0": expected a number from 1 to 64/, 'none');
 like(linted('{id: a, rate: x}'), qr/^65 headgate rules lint: .*rate is 'x'/, 'a mistake');
 like(linted("{id: a, rate: 1000/m, endpoint: '$_->[0]'}"),
