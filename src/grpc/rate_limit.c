@@ -136,12 +136,17 @@ static bool decide_all(struct asking *asking)
     return !asking->call->answered && !asking->held;
 }
 
-/* Whatever a descriptor asks for is of its domain. */
+/* Whatever a descriptor asks for is of its domain. A reload since the call's head came may have removed the user. */
 static bool may_ask(const struct asking *asking)
 {
     struct commands *commands = asking->grpc->commands;
+    const struct user *user = asking->call->user;
     char error[COMMAND_ERROR_BYTES];
-    commands->caller = asking->call->user;
+    if (user != NULL && user->edition != asking->call->user_edition) {
+        grpc_refuse(asking->call, GRPC_UNAUTHENTICATED, "the user who asks is gone");
+        return false;
+    }
+    commands->caller = user;
     if (ask_serves(commands, bytes_in(asking->request->domain), error))
         return true;
     grpc_refuse(asking->call, GRPC_PERMISSION_DENIED, "%s", error);
