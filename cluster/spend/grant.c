@@ -113,7 +113,9 @@ static int64_t wanted_units(const struct ask_record *ask, const struct limit *li
     uint64_t token = (uint64_t)limit->units_per_token;
     uint128 units =
         (uint128)number_least(ask->tokens, limit->capacity) * token + ((uint128)token * ask->parts >> SPARE_BITS);
-    uint128 part = share == SHARE_ONE ? units : units * share / ask->among + 1;
+    /* a log has no parts of a token: one more of each is a whole one */
+    const uint128 up = kind_lists(limit->kind) ? ask->among - 1 : ask->among;
+    const uint128 part = share == SHARE_ONE ? units : (units * share + up) / ask->among;
     const int64_t most = limit->capacity_units + (ask->whole ? limit->lent_units : 0);
     return part < (uint128)most ? (int64_t)part : most;
 }

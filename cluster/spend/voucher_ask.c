@@ -375,7 +375,7 @@ static void take_grant(struct node *node, const struct batch *batch, const struc
             continue;
         const int64_t taken = voucher_takeable(limit, ask->awaited, units);
         ask->granted_by |= (uint64_t)1 << member;
-        ask->awaited -= taken;
+        ask->awaited = voucher_awaited_after(limit, ask->awaited, taken);
         receive(node, voucher, ask, taken);
     }
 }

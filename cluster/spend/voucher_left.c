@@ -35,6 +35,12 @@ int64_t voucher_takeable(const struct limit *limit, int64_t awaited, int64_t uni
     return units < most ? units : most;
 }
 
+int64_t voucher_awaited_after(const struct limit *limit, int64_t awaited, int64_t taken)
+{
+    const int64_t less = taken - limit->units_per_token;
+    return less > 0 ? awaited - less : awaited;
+}
+
 static uint64_t age_of(const struct node *node, const struct voucher_ask *ask, uint64_t now_ns)
 {
     return voucher_age_ns(node, ask->asked_ns, ask->asked_sleepless_ns, now_ns);

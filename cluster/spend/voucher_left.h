@@ -23,6 +23,8 @@ int64_t voucher_sum(int64_t units, int64_t more);
  * grants more. Whoever grants much rounds it up to a whole token.
  */
 int64_t voucher_takeable(const struct limit *limit, int64_t awaited, int64_t units);
+/* What others may still grant after `taken` came, of which a token may be by rounding, as each of them rounds. */
+int64_t voucher_awaited_after(const struct limit *limit, int64_t awaited, int64_t taken);
 /* The units of one ask that may be used now. */
 int64_t voucher_ask_units(const struct node *node, const struct voucher *voucher, const struct voucher_ask *ask,
                           uint64_t now_ns);
