@@ -60,6 +60,7 @@ struct tunnel {
     pthread_t thread;
     int wake_fd;
     bool quits, renews;
+    uint64_t lacks_ns; /* when there was no descriptor or memory for a connection; 0: there was */
     struct transport_tls *tls;
     struct {
         int fd; /* -1: it does not listen yet */

@@ -25,7 +25,7 @@
 /* For what a connection that ends still holds. */
 #define ENDING_NS (3 * SECOND_NS)
 
-enum { ROUND_MS = 500 };
+enum { ROUND_MS = 500, LACKS_MS = 100 /* between two tries without a descriptor */ };
 
 /* ---- connections ---- */
 
@@ -105,9 +105,20 @@ static bool make_room(struct tunnel *tunnel, const struct tunnel_connection *for
     return true;
 }
 
+/* -1: nobody is there any more, or there is no descriptor or memory for him. Then nobody is accepted for LACKS_MS. */
+static int accept_from(struct tunnel *tunnel, int socket)
+{
+    const int fd = accept4(socket, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
+        tunnel->lacks_ns = clock_monotonic_ns();
+        metric_add(&tunnel->stats.refused, 1);
+    }
+    return fd;
+}
+
 static void let_in(struct tunnel *tunnel, enum tunnel_port port)
 {
-    const int fd = accept4(tunnel->door[port].fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC), on = 1;
+    const int fd = accept_from(tunnel, tunnel->door[port].fd), on = 1;
     if (fd < 0)
         return;
     struct tunnel_connection guest = {.port = port, .remote = endpoint_remote(fd)};
@@ -185,7 +196,7 @@ static bool is_own(int fd)
 static void dial(struct tunnel *tunnel, uint32_t index)
 {
     const struct tunnel_route *route = &tunnel->route[index];
-    const int fd = accept4(route->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC), on = 1;
+    const int fd = accept_from(tunnel, route->fd), on = 1;
     if (fd < 0)
         return;
     struct tunnel_connection *connection = is_own(fd) ? add(tunnel, TUNNEL_DIALS) : NULL;
@@ -277,13 +288,16 @@ static void wait_for(struct waiting *waiting, int fd, short events)
 
 static void gather(struct tunnel *tunnel, struct waiting *waiting)
 {
+    const bool lacks =
+        tunnel->lacks_ns > 0 && clock_monotonic_ns() - tunnel->lacks_ns < LACKS_MS * (SECOND_NS / 1000);
+    const short accepts = lacks ? 0 : POLLIN;
     waiting->count = 0;
-    waiting->timeout_ms = -1;
+    waiting->timeout_ms = lacks ? LACKS_MS : -1;
     wait_for(waiting, tunnel->wake_fd, POLLIN);
     for (int i = 0; i < TUNNEL_PORTS; i++)
-        wait_for(waiting, tunnel->door[i].fd, POLLIN);
+        wait_for(waiting, tunnel->door[i].fd, accepts);
     for (uint32_t i = 0; i < TUNNEL_ROUTES_MAX; i++)
-        wait_for(waiting, tunnel->route[i].fd, tunnel->route[i].fd >= 0 ? POLLIN : 0);
+        wait_for(waiting, tunnel->route[i].fd, tunnel->route[i].fd >= 0 ? accepts : 0);
     for (uint32_t i = 0; i < TUNNEL_CONNECTIONS_MAX; i++) {
         const struct tunnel_connection *connection = tunnel->connection[i];
         wait_for(waiting, connection ? connection->inner : -1, connection ? tunnel_inner_events(connection) : 0);

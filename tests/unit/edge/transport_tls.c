@@ -1,18 +1,20 @@
 /* Transports that speak TLS to each other: who hears whom, and what is said of those who cannot be heard. */
 #include "tests/lib/transport_peers.h"
 
+#include "edge/peers/endpoint.h"
 #include "edge/process/certificate.h"
 
 #include <dirent.h>
 #include <nng/nng.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 enum { PATH_BYTES = 160, DAY_S = 86400, OTHERS = 3 };
 
 static struct peer *const all[] = {&a, &b, &c, &hasty, &others[0], &others[1], &others[2]};
 
-enum { PEERS = sizeof all / sizeof *all };
+enum { PEERS = sizeof all / sizeof all[0] };
 
 static char directory[] = "/tmp/headgate-tls-XXXXXX";
 
@@ -200,6 +202,42 @@ static void understanding(void)
     OK(run_until(a_heard_the_largest, NULL), "a message of many records comes whole");
 }
 
+static uint64_t refused_before;
+static bool a_refused_some(void)
+{
+    return transport_stats(a.transport).connections_refused >= refused_before + 3;
+}
+
+/* Who comes while there are no descriptors waits, and the thread does not turn for him all the time. */
+static void no_descriptors(void)
+{
+    enum { FILES = 1300 }; /* poll wants the limit above the places of the tunnel */
+    struct rlimit before, none;
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    address.sin_port = htons((uint16_t)strtoul(strchr(a.gossip, ':') + 1, NULL, 10));
+    int failed = getrlimit(RLIMIT_NOFILE, &before);
+    none = before;
+    none.rlim_cur = FILES;
+    if (failed != 0 || before.rlim_max < FILES || setrlimit(RLIMIT_NOFILE, &none) != 0) {
+        tap_skip("no descriptors", "the limit of descriptors is too low here");
+        return;
+    }
+    const int guest = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), first = dup(guest);
+    while (dup(guest) >= 0)
+        ;
+    refused_before = transport_stats(a.transport).connections_refused;
+    const uint64_t began_ns = uv_hrtime();
+    failed |= connect(guest, (const struct sockaddr *)&address, sizeof address);
+    assert(failed == 0 && first > guest);
+    OK(run_until(a_refused_some, NULL), "a stranger waits while there are no descriptors");
+    OK(uv_hrtime() - began_ns > 150000000, "and is looked after now and then only");
+    for (int fd = first; fd < FILES; fd++)
+        if (endpoint_local(fd).port == endpoint_local(guest).port)
+            (void)close(fd);
+    (void)close(guest);
+    (void)setrlimit(RLIMIT_NOFILE, &before);
+}
+
 static void renewing(void)
 {
     struct transport_tls *next = tls_of("ca", "a-new", "a");
@@ -348,6 +386,7 @@ int main(void)
     plain->hasty = true;
     open_all();
     understanding();
+    no_descriptors();
     renewing();
     misunderstanding();
     the_last_word();
