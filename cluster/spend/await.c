@@ -75,10 +75,11 @@ bool await_hold(struct node *node, const struct charge *charges, size_t count, u
     for (size_t i = 0; i < count && await->held; i++) {
         if (!verdict_is_of_share(&verdicts[i]) || charges[i].shadow)
             continue;
+        const uint64_t more = charges[i].cost * await->repeats;
         if (again)
             voucher_note_waiting(node, &charges[i], await->waiting_tokens, now_ns);
-        else
-            voucher_note_waits(node, &charges[i], charges[i].cost * await->repeats);
+        else if (!voucher_note_waits(node, &charges[i], more))
+            voucher_note_waiting(node, &charges[i], charges[i].cost + more, now_ns);
     }
     return await->held;
 }

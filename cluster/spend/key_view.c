@@ -227,11 +227,12 @@ static uint64_t settling_ns(const struct node *node)
 static uint64_t granted_after_ns(const struct node *node, const struct key_view *view, const struct charge *charge,
                                  uint64_t own_ns, uint64_t now_ns)
 {
-    const int64_t enough = voucher_enough_units(node, charge), token = view->limit->units_per_token;
+    const struct bucket level = key_view_level(view, charge, now_ns);
+    const int64_t left = level.settled - level.unsettled, token = view->limit->units_per_token;
+    const int64_t enough = voucher_enough_units(node, charge, left);
     if (enough == INT64_MAX)
         return UINT64_MAX;
-    const struct bucket level = key_view_level(view, charge, now_ns);
-    const int64_t missing = enough - (level.settled - level.unsettled);
+    const int64_t missing = enough - left;
     uint64_t until_ns = 0;
     if (missing > 0 && kind_refills(view->limit->kind))
         until_ns = limit_refill_ns(view->limit, missing);
@@ -243,10 +244,10 @@ static uint64_t granted_after_ns(const struct node *node, const struct key_view 
 }
 
 void key_view_show_refused(const struct node *node, const struct key_view *view, const struct charge *charge,
-                           uint64_t rest_ns, uint64_t now_ns, struct verdict *verdict)
+                           uint64_t rest_ns, bool in_vain, uint64_t now_ns, struct verdict *verdict)
 {
     const uint64_t own_ns = retry_after_ns(view, charge, settling_ns(node), now_ns);
-    const uint64_t all_ns = granted_after_ns(node, view, charge, own_ns, now_ns);
+    const uint64_t all_ns = in_vain ? UINT64_MAX : granted_after_ns(node, view, charge, own_ns, now_ns);
     const uint64_t retry_ns = number_least(own_ns, number_least(all_ns, rest_ns));
     const bool is_lost = key_view_home_is_gone(node, charge);
     key_view_show(view, charge, now_ns, verdict);

@@ -53,9 +53,9 @@ void key_view_show(const struct key_view *view, const struct charge *charge, uin
                    struct verdict *verdict);
 /*
  * Writes the present figures, and why and for how long the charge is refused. `rest_ns`: until what a part of it was
- * granted for is expected; UINT64_MAX: nothing is.
+ * granted for is expected; UINT64_MAX: nothing is. `in_vain`: no peer is asked, see voucher_loss.h.
  */
 void key_view_show_refused(const struct node *node, const struct key_view *view, const struct charge *charge,
-                           uint64_t rest_ns, uint64_t now_ns, struct verdict *verdict);
+                           uint64_t rest_ns, bool in_vain, uint64_t now_ns, struct verdict *verdict);
 
 #endif

@@ -12,6 +12,7 @@
 #include "cluster/spend/voucher_habit.h"
 #include "cluster/spend/voucher_lack.h"
 #include "cluster/spend/voucher_left.h"
+#include "cluster/spend/voucher_loss.h"
 #include "cluster/spend/voucher_pause.h"
 #include "cluster/spend/voucher_places.h"
 #include "cluster/spend/voucher_times.h"
@@ -104,18 +105,24 @@ static bool is_worth_asking(const struct node *node, const struct charge *charge
     const int64_t lacks = voucher ? voucher_lack_units(node, voucher, now_ns) : bucket->unsettled;
     int64_t left = bucket->settled - bucket->unsettled,
             decays = voucher_decays(limit, voucher_answer_ns(node), lacks);
-    const bool is_beyond = voucher_is_beyond_share(node, charge);
+    const bool never_suffices = voucher_is_beyond_share(node, charge);
+    const bool is_beyond = never_suffices || voucher_needs_rounds(node, limit, cost, left + held);
     const int64_t needed = cost + voucher_lost_units(node, limit, lacks);
     bool is_burst = bucket_allowance(bucket, budget) / BURST_RATE >= decays / 2 &&
                     (waits || is_enough(limit, left) || is_rest(node, limit, voucher, left, now_ns));
     if (!(is_burst || is_beyond) || (node->awake.somebody_silent && !limit_home_is_one(limit->home) &&
                                      !is_worth_asking_alone(node, limit, voucher, now_ns)))
         return false;
+    if (voucher && !waits && !never_suffices && voucher_loses(limit, voucher, held, cost, now_ns))
+        return false;
     if (is_beyond && held > 0)
         return left + held >= needed;
-    return left >= cost && voucher_others_units(limit, bucket, voucher_asked_share(node, limit, budget->share)) +
-                                   own_units(bucket, budget) + held >=
-                               needed;
+    if (voucher_rounds_suffice(node, limit, cost, left))
+        return true;
+    const int64_t of_log = voucher_of_log_units(node, limit, left, false);
+    const int64_t others =
+        of_log > 0 ? of_log : voucher_others_units(limit, bucket, voucher_asked_share(node, limit, budget->share));
+    return left >= cost && others + own_units(bucket, budget) + held >= needed;
 }
 
 /* The next ask is not only for clients of whom nothing is known. */
@@ -213,17 +220,19 @@ static struct voucher *voucher_as_it_is(struct node *node, const struct charge *
     return voucher && voucher->limit == charge->limit ? voucher : NULL;
 }
 
-void voucher_note_waits(struct node *node, const struct charge *charge, uint64_t more)
+bool voucher_note_waits(struct node *node, const struct charge *charge, uint64_t more)
 {
     vouchers_lock(node);
     struct voucher *voucher = voucher_as_it_is(node, charge);
-    if (voucher && voucher->wanted > 0) {
+    const bool is_noted = voucher && voucher->wanted > 0;
+    if (is_noted) {
         voucher->wanted = number_sum(voucher->wanted, more);
         voucher->waiting = number_sum(voucher->waiting, charge->cost + more);
         voucher->unwatched -= number_least(voucher->unwatched, charge->cost);
         want_surely(node);
     }
     vouchers_unlock(node);
+    return is_noted;
 }
 
 bool voucher_use(struct node *node, const struct charge *charge, uint64_t tokens, uint64_t now_ns,
@@ -243,6 +252,7 @@ bool voucher_use(struct node *node, const struct charge *charge, uint64_t tokens
         const int64_t left = voucher_ask_units(node, voucher, &voucher->ask[i], now_ns);
         payment->units[i] = left < units ? left : units;
         voucher->ask[i].units -= payment->units[i];
+        voucher->ask[i].used += payment->units[i];
         if (payment->units[i] > 0)
             payment->asked_ns = number_least(payment->asked_ns, voucher_asked_first_ns(&voucher->ask[i]));
         units -= payment->units[i];
@@ -258,6 +268,7 @@ void voucher_put_back(struct node *node, const struct charge *charge, const stru
     struct voucher *voucher = voucher_as_it_is(node, charge);
     for (unsigned i = 0; i < VOUCHER_ASKS && voucher; i++) {
         voucher->ask[i].units += payment->units[i];
+        voucher->ask[i].used -= payment->units[i];
         voucher_lack_used(voucher, -payment->units[i]);
     }
     vouchers_unlock(node);

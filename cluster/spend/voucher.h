@@ -99,8 +99,11 @@ uint64_t voucher_pays(struct node *node, const struct charge *charge, const stru
  * what the key's voucher lacks asked for, unless an answer is on its way. The caller has locked the key.
  */
 void voucher_note_waiting(struct node *node, const struct charge *charge, uint64_t tokens, uint64_t now_ns);
-/* A charge whose wish was noted just now waits for its tokens, and for so many more of requests like it. */
-void voucher_note_waits(struct node *node, const struct charge *charge, uint64_t more);
+/*
+ * A charge whose wish was noted just now waits for its tokens, and for so many more of requests like it. False: no
+ * wish was noted, as the asks of the key do not pay (voucher_loss.h).
+ */
+bool voucher_note_waits(struct node *node, const struct charge *charge, uint64_t more);
 /* The tokens that a voucher paid, by ask. */
 struct voucher_payment {
     int64_t units[VOUCHER_ASKS];
@@ -125,16 +128,34 @@ uint64_t voucher_available(struct node *node, const struct charge *charge, uint6
 uint64_t voucher_tokens(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns);
 /*
  * So much of the limit must be left, in units, that others' shares may pay for the charge, which has been refused, one
- * answer later; INT64_MAX: they never do.
+ * answer later, or a few; INT64_MAX: they never do. Of logs, it may be less than that if it is not more than `left`.
  */
-int64_t voucher_enough_units(const struct node *node, const struct charge *charge);
+int64_t voucher_enough_units(const struct node *node, const struct charge *charge, int64_t left);
 /*
- * A part of a charge beyond this node's share has been granted, and the charge was refused: the time until the rest is
- * expected, which is asked for when the charge comes again; UINT64_MAX: nothing is granted, or too little is left.
+ * True: a cost of so many units is more than one ask may bring where `left` is left and held. Peers may grant all of
+ * it in several asks, of which each brings about half of what is left.
+ */
+bool voucher_needs_rounds(const struct node *node, const struct limit *limit, int64_t cost, int64_t left);
+/* The same, and so much is left that the first of these asks is worth it. */
+bool voucher_rounds_suffice(const struct node *node, const struct limit *limit, int64_t cost, int64_t left);
+/*
+ * What peers would grant of a log of which so much is left, each of them whole tokens; 0 of a log with parts of its
+ * own. `with_own`: and what this node's share would pay.
+ */
+int64_t voucher_of_log_units(const struct node *node, const struct limit *limit, int64_t left, bool with_own);
+/*
+ * A part of a charge beyond this node's share, or of one that needs several asks, has been granted, and the charge was
+ * refused: the time until the rest is expected, which is asked for when the charge comes again; UINT64_MAX: nothing is
+ * granted, or too little is left.
  * `level`: the key's, see level.h.
  */
 uint64_t voucher_rest_ns(struct node *node, const struct charge *charge, const struct bucket *level,
                          uint64_t now_ns);
+/*
+ * True: no peer is asked for the charge, which has been refused and which this node's share of a full key could pay,
+ * since the asks of the key do not pay (voucher_loss.h).
+ */
+bool voucher_is_in_vain(struct node *node, const struct charge *charge, uint64_t now_ns);
 /* True: others' shares never pay for the charge, not even when all peers are heard again. */
 bool voucher_is_hopeless(const struct node *node, const struct charge *charge);
 

@@ -11,6 +11,7 @@
 #include "cluster/spend/voucher_habit.h"
 #include "cluster/spend/voucher_lack.h"
 #include "cluster/spend/voucher_left.h"
+#include "cluster/spend/voucher_loss.h"
 #include "cluster/spend/voucher_pause.h"
 #include "cluster/spend/voucher_places.h"
 #include "cluster/spend/voucher_times.h"
@@ -91,8 +92,11 @@ static void make_room(struct node *node, struct voucher *voucher, const struct l
     int64_t left = voucher_ask_units(node, voucher, oldest, node->now_ns);
     voucher_ask_ends(node, voucher, limit);
     voucher_habit_note(node, voucher->limit, oldest);
-    if (left > 0 && (left >= next->units / JOINS_PART || kind_lists(limit->kind))) {
+    const bool joins = left > 0 && (left >= next->units / JOINS_PART || kind_lists(limit->kind));
+    voucher_loss_note(node, voucher, oldest, joins ? left : 0);
+    if (joins) {
         next->units = voucher_sum(next->units, left);
+        next->received = voucher_sum(next->received, left);
         next->born_ns = oldest->born_ns;
     }
     memmove(oldest, next, (VOUCHER_ASKS - 1) * sizeof *oldest);
@@ -162,13 +166,15 @@ static struct wish wish_of(const struct node *node, const struct voucher *vouche
     int64_t useful = voucher_habit_expected(node, voucher->limit, refused_units(node, voucher) + soon);
     useful = units_of_full_at_most(limit, voucher->waiting) + (useful > coming ? useful : coming);
     int64_t decays = voucher_decays(limit, voucher_use_ns(node), voucher_lack_units(node, voucher, node->now_ns));
-    bool beyond = bucket_allowance(&full, &node->by_limit.budget[voucher->limit]) < least;
+    const int64_t held = voucher_units(node, voucher, node->now_ns);
+    bool beyond = bucket_allowance(&full, &node->by_limit.budget[voucher->limit]) < least ||
+                  voucher_needs_rounds(node, limit, least, left + held);
     const bool little = (useful < others ? useful : others) <=
                         (node->awake.somebody_silent ? LONELY_DECAYS : USEFUL_DECAYS) * decays;
     if (little && !beyond && voucher->waiting == 0 && !node->options.grants_eager)
         return wish;
     useful = useful > least ? useful : least;
-    decays -= voucher_units(node, voucher, node->now_ns);
+    decays -= held;
     wish.whole =
         voucher_always_asks_whole(node, limit) || (least + decays > left && voucher_may_ask_whole(node, limit));
     if (wish.whole) {
@@ -249,6 +255,7 @@ static void count_received(struct node *node, struct voucher *voucher, int64_t u
 static void receive(struct node *node, struct voucher *voucher, struct voucher_ask *ask, int64_t units)
 {
     ask->units = voucher_sum(ask->units, units);
+    ask->received = voucher_sum(ask->received, units);
     if (ask->whole)
         ask->rest += units % node->limits.limit[voucher->limit].units_per_token;
     count_received(node, voucher, units);
@@ -292,6 +299,7 @@ static bool ask_of(struct node *node, struct voucher *voucher, struct ask_record
         return false;
     }
     begin_ask(node, voucher, wish.expected, others);
+    voucher->asked_cost = units_of_full_at_most(limit, voucher->wanted_at_once);
     voucher->ask[VOUCHER_ASKS - 1].whole = wish.whole;
     voucher_want_nothing(voucher);
     voucher->asked_ns = node->rights.asked_ns = node->now_ns;

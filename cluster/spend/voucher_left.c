@@ -164,10 +164,14 @@ bool voucher_goes_over(struct node *node, struct voucher *voucher, uint16_t limi
     for (unsigned a = 0; a < VOUCHER_ASKS; a++) {
         struct voucher_ask *ask = &voucher->ask[a];
         ask->units = scaled(ask->units, from, to);
+        ask->received = scaled(ask->received, from, to);
+        ask->used = scaled(ask->used, from, to);
         ask->awaited = scaled(ask->awaited, from, to);
         ask->rest = scaled_up(ask->rest, from, to);
         ask->lost = scaled_up(ask->lost, from, to);
     }
+    voucher->outcome = (struct ask_outcome){0}; /* of requests of another tier */
+    voucher->asked_cost = scaled(voucher->asked_cost, from, to);
     voucher->earlier.awaited = scaled(voucher->earlier.awaited, from, to);
     const int64_t lacks = scaled(voucher->lack.units, from, to);
     voucher_lack_init(node, voucher, now_ns);

@@ -10,6 +10,7 @@
 #include "cluster/spend/voucher_habit.h"
 #include "cluster/spend/voucher_lack.h"
 #include "cluster/spend/voucher_left.h"
+#include "cluster/spend/voucher_loss.h"
 #include "cluster/spend/voucher_pause.h"
 #include "cluster/spend/voucher_times.h"
 
@@ -35,15 +36,22 @@ void vouchers_unlock(struct node *node)
         spin_unlock(&node->rights.locked);
 }
 
+static bool remembers_loss(const struct node *node, const struct voucher *voucher, uint64_t now_ns)
+{
+    return voucher_loses(&node->limits.limit[voucher->limit], voucher, voucher_units(node, voucher, now_ns),
+                         voucher->asked_cost, now_ns);
+}
+
 /*
  * A voucher of a cell ends with it, and one of a sliding window with the window, though the cell goes on: no request
- * counts in it any more. What nobody has used by then is given back first.
+ * counts in it any more. What nobody has used by then is given back first. What asks of a bucket have lost is
+ * remembered until the next one is due.
  */
-static bool has_ended(const struct voucher *voucher, uint64_t now_ns)
+static bool has_ended(const struct node *node, const struct voucher *voucher, uint64_t now_ns)
 {
     const uint64_t over_ns = voucher->window.window_ns > 0 ? voucher->window.end_ns + VOUCHER_LIFE_NS : UINT64_MAX;
     return number_minus(now_ns, voucher->touched_ns) >= VOUCHER_LIFE_NS &&
-           number_least(voucher->expires_ns, over_ns) <= now_ns;
+           number_least(voucher->expires_ns, over_ns) <= now_ns && !remembers_loss(node, voucher, now_ns);
 }
 
 struct voucher *voucher_of_key(struct node *node, struct key_id id)
@@ -90,7 +98,7 @@ static bool is_idle(const struct voucher *voucher, uint64_t now_ns)
 static bool may_make_way(const struct node *node, const struct voucher *voucher, uint64_t now_ns, uint64_t *lost)
 {
     *lost = 0;
-    if (has_ended(voucher, now_ns) || is_spent(node, voucher, now_ns))
+    if (has_ended(node, voucher, now_ns) || is_spent(node, voucher, now_ns))
         return true;
     const int64_t token = node->limits.limit[voucher->limit].units_per_token;
     *lost = (uint64_t)(voucher_units(node, voucher, now_ns) / token) + 1;
@@ -186,7 +194,7 @@ void voucher_drop_limit(struct node *node, uint16_t limit)
 static void sweep(struct node *node, struct voucher *voucher, bool many)
 {
     voucher_give_back_idle(node, voucher);
-    if (!has_ended(voucher, node->now_ns) && !(many && is_spent(node, voucher, node->now_ns)))
+    if (!has_ended(node, voucher, node->now_ns) && !(many && is_spent(node, voucher, node->now_ns)))
         return;
     end_voucher(node, voucher);
 }

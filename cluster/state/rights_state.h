@@ -34,7 +34,8 @@ struct voucher_ask {
     uint64_t asked_sleepless_ns; /* the same by options.sleepless_ns; 0: there is no such clock */
     uint64_t born_ns;            /* when the oldest of its tokens were asked for: they end first */
     uint64_t granted_by;         /* bit i: member i */
-    int64_t units;               /* that came, and were neither used nor given back */
+    int64_t received, used;      /* units that came, and of these, those that clients used */
+    int64_t units;               /* of those that came, those that were neither used nor given back */
     int64_t awaited;             /* that others were asked for and have not granted: nobody may grant more */
     bool whole;                  /* for whole tokens: see voucher_whole.h */
     int64_t rest;                /* of what came: the part of a token, which is never used */
@@ -66,6 +67,13 @@ struct own_lack {
     uint64_t converted_ns; /* node->converted_ns then */
 };
 
+/* What the asks of a key have brought that have ended, in units: see voucher_loss.h. */
+struct ask_outcome {
+    uint64_t received;
+    uint64_t used; /* by clients */
+    uint64_t lost; /* neither used nor given back */
+};
+
 struct voucher {
     struct key_id id;
     uint16_t limit;
@@ -82,6 +90,8 @@ struct voucher {
     uint64_t yields_until_ns; /* asks for nothing before: see voucher_yield */
     uint64_t busy_ns;         /* when tokens were last wanted, received or used */
     struct own_lack lack;
+    struct ask_outcome outcome;
+    int64_t asked_cost; /* units of the largest request that the newest ask was made for */
     struct earlier_asks earlier;
     struct voucher_ask ask[VOUCHER_ASKS]; /* the newest is the last */
 };

@@ -62,8 +62,8 @@ int main(void)
     rights_world_init(3);
     rights_world_start();
     cost_above_the_share("a fixed window", false, 0, 1000 * MS);
-    /* 7 of the 12 must have faded, so that 12 are left beside the reserve; and what a voucher has left over */
-    cost_above_the_share("a sliding window", true, 2100000 * MS, 2400000 * MS);
+    /* so many of the 12 must have faded that several asks bring 12; and what a voucher has left over */
+    cost_above_the_share("a sliding window", true, 1800000 * MS, 2400000 * MS);
     cost_above_the_limit();
     world_close();
     return tap_done();

@@ -1,13 +1,15 @@
 /*
- * Ann is asked for more than her share, while bob has spent some tokens that she has not heard of. So what is granted
- * does not suffice at first. Her client is told to come again soon, as long as the rest will be granted, and not when
- * the limit is full again. Three even regions, 40 ms apart, and limits of an hour; or bob's home.
+ * Ann is asked for more than her share, while bob has spent some tokens that she has not heard of; or for nearly all
+ * that is left, of which each ask brings about half. So what is granted does not suffice at first. Her client is told
+ * to come again soon, as long as the rest will be granted, and not when the limit is full again. Three even regions,
+ * 40 ms apart, and limits of an hour; or bob's home.
  */
 #include "tests/lib/rights_world.h"
 
-enum { CAPACITY = 100, TRIES = 10, SOON_MS = 1000, HOUR_MS = 3600000 };
+enum { CAPACITY = 100, TRIES = 10, SETTLED_MS = 500, SOON_MS = 1000, HOUR_MS = 3600000 };
 
-static struct limit_terms bucket = {.capacity = CAPACITY, .rate = 1, .period_ns = HOUR_MS * MS},
+static struct limit_terms fast = {.capacity = 1000, .rate = 1, .period_ns = 1000 * MS},
+                          bucket = {.capacity = CAPACITY, .rate = 1, .period_ns = HOUR_MS * MS},
                           window = {.kind = LIMIT_CELL, .capacity = CAPACITY},
                           list = {.kind = LIMIT_LOG, .capacity = CAPACITY, .period_ns = HOUR_MS * MS};
 
@@ -48,6 +50,20 @@ static void comes_soon(const char *name, const struct limit_terms *terms, unsign
     OK(story.of_share && story.longest_ns < SOON_MS * MS, "... of which each says that only the share refuses");
 }
 
+/* Much was spent long ago, and nearly all that is left is asked for. */
+static void comes_in_rounds(const char *name, const struct limit_terms *terms, unsigned cost, unsigned left)
+{
+    char key[64];
+    (void)snprintf(key, sizeof key, "%s: %u of %u that are left", name, cost, left);
+    for (unsigned i = 0; i < terms->capacity - left; i++)
+        (void)rights_take(i % 3, key, terms, 1);
+    world_run(SETTLED_MS);
+    const struct story story = ask_again(key, terms, cost);
+    OK(story.admitted && story.of_share,
+       "%s: admitted after %u refusals for the share alone, %" PRIu64 " ms at most", key, story.refusals,
+       story.longest_ns / MS);
+}
+
 /* All is spent but what is asked for, and of that peers keep the last tokens. */
 static void never_comes(const char *name, const struct limit_terms *terms)
 {
@@ -84,9 +100,18 @@ int main(void)
         comes_soon(kinds[i].name, kinds[i].terms, 60, 5);
         comes_soon(kinds[i].name, kinds[i].terms, 80, 5);
         comes_soon(kinds[i].name, kinds[i].terms, 50, 25);
+        comes_in_rounds(kinds[i].name, kinds[i].terms, 70, 80);
+        comes_in_rounds(kinds[i].name, kinds[i].terms, 50, 60);
+        comes_in_rounds(kinds[i].name, kinds[i].terms, 20, 40);
+        comes_in_rounds(kinds[i].name, kinds[i].terms, 22, 40);
+        comes_in_rounds(kinds[i].name, kinds[i].terms, 33, 40);
+        comes_in_rounds(kinds[i].name, kinds[i].terms, 13, 20);
         never_comes(kinds[i].name, kinds[i].terms);
         waits(kinds[i].name, kinds[i].terms);
     }
+    comes_in_rounds("a bucket of which little decays", &fast, 240, 400);
+    comes_in_rounds("window", &window, 98, 100);
+    comes_in_rounds("window", &window, 18, 20);
     window.capacity = 5; /* what the second peer grants is known to be spent before it is here */
     comes_soon("window", &window, 4, 0);
     window.capacity = 10;

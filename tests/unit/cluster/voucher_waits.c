@@ -1,17 +1,18 @@
 /*
- * When a refused client is told to come again: what it is told is true. It is admitted then, unless others took the
- * tokens; nobody is told to come soon where the last tokens are for nobody, or where no wait helps. Three even regions
- * 40 ms apart, of which nobody else asks.
+ * When a refused client is told to come again: what it is told is true. It is admitted then, or a few round trips later
+ * where several asks bring its cost, unless others took the tokens; nobody is told to come soon where the last tokens
+ * are for nobody, or where no wait helps. Three even regions 40 ms apart, of which nobody else asks.
  */
 #include "tests/lib/rights_world.h"
 
-enum { NEVER_MS = -1, TRIES = 3, SOON_MS = 200, PERIOD_MS = 20000, WINDOW_MS = 3600000 };
+enum { NEVER_MS = -1, TRIES = 8, SOON_MS = 200, PERIOD_MS = 20000, WINDOW_MS = 3600000 };
 
 struct row {
     const char *name;
     struct limit_terms terms;
     unsigned spent, cost;
-    int64_t least_ms, most_ms; /* how long until it is admitted, or is told first where that is later than PERIOD_MS */
+    int64_t least_ms,
+        most_ms; /* how long until it is admitted, or is told first where that is later than PERIOD_MS */
 };
 
 static void spend(const struct row *row)
