@@ -26,8 +26,8 @@ enum {
     /* descriptors for the loop, the store and the libraries */
     OTHER_FILES = 28,
     SPARE_FILES = OTHER_FILES + TRANSPORT_FILES_MAX,
-    /* descriptors for each further loop */
-    THREAD_FILES = 4,
+    /* descriptors for each further loop, beside those of its ports and its connection to the central store */
+    THREAD_FILES = 5,
 };
 
 static const char usage[] =
@@ -110,6 +110,18 @@ static bool read_options(int argc, char **argv, struct request *request, int *st
     return false;
 }
 
+/* The descriptors that each thread has for what it listens at, and for the central store. */
+static rlim_t count_sockets(const struct settings *settings)
+{
+    const char *const ports[] = {settings->clients_address, settings->clients_tls_address,
+                                 settings->http_address,    settings->http_tls_address,
+                                 settings->grpc_address,    settings->grpc_tls_address};
+    rlim_t count = settings_have_central(settings);
+    for (size_t i = 0; i < sizeof ports / sizeof ports[0]; i++)
+        count += ports[i][0] != '\0';
+    return count;
+}
+
 /*
  * Raises the limit of descriptors to the number that all connections need. If the system allows
  * fewer, it lowers the number of connections. False: not even a few connections are possible.
@@ -117,8 +129,9 @@ static bool read_options(int argc, char **argv, struct request *request, int *st
 static bool make_room_for_files(struct settings *settings, struct error *error)
 {
     struct rlimit limit;
-    rlim_t spare = SPARE_FILES + (settings_has_peers_tls(settings) ? (rlim_t)TUNNEL_FILES_MAX : 0) +
-                   THREAD_FILES * (settings->threads - 1),
+    const rlim_t sockets = count_sockets(settings);
+    rlim_t spare = SPARE_FILES + (settings_has_peers_tls(settings) ? (rlim_t)TUNNEL_FILES_MAX : 0) + sockets - 1 +
+                   (THREAD_FILES + sockets) * (settings->threads - 1),
            wanted = settings->max_connections + spare;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
         return true;

@@ -301,4 +301,17 @@ subtest 'three regions' => sub {
     ok($three->stop, 'all end in peace');
 };
 
+subtest 'descriptors for peers' => sub {
+    my $many = Headgate::cluster(regions => ['here'], threads => 32, state_dir => 'none', listen_http => 1,
+                                 listen_grpc => 1)->daemon('here');
+    my $log = Headgate::write_file($many->{log_path}, '');
+    $many->{pid} = Headgate::spawn($log, $log, 'prlimit', '--nofile=1500:1500', Headgate::headgated(), '--config',
+                                   $many->{config});
+    ok(Headgate::wait_until(20, sub { $many->log =~ / info here is active/ }), 'a daemon of many threads');
+    my ($clients) = $many->log =~ /only 1500 file descriptors are allowed .*: going on with (\d+) connections/;
+    my $open = () = glob "/proc/$many->{pid}/fd/*";
+    cmp_ok(1500 - $open - $clients, '>=', 600, 'there are descriptors for peers beside those of all clients');
+    is($many->stop, 0, 'it leaves');
+};
+
 done_testing();
