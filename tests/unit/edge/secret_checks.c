@@ -88,7 +88,7 @@ static void test_many(void)
 /* The limit of this process's memory that leaves room for so much more; the limit of before. */
 static struct rlimit leave(size_t more_bytes)
 {
-    struct rlimit before, less;
+    struct rlimit before = {0}, less;
     char pages[32] = "";
     FILE *file = fopen("/proc/self/statm", "r");
     bool good = file != NULL && fgets(pages, sizeof pages, file) != NULL && getrlimit(RLIMIT_AS, &before) == 0;
