@@ -240,7 +240,7 @@ void rights_home_forgets(struct sim *sim, unsigned i)
             const struct limit *limit = &ask_rule(sim, r)->limit;
             const struct ask_part part = {.rule = r, .subject = s};
             const uint64_t home = homes_home_of(sim, r, s);
-            if (limit->kind == LIMIT_LOG ? homes_have(sim, i, home) : forgets_grants(sim, i, home))
+            if (forgets_grants(sim, i, home))
                 forget_rule(sim, i, part);
             else if (limit->kind == LIMIT_BUCKET)
                 forget_elsewhere(&sim->asks.truth[r][s].bucket.now, limit,
