@@ -113,6 +113,8 @@ void snapshot_finish(struct node *node, struct effects *effects)
             continue;
         heed_maker(node, slot);
         const uint64_t base = contained(snapshot, slot);
+        if (base == UINT64_MAX && snapshot->is_second)
+            continue; /* that donor has retired the origin: it stays until others say so as well */
         if (base > origin->applied && origin->next_part == 0)
             origin->applied = origin->dropped = base;
     }

@@ -12,6 +12,7 @@
  *   shares       the sum of all shares is at most the whole, whatever the views; of each limit: homes.c and
  *                rule_weights.c.
  *   limits       logs, tables, messages and steps stay within their options.
+ *   digest       nobody has batches that nobody has made.
  *   merge        what two views of a key come to is the same in whatever order, and however often, they are merged.
  */
 #include "tests/sim/laws.h"
@@ -247,6 +248,8 @@ static void check_limits(struct sim *sim, unsigned i)
         sim_fail(sim, "messages: %s calls a true message nonsense", n->name);
     if ((stats.messages_impostor > 0 || stats.messages_orphaned > 0) && !laws_are_off(sim))
         sim_fail(sim, "messages: %s hears one in the name of another than its sender", n->name);
+    if (stats.batches_missing > UINT32_MAX && !laws_are_off(sim))
+        sim_fail(sim, "digest: %s hears of batches that nobody has made", n->name);
     if (stats.messages_unreadable > 0 && !laws_are_off(sim))
         sim_fail(sim, "messages: %s cannot read a message of its own version", n->name);
     if (stats.messages_unknown_kind > 0 && sim->plan.newer == 0 && !laws_are_off(sim))
