@@ -7,6 +7,7 @@
 #include "base/number.h"
 #include "cluster/spend/level.h"
 #include "cluster/spend/outbox.h"
+#include "cluster/spend/spenders.h"
 #include "cluster/spend/voucher.h"
 #include "cluster/spend/voucher_times.h"
 #include "cluster/state/node_state.h"
@@ -41,6 +42,9 @@ void key_view_convert(struct node *node, struct entry *entry, const struct charg
     else if (kind_expires(from->kind) && !bucket_is_full(&entry->bucket, from))
         expires_ns = number_least(expires_ns, entry->bucket.expires_ns);
     bucket_convert(&entry->bucket, from, to, how, now_ns, expires_ns);
+    /* where a debt was cut off, some of these tokens may be forgotten: nobody gives them back */
+    if (keeps && from->kind == to->kind && !(kind_refills(to->kind) && entry->bucket.settled < 0))
+        spenders_go_over(node, entry, charge->limit);
     entry->limit = charge->limit & (unsigned)LIMITS_MAX;
     entry->several |= from->of_tiers;
     /* old spends are other tokens than present ones */

@@ -61,6 +61,29 @@ static void change(struct node *node, const struct entry *entry, uint32_t member
     others_spent_change(&node->others_spent, &spender, more, as_account(limit, most_of(limit), false));
 }
 
+/* Units of one account as those of the other one, rounded down. */
+static int64_t moved(const struct limit *from, const struct limit *to, int64_t kept)
+{
+    const uint128 units = (uint128)(uint64_t)of_account(from, kept) * (uint64_t)to->units_per_token;
+    const uint128 here = units / (uint64_t)from->units_per_token, most = (uint128)(uint64_t)most_of(to);
+    return as_account(to, (int64_t)(here < most ? here : most), false);
+}
+
+void spenders_go_over(struct node *node, struct entry *entry, uint16_t index)
+{
+    const struct limit *from = limit_of(node, entry), *to = &node->limits.limit[index];
+    struct entry other = *entry;
+    other.limit = index & (unsigned)LIMITS_MAX;
+    for (uint32_t i = 0; i < node->member_end && !(from->of_tiers && to->of_tiers); i++) {
+        const struct spender before = spender_of(node, entry, i), after = spender_of(node, &other, i);
+        const int64_t kept = others_spent_units(&node->others_spent, &before);
+        if (kept == 0)
+            continue;
+        others_spent_change(&node->others_spent, &before, -kept, kept);
+        others_spent_change(&node->others_spent, &after, moved(from, to, kept), as_account(to, most_of(to), false));
+    }
+}
+
 uint64_t spenders_own_tokens(const struct spend *spend)
 {
     return spend->tokens - number_least(spend->granted, spend->tokens);

@@ -38,5 +38,7 @@ void spenders_note(struct node *node, const struct entry *entry, uint32_t member
 void spenders_note_charge(struct node *node, const struct entry *entry, uint32_t member, int64_t units);
 /* The key lost so many units, and nobody knows who has spent them. */
 void spenders_note_lowered(struct node *node, const struct entry *entry, int64_t units);
+/* The key is about to go over to that limit, and tokens used stay used: so their spenders may give them back. */
+void spenders_go_over(struct node *node, struct entry *entry, uint16_t index);
 
 #endif
