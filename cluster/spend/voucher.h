@@ -169,6 +169,8 @@ uint32_t voucher_ask_due(struct node *node, struct ask_record *asks, uint32_t ro
 bool voucher_wants_of_unknown(const struct node *node);
 /* True: vouchers are to be looked at in the next message. */
 bool voucher_wants_more(const struct node *node);
+/* So many units came for the ask of the voucher. */
+void voucher_receive(struct node *node, struct voucher *voucher, struct voucher_ask *ask, int64_t units);
 /* All of the batch is applied: takes its grants to this node. `member`: its maker. */
 void voucher_take(struct node *node, const struct batch *batch, uint32_t member);
 /* True if this node has asked for tokens of the key lately: it has none to spare. */
