@@ -175,7 +175,10 @@ void ask_laws_after_ebb(struct sim *sim)
 
 /* ---- when all spends have ended ---- */
 
-/* The longest time that a spend of the rule counts; 0: longer than the simulator waits. */
+/*
+ * The longest time that a spend of the rule counts; 0: longer than the simulator waits. A bucket's debt may be as deep
+ * as its overshoot and what its home lends (limit/limit.h) make it.
+ */
 static uint64_t rule_drain_ns(const struct sim *sim, const struct plan_rule *rule)
 {
     bool cells = rule->terms.kind == LIMIT_CELL;
@@ -184,7 +187,9 @@ static uint64_t rule_drain_ns(const struct sim *sim, const struct plan_rule *rul
         return 0;
     if (limit_lists_grants(&rule->limit)) /* what was granted last counts from later on */
         ns += GRANTED_AHEAD_NS + GRANTED_STEP_NS;
-    return rule->algorithm == ASK_BUCKET && rule->terms.overshoot > 0 ? 2 * ns : ns;
+    if (rule->algorithm != ASK_BUCKET)
+        return ns;
+    return (rule->terms.overshoot > 0 ? 2 * ns : ns) + limit_refill_ns(&rule->limit, rule->limit.lent_units);
 }
 
 /*

@@ -36,8 +36,8 @@ static void draw_limits(struct plan *plan, struct random *random)
 
 static void give_home(struct plan_rule *rule, uint64_t home)
 {
-    rule->terms.home = rule->limit.home = home;
-    rule->limit.hash = limit_terms_hash(&rule->terms);
+    rule->terms.home = home;
+    rule->limit = limit_made(&rule->terms);
 }
 
 static void draw_rules(struct plan *plan, struct random *random)
