@@ -1,50 +1,32 @@
 /*
  * headgate rules lint: rules that are right and will surprise all the same, because several daemons share their limits.
  *
- * Three things surprise: a limit so small that a daemon's part of it is less than a burst, an overshoot so large that
- * the worst moment is far beyond the limit, and names that gateways do not say: an endpoint that no path of theirs is
- * spelled like, a dimension that is none for them. The shares are even and daemons grant, since no daemon is asked.
+ * Three things surprise: amounts (rules_lint_amount.c), tiers that are so far from each other that a key cannot owe
+ * what it got under another one, and names that gateways do not say: an endpoint that no path of theirs is spelled
+ * like, a dimension that is none for them. The shares are even and daemons grant, since no daemon is asked.
  */
-#include "base/number.h"
+#include "operator/rules_lint.h"
+
 #include "edge/process/clock.h"
 #include "limit/kind.h"
 #include "limit/limit.h"
 #include "limit/limit_span.h"
-#include "operator/json.h"
-#include "operator/rules.h"
 #include "rules/homes.h"
 #include "rules/rule_ended.h"
 #include "rules/rule_home.h"
-#include "rules/rule_reach.h"
 #include "rules/rule_value.h"
 #include "wire/path.h"
 
-#include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sysexits.h>
 
-enum {
-    SAYS_BYTES = 512,
-    OVERRIDES_TOLD = 5, /* of a rule; further ones, of which there may be thousands, are counted */
-    SMALL_LIMIT = 100,  /* up to here the overshoot that a rule has unless it says one is worth a word */
-};
+enum { OVERRIDES_TOLD = 5 /* of a rule; further ones, of which there may be thousands, are counted */ };
 
-#define ROUND_TRIP_NS UINT64_C(100000000) /* between regions, about */
 #define SECOND_NS UINT64_C(1000000000)
 
-struct lint {
-    struct reach_peers peers;
-    uint64_t shares[RULES_DAEMONS_MAX];
-    uint64_t least_billionths; /* the least weight of the rule that is looked at; 0: it has no weights */
-    uint64_t now_s;
-    struct json *json; /* NULL: sentences */
-    uint64_t warnings;
-    bool hushes; /* what would be said is counted in `hushed` instead */
-    uint64_t hushed;
-};
-
-static void say(struct lint *lint, const struct rule *rule, const char *amount, const char *says)
+void lint_say(struct lint *lint, const struct rule *rule, const char *amount, const char *says)
 {
     if (lint->hushes) {
         lint->hushed++;
@@ -63,121 +45,6 @@ static void say(struct lint *lint, const struct rule *rule, const char *amount, 
     json_close(lint->json, '}');
 }
 
-/* Tokens that a daemon may have spent that others have not heard of: docs/rules.md, "Many daemons". */
-static uint64_t part_of(const struct lint *lint, const struct limit_terms *terms)
-{
-    assert(lint->peers.count > 0);
-    const uint64_t sixteenths = terms->flags & LIMIT_SPLIT ? 16 : 15;
-    const uint64_t whole = terms->capacity * sixteenths + terms->overshoot * 16;
-    if (lint->least_billionths > 0)
-        return (uint64_t)((uint128)whole * lint->least_billionths / (16 * LIMIT_WEIGHTS_WHOLE));
-    return whole / (16 * (uint64_t)lint->peers.count);
-}
-
-/* A tenth of the limit, or as much as it takes for each daemon to admit two at once, or at least one. */
-static uint64_t better_overshoot(const struct lint *lint, const struct limit_terms *terms)
-{
-    struct limit_terms better = *terms;
-    better.overshoot = 0;
-    const uint64_t tenth = (terms->capacity + 9) / 10;
-    const uint64_t least =
-        reach_count(&better, 0, &lint->peers) < lint->peers.count ? reach_overshoot(&better, 0, &lint->peers) : 0;
-    better.overshoot = tenth > least ? tenth : least;
-    while (better.overshoot < terms->capacity && part_of(lint, &better) < 2)
-        better.overshoot += 1 + terms->capacity / 1000;
-    return better.overshoot;
-}
-
-static void lint_overshoot(struct lint *lint, const struct rule *rule, const char *amount,
-                           const struct limit_terms *terms)
-{
-    const bool is_unsaid = rule->overshoot_relative && rule->overshoot == RULE_OVERSHOOT_DEFAULT;
-    const uint64_t better = better_overshoot(lint, terms);
-    char says[SAYS_BYTES];
-    if (terms->overshoot <= terms->capacity && !(is_unsaid && terms->capacity <= SMALL_LIMIT))
-        return;
-    if (better >= terms->overshoot) /* so small a limit needs it */
-        (void)snprintf(says, sizeof says,
-                       "up to %" PRIu64 " may be admitted at the worst moment, where the limit is %" PRIu64
-                       ": expected a larger limit, or fewer daemons than %u",
-                       terms->capacity + terms->overshoot, terms->capacity, lint->peers.count);
-    else
-        (void)snprintf(says, sizeof says,
-                       "up to %" PRIu64 " may be admitted at the worst moment, where the limit is %" PRIu64
-                       ": with overshoot: %" PRIu64 " up to %" PRIu64,
-                       terms->capacity + terms->overshoot, terms->capacity, better, terms->capacity + better);
-    say(lint, rule, amount, says);
-}
-
-static void lint_part(struct lint *lint, const struct rule *rule, const char *amount,
-                      const struct limit_terms *terms)
-{
-    const uint64_t part = part_of(lint, terms);
-    char says[SAYS_BYTES];
-    if (part >= 2 || terms->capacity < 2 || (rule->sync == RULE_CENTRAL && rule->when_down != ISOLATION_BUDGET))
-        return;
-    const char *when =
-        rule->sync == RULE_CENTRAL ? " while the central store is down"
-        : terms->flags & LIMIT_SPLIT
-            ? ", and no more: without sync: budget it may use what the others leave"
-            : " at once, and then waits until the others have heard of it: with more overshoot it may more";
-    char weight[RULE_WEIGHT_TEXT_BYTES], who[80];
-    if (lint->least_billionths > 0)
-        (void)snprintf(who, sizeof who, "a daemon alone in a region of weight %s",
-                       rule_weight_text(lint->least_billionths, weight, sizeof weight));
-    else
-        (void)snprintf(who, sizeof who, "each of %u daemons", lint->peers.count);
-    (void)snprintf(says, sizeof says, "%s may admit %" PRIu64 " of the %" PRIu64 "%s", who, part, terms->capacity,
-                   when);
-    say(lint, rule, amount, says);
-}
-
-/* A rule with a home has no parts of daemons; what it costs others to ask there may surprise. */
-static void lint_home(struct lint *lint, const struct rule *rule, const char *amount,
-                      const struct limit_terms *terms)
-{
-    char says[SAYS_BYTES];
-    const char *home = home_is_of_keys(rule->home) ? "the home of its key" : rule->home.data;
-    struct limit limit;
-    struct error error;
-    if (rule->patience_ns == 0) {
-        (void)snprintf(says, sizeof says,
-                       "the first request elsewhere than at %s is refused, since it has to ask there: with "
-                       "patience it waits for the answer",
-                       home);
-        say(lint, rule, amount, says);
-    }
-    const bool is_bucket = kind_refills(terms->kind) && limit_init(&limit, terms, &error);
-    if (is_bucket && limit_refill_ns(&limit, limit.units_per_token) < ROUND_TRIP_NS) {
-        (void)
-            snprintf(says, sizeof says,
-                     "each time that another daemon asks %s, as much is lost as refills until the answer is there, "
-                     "and this refills fast: expected no home, or algorithm: fixed_window",
-                     home);
-        say(lint, rule, amount, says);
-    }
-}
-
-static void lint_amount(struct lint *lint, const struct rule *rule, const char *field, const char *of,
-                        const struct rule_amount *amount)
-{
-    char what[96];
-    struct limit_terms terms;
-    if (!rule_amount_counts(amount))
-        return;
-    (void)snprintf(what, sizeof what, "%s%.64s", field, of);
-    rule_terms(rule, amount, RULE_SCALE_ONE, &terms);
-    if (rule->home.size > 0) {
-        if (lint->peers.count > 1)
-            lint_home(lint, rule, what, &terms);
-        return;
-    }
-    if (lint->peers.count == 1 || reach_count(&terms, 0, &lint->peers) < lint->peers.count)
-        return; /* a daemon that is alone is exact; of the others rule_reach has a sentence */
-    lint_overshoot(lint, rule, what, &terms);
-    lint_part(lint, rule, what, &terms);
-}
-
 /* Of a prefix up to its last slash: what follows may be part of anything. */
 static struct bytes whole_segments(struct bytes endpoint)
 {
@@ -189,7 +56,7 @@ static struct bytes whole_segments(struct bytes endpoint)
 
 static void lint_endpoint(struct lint *lint, const struct rule *rule)
 {
-    char room[PATH_ROOM_BYTES], says[2 * SAYS_BYTES];
+    char room[PATH_ROOM_BYTES], says[2 * LINT_SAYS_BYTES];
     const struct bytes written = whole_segments(rule->endpoint);
     if (written.size == 0 || written.data[0] != '/')
         return;
@@ -200,14 +67,14 @@ static void lint_endpoint(struct lint *lint, const struct rule *rule)
                    "endpoint begins with %.*s: a path of a gateway has another spelling, unless endpoint_spelling "
                    "says so: expected %.*s",
                    (int)written.size, written.data, (int)path.size, path.data);
-    say(lint, rule, "", says);
+    lint_say(lint, rule, "", says);
 }
 
 /* What /check and gRPC say as something else is no identifier there. */
 static void lint_dimensions(struct lint *lint, const struct rule *rule)
 {
     static const char *const others[] = {"endpoint", "tier", "priority", "rule", "service_id", "cost"};
-    char says[SAYS_BYTES];
+    char says[LINT_SAYS_BYTES];
     for (size_t i = 0; i < rule->by_count; i++)
         for (size_t k = 0; k < sizeof others / sizeof others[0]; k++) {
             if (!bytes_equal(rule->by[i], bytes_of(others[k])))
@@ -216,7 +83,7 @@ static void lint_dimensions(struct lint *lint, const struct rule *rule)
                            "by names %s, which is no identifier in a request of a gateway, so none of them counts: "
                            "expected another name, such as %s",
                            others[k], k == 0 ? "path" : "plan");
-            say(lint, rule, "", says);
+            lint_say(lint, rule, "", says);
         }
 }
 
@@ -254,7 +121,7 @@ static const struct rule_amount *amount_of_tier(const struct rule *rule, size_t 
 static void lint_debt(struct lint *lint, const struct rule *rule, const char *tier, const struct limit_span *span,
                       const struct limit_terms *terms)
 {
-    char says[SAYS_BYTES], what[96];
+    char says[LINT_SAYS_BYTES], what[96];
     struct limit limit;
     struct error error;
     if (!kind_refills(terms->kind) || !limit_init(&limit, terms, &error))
@@ -270,7 +137,7 @@ static void lint_debt(struct lint *lint, const struct rule *rule, const char *ti
                    "%" PRIu64 ": more may be admitted where requests of one key have several tiers: expected "
                    "algorithm: fixed_window",
                    owes, span->all);
-    say(lint, rule, what, says);
+    lint_say(lint, rule, what, says);
 }
 
 static void lint_tiers(struct lint *lint, const struct rule *rule)
@@ -332,7 +199,7 @@ static void lint_all_overrides(struct lint *lint, const struct rule_list *list, 
 {
     struct told told = {.count = 0};
     struct rule joined;
-    char says[SAYS_BYTES];
+    char says[LINT_SAYS_BYTES];
     lint_overrides(lint, rule, &told);
     for (size_t i = 0; i < list->count && rule->overrides_of.size == 0; i++) {
         if (!rule_of_sheet(list->rule[i], rule, &joined))
@@ -343,7 +210,7 @@ static void lint_all_overrides(struct lint *lint, const struct rule_list *list, 
     if (told.likewise == 0)
         return;
     (void)snprintf(says, sizeof says, "%" PRIu64 " more of its overrides may surprise likewise", told.likewise);
-    say(lint, rule, "", says);
+    lint_say(lint, rule, "", says);
 }
 
 static void lint_rule(struct lint *lint, const struct rule_list *list, const struct rule *rule)
@@ -363,13 +230,13 @@ static void lint_rule(struct lint *lint, const struct rule_list *list, const str
     if (gets_home(lint, list, base ? base : rule)) {
         if (!base) {
             rule_home_sentence(rule, HOME_OF_REGIONS, &lint->peers, &sentence);
-            say(lint, rule, "", sentence.text);
+            lint_say(lint, rule, "", sentence.text);
         }
         given = *rule;
         given.home = bytes_of(HOME_BY_KEY);
         rule = &given;
     } else if (rule_reach(rule, &lint->peers, &sentence) != RULE_REACHES) {
-        say(lint, rule, "", sentence.text);
+        lint_say(lint, rule, "", sentence.text);
     }
     uint64_t shares[REACH_PEERS_MAX];
     const struct reach_peers even = lint->peers;
