@@ -193,8 +193,8 @@ void listener_await_clients(struct listener *listener, uint32_t index)
 /* Accepts clients that had to wait. */
 static void accept_waiting(struct listener *listener)
 {
-    for (uint32_t i = 0; i < listener->socket_count && !listener->accepts_no_more; i++)
-        if (listener->waiting[i]) {
+    for (uint32_t i = 0; i < listener->socket_count && !listener->accepts_no_more && has_slot(listener); i++)
+        if (listener->waiting[i] && accepts_now(listener, i)) {
             listener_await_clients(listener, i);
             accept_clients(listener, i);
         }
