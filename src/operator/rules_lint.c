@@ -26,25 +26,6 @@ enum { OVERRIDES_TOLD = 5 /* of a rule; further ones, of which there may be thou
 
 #define SECOND_NS UINT64_C(1000000000)
 
-void lint_say(struct lint *lint, const struct rule *rule, const char *amount, const char *says)
-{
-    if (lint->hushes) {
-        lint->hushed++;
-        return;
-    }
-    lint->warnings++;
-    if (!lint->json) {
-        printf("%s/%s%s%s: %s\n", rule->service.data, rule->id.data, amount[0] ? ", " : "", amount, says);
-        return;
-    }
-    json_open(lint->json, NULL, '{');
-    json_string(lint->json, "service", rule->service.data);
-    json_string(lint->json, "rule", rule->id.data);
-    json_string(lint->json, "amount", amount);
-    json_string(lint->json, "says", says);
-    json_close(lint->json, '}');
-}
-
 /* Of a prefix up to its last slash: what follows may be part of anything. */
 static struct bytes whole_segments(struct bytes endpoint)
 {

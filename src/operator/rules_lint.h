@@ -1,8 +1,8 @@
 /*
  * rules_lint: what `headgate rules lint` says of rules.
  *
- * The one idea: each warning is about one amount of a rule, which has a sentence here (rules_lint_amount.c), or about
- * what else the rule says (rules_lint.c).
+ * The one idea: a warning is about one amount of a rule (rules_lint_amount.c), or about what else the rule says
+ * (rules_lint.c).
  */
 #ifndef HEADGATE_OPERATOR_RULES_LINT_H
 #define HEADGATE_OPERATOR_RULES_LINT_H

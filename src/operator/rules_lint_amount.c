@@ -1,6 +1,6 @@
 /*
- * What surprises in one amount of a rule: a limit so small that a daemon's part of it is less than a burst, an overshoot
- * so large that the worst moment is far beyond the limit, and what it costs others to ask at a home.
+ * Says what surprises, and finds it in one amount of a rule: a limit so small that a daemon's part of it is less than
+ * a burst, an overshoot so large that the worst moment is far beyond the limit, and what asking at a home costs.
  */
 #include "operator/rules_lint.h"
 
@@ -16,6 +16,25 @@
 enum { SMALL_LIMIT = 100 /* up to here the overshoot that a rule has unless it says one is worth a word */ };
 
 #define ROUND_TRIP_NS UINT64_C(100000000) /* between regions, about */
+
+void lint_say(struct lint *lint, const struct rule *rule, const char *amount, const char *says)
+{
+    if (lint->hushes) {
+        lint->hushed++;
+        return;
+    }
+    lint->warnings++;
+    if (!lint->json) {
+        printf("%s/%s%s%s: %s\n", rule->service.data, rule->id.data, amount[0] ? ", " : "", amount, says);
+        return;
+    }
+    json_open(lint->json, NULL, '{');
+    json_string(lint->json, "service", rule->service.data);
+    json_string(lint->json, "rule", rule->id.data);
+    json_string(lint->json, "amount", amount);
+    json_string(lint->json, "says", says);
+    json_close(lint->json, '}');
+}
 
 /* Tokens that a daemon may have spent that others have not heard of: docs/rules.md, "Many daemons". */
 static uint64_t part_of(const struct lint *lint, const struct limit_terms *terms)
