@@ -85,6 +85,30 @@ static void refresh_home(const struct node *node, const char *region, struct hom
         home->heard--;
 }
 
+/* Requests go through these where they would go through all members (voucher_told.c). */
+static void refresh_groups(struct node *node)
+{
+    struct sharing *sharing = &node->sharing;
+    const char *own_region = node->member[node->me].region;
+    sharing->group_count = 0;
+    sharing->own_group = NODE_REGIONS_MAX;
+    for (uint32_t i = 0; i < node->options.region_count; i++) {
+        const char *region = node->options.regions[i].region;
+        const uint32_t sharers = (uint32_t)region_sharers(node, region);
+        const uint64_t share = sharers == 0 ? 0 : node->weights.in_force[i] / sharers;
+        uint32_t at = 0;
+        while (at < sharing->group_count && sharing->groups[at].share != share)
+            at++;
+        if (share == 0)
+            continue;
+        if (at == sharing->group_count)
+            sharing->groups[sharing->group_count++] = (struct share_group){.share = share};
+        sharing->groups[at].members += sharers;
+        if (strcmp(region, own_region) == 0)
+            sharing->own_group = at;
+    }
+}
+
 bool shares_create(struct node *node, struct error *error)
 {
     struct sharing *sharing = &node->sharing;
@@ -107,6 +131,7 @@ bool shares_refresh(struct node *node)
     const bool some_freed = refresh_freed(node);
     for (uint32_t i = 0; i < node->options.region_count; i++)
         refresh_home(node, node->options.regions[i].region, &node->sharing.homes[i]);
+    refresh_groups(node);
     refresh_budgets(node);
     return some_freed;
 }

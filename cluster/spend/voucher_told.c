@@ -44,10 +44,12 @@ int64_t voucher_of_log_units(const struct node *node, const struct limit *limit,
     int64_t units = 0;
     if (!kind_lists(limit->kind) || limit->home != 0 || weight_list_of(node, limit) != NULL)
         return 0;
-    for (uint32_t i = 0; i < node->member_end; i++) {
+    for (uint32_t i = 0; i < node->sharing.group_count; i++) {
+        const struct share_group *group = &node->sharing.groups[i];
+        const bool without = i == node->sharing.own_group && !with_own && !node->member[node->me].share_freed;
         struct budget budget;
-        budget_init(&budget, limit, share_of_member(node, i), false);
-        units += with_own || !node->member[i].self ? bucket_allowance(&bucket, &budget) : 0;
+        budget_init(&budget, limit, group->share, false);
+        units += (group->members - without) * bucket_allowance(&bucket, &budget);
     }
     return units;
 }
@@ -63,7 +65,8 @@ bool voucher_needs_rounds(const struct node *node, const struct limit *limit, in
 /* So much must be left that several asks may bring a cost. */
 static int64_t in_rounds_units(const struct node *node, const struct limit *limit, int64_t cost)
 {
-    return cost + kept_units(node, limit) + ROUNDS_LOST * voucher_lost_units(node, limit, 0);
+    const int64_t lost = voucher_lost_units(node, limit, 0), most = limit->capacity_units;
+    return cost + kept_units(node, limit) + (lost < most / ROUNDS_LOST ? ROUNDS_LOST * lost : most);
 }
 
 bool voucher_rounds_suffice(const struct node *node, const struct limit *limit, int64_t cost, int64_t left)

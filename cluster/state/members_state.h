@@ -57,6 +57,12 @@ struct home {
     uint64_t heard;  /* the part that others there have of its limits who are heard, in 1/SHARE_ONE */
 };
 
+/* So many members, this node included, that have that share each. */
+struct share_group {
+    uint64_t share;
+    uint32_t members;
+};
+
 /* This node's part of every limit: shares.c. */
 struct sharing {
     uint64_t share;
@@ -65,8 +71,11 @@ struct sharing {
     uint32_t region;     /* the place of this node's region in the options; region_count: they do not have it */
     uint64_t sharers;    /* the members of this node's region that share limits; 0: this node decides nothing */
     struct home homes[NODE_REGIONS_MAX]; /* of the regions of the options, in their order */
-    bool alone;                          /* no other peer exists */
-    uint32_t peer_count;                 /* members that have not left, this node included */
+    /* of all members that have one, by what it is; own_group: this node's, or NODE_REGIONS_MAX */
+    struct share_group groups[NODE_REGIONS_MAX];
+    uint32_t group_count, own_group;
+    bool alone;          /* no other peer exists */
+    uint32_t peer_count; /* members that have not left, this node included */
     /* of struct takeover, as budgets are */
     bool stops;
     uint64_t owed_weight;

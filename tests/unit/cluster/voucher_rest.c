@@ -4,6 +4,7 @@
  * to come again soon, as long as the rest will be granted, and not when the limit is full again. Three even regions,
  * 40 ms apart, and limits of an hour; or bob's home.
  */
+#include "cluster/state/node_state.h"
 #include "tests/lib/rights_world.h"
 
 enum { CAPACITY = 100, TRIES = 10, SETTLED_MS = 500, SOON_MS = 1000, HOUR_MS = 3600000 };
@@ -88,6 +89,15 @@ static void waits(const char *name, const struct limit_terms *terms)
     OK(await.held, "%s: a request waits for the rest", key);
 }
 
+/* More than any number of units refills until peers answer. */
+static void refills_at_once(void)
+{
+    const struct limit_terms faster = {.capacity = 1000000000, .rate = 999999999989, .period_ns = 1000 * MS};
+    (void)rights_take_at_once(ANN, "faster", &faster, 1000);
+    const struct verdict verdict = rights_take_at_once(ANN, "faster", &faster, 900000000);
+    OK(!verdict.allowed && verdict.reason == VERDICT_TOO_LARGE, "no peer is asked for what has refilled before");
+}
+
 int main(void)
 {
     rights_world_init(3);
@@ -109,6 +119,10 @@ int main(void)
         never_comes(kinds[i].name, kinds[i].terms);
         waits(kinds[i].name, kinds[i].terms);
     }
+    refills_at_once();
+    const struct sharing *sharing = &world.host[ANN].node->sharing;
+    OK(sharing->group_count == 1 && sharing->groups[0].members == 3,
+       "requests go through the shares, not the members");
     comes_in_rounds("a bucket of which little decays", &fast, 240, 400);
     comes_in_rounds("window", &window, 98, 100);
     comes_in_rounds("window", &window, 18, 20);
