@@ -292,7 +292,11 @@ static int place_of(struct node *node, const struct member_record *record, bool 
     return index;
 }
 
-/* `bringer`: of the message; below 0: it is not in the list. Returns the place of the record's member, or -1. */
+/*
+ * `bringer`: of the message; below 0: it is not in the list. Returns the place of the record's member, or -1: there is
+ * none, or its incarnation is not believed. One that has ended is: a part of a snapshot may be older than a start that
+ * was heard of since, and says by it which spends of the former start it contains.
+ */
 static int merge(struct node *node, const struct message *message, uint32_t at, int bringer,
                  struct effects *effects)
 {
@@ -329,7 +333,7 @@ static int merge(struct node *node, const struct message *message, uint32_t at, 
         proofs_take(node, record, (uint32_t)index, effects);
     else if (counts)
         proofs_passed(node, record, (uint32_t)index);
-    return counts || record->incarnation == node->member[index].incarnation ? index : -1;
+    return counts || record->incarnation <= node->member[index].incarnation ? index : -1;
 }
 
 void membership_merge(struct node *node, const struct message *message, int *map, struct effects *effects)
