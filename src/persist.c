@@ -75,9 +75,14 @@ bool persist_open(struct persist *persist, const struct settings *settings, void
     return persist->store != NULL;
 }
 
-bool persist_close(struct persist *persist)
+bool persist_finish(struct persist *persist)
 {
-    bool written = store_close(&persist->store);
+    return !persist->store || store_finish(persist->store);
+}
+
+void persist_close(struct persist *persist)
+{
+    (void)store_close(&persist->store);
     free(persist->record);
     free(persist->counter);
     free(persist->part);
@@ -85,7 +90,6 @@ bool persist_close(struct persist *persist)
     persist->counter = NULL;
     persist->part = NULL;
     persist->record_room = persist->counter_room = persist->part_room = 0;
-    return written;
 }
 
 /* ---- weights, keys of members and limits, as versions of no rule ---- */

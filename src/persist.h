@@ -72,8 +72,10 @@ void persist_keep_key(struct persist *persist, const struct settings *settings);
 bool persist_rotate_key(struct persist *persist, struct settings *settings, struct notice *notice);
 /* Writes the seed into the directory, if it is not there. For persist_open. */
 void persist_keep_seed(struct persist *persist, const struct settings *settings);
-/* Writes what waits and closes the store. False: the queue could not be written and is lost. */
-bool persist_close(struct persist *persist);
+/* Writes what waits, and nothing from then on. False: the queue could not be written and is lost. */
+bool persist_finish(struct persist *persist);
+/* Closes the store. No thread may ask it whether changes are kept any more. */
+void persist_close(struct persist *persist);
 
 /* Passes everything stored to the node by EVENT_RESTORE; the node must not have started. */
 bool persist_restore(struct persist *persist, const struct persist_stepper *stepper, struct error *error);

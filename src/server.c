@@ -362,10 +362,10 @@ static void on_lingered(uv_timer_t *timer)
     server_hear_store(server);
     server_keep_replays(server);
     server_keep_reservations(server);
-    if (!persist_close(&server->persist))
+    if (!persist_finish(&server->persist)) /* clients who change rules still wait for what becomes of it */
         log_write(&server->log, LOG_LEVEL_WARNING, "what waited to be written to %s is lost",
                   server->persist.directory);
-    if (server->transport) /* after the store is closed: the sockets may take a moment to close */
+    if (server->transport) /* after the store is written: the sockets may take a moment to close */
         transport_destroy(&server->transport, nothing, NULL);
     uv_close((uv_handle_t *)&server->store_wakes, NULL);
     worker_threads_leave(&server->worker_threads);

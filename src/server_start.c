@@ -361,6 +361,7 @@ bool server_run(struct settings *settings, const char *config_path, struct error
     if (started)
         log_write(&server->log, LOG_LEVEL_INFO, "%s has left", settings->node.name);
     worker_close(&server->worker);
+    persist_close(&server->persist);
     tls_destroy(&server->tls);
     transport_tls_release(&server->peers_tls);
     users_destroy(&server->users);

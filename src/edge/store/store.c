@@ -163,19 +163,24 @@ void store_put_counters(struct store *store, const struct store_counter *counter
     uv_mutex_unlock(&store->mutex);
 }
 
+bool store_finish(struct store *store)
+{
+    if (store->started && !store->stopping) {
+        uv_mutex_lock(&store->mutex);
+        store->stopping = true;
+        uv_cond_signal(&store->work);
+        uv_mutex_unlock(&store->mutex);
+        int failure = uv_thread_join(&store->thread);
+        assert(failure == 0);
+    }
+    return !store->busy && store_queue_empty(store->filling);
+}
+
 bool store_close(struct store **store)
 {
     if (!*store)
         return true;
-    if ((*store)->started) {
-        uv_mutex_lock(&(*store)->mutex);
-        (*store)->stopping = true;
-        uv_cond_signal(&(*store)->work);
-        uv_mutex_unlock(&(*store)->mutex);
-        int failure = uv_thread_join(&(*store)->thread);
-        assert(failure == 0);
-    }
-    bool written = !(*store)->busy && store_queue_empty((*store)->filling);
+    const bool written = store_finish(*store);
     destroy(store);
     return written;
 }

@@ -146,8 +146,12 @@ struct store_stats {
 void store_stats(struct store *store, struct store_stats *stats);
 const char *store_path(const struct store *store);
 
-/* Writes the queue, trying once, and closes the store. False: the queue could not be written and is
- * lost. */
+/*
+ * Writes the queue, trying once, and nothing from then on; what was kept is told as before. False: the queue could not
+ * be written and is lost.
+ */
+bool store_finish(struct store *store);
+/* Finishes the store, if it is not, and closes it. Returns what store_finish does. */
 bool store_close(struct store **store);
 
 #endif

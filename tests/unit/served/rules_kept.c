@@ -106,6 +106,25 @@ static void full_disk(void)
     slow_disk_close();
 }
 
+/* Who waits while the daemon ends is told what became of the last try to write. */
+static void at_the_end(void)
+{
+    static const char told[] = "-NOTKEPT ";
+    for (int fails = 0; fails < 2; fails++) {
+        slow_disk_open();
+        slow_disk_set(true, fails);
+        OK(send_line(SET_RULE) == SERVE_WAIT, "RULE SET waits for a disk that %s", fails ? "fails" : "is slow");
+        slow_disk_wait_begun();
+        slow_disk_set(false, fails);
+        const bool written = store_finish(served.commands.store);
+        OK(written == !fails && resume(), "it is answered at once when the store has finished");
+        OK(strncmp(answers, fails ? told : "+OK\r\n", fails ? sizeof told - 1 : 5) == 0,
+           "by what became of it: %.*s", (int)output.size - 2, answers);
+        OK(store_finish(served.commands.store) == written, "and it has finished for good");
+        slow_disk_close();
+    }
+}
+
 int main(void)
 {
     store_scene_begin();
@@ -113,5 +132,6 @@ int main(void)
     slow_disk();
     asked_again();
     full_disk();
+    at_the_end();
     return end();
 }
