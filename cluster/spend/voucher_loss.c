@@ -24,15 +24,26 @@ static void add(struct ask_outcome *sum, int64_t received, int64_t used, int64_t
     sum->lost = number_sum(sum->lost, lost > 0 ? (uint64_t)lost : 0);
 }
 
+/*
+ * Of each ask a part of a token may come to nothing, whatever clients do. That is much of the few tokens of a small
+ * limit, and says nothing.
+ */
+static int64_t beyond_parts(const struct limit *limit, int64_t lost, unsigned asks)
+{
+    const int64_t parts = (int64_t)asks * limit->units_per_token;
+    return lost > parts ? lost - parts : 0;
+}
+
 void voucher_loss_note(struct node *node, struct voucher *voucher, const struct voucher_ask *ask, int64_t kept)
 {
+    const struct limit *limit = &node->limits.limit[voucher->limit];
     struct ask_outcome *outcome = &voucher->outcome;
     const int64_t lost = ask->units > kept ? ask->units - kept : 0;
     if (ask->received <= 0)
         return;
     *outcome = (struct ask_outcome){outcome->received / 2, outcome->used / 2, outcome->lost / 2};
-    add(outcome, ask->received - kept, ask->used, lost);
-    node->stats.rights_decayed_tokens += (uint64_t)(lost / node->limits.limit[voucher->limit].units_per_token);
+    add(outcome, ask->received - kept, ask->used, beyond_parts(limit, lost, 1));
+    node->stats.rights_decayed_tokens += (uint64_t)(lost / limit->units_per_token);
 }
 
 /* What the asks still have may be used. */
@@ -40,12 +51,14 @@ static bool much_is_lost(const struct limit *limit, const struct voucher *vouche
 {
     struct ask_outcome sum = voucher->outcome;
     int64_t units = 0;
+    unsigned asks = 0;
     for (unsigned a = 0; a < VOUCHER_ASKS; a++) {
         const struct voucher_ask *ask = &voucher->ask[a];
         add(&sum, ask->received, ask->used, 0);
         units += ask->units;
+        asks += ask->received > 0;
     }
-    add(&sum, 0, left, units - left);
+    add(&sum, 0, left, beyond_parts(limit, units - left, asks));
     return sum.lost > (uint64_t)limit->capacity_units / MATTERS_PART &&
            (sum.lost > sum.received / LOST_PART ||
             (sum.used < sum.received / UNUSED_PART && sum.lost > sum.received / LOST_LITTLE));
