@@ -109,6 +109,7 @@ bool voucher_take_late(const struct node *node, struct voucher *voucher, uint64_
         return false;
     earlier->awaited -= taken;
     oldest->units = voucher_sum(oldest->units, left);
+    oldest->received = voucher_sum(oldest->received, left);
     oldest->born_ns = number_least(oldest->born_ns, earlier->asked_ns);
     return true;
 }
@@ -123,8 +124,7 @@ int64_t voucher_others_units(const struct limit *limit, const struct bucket *buc
 
 /* ---- under another tier ---- */
 
-/* The largest capacity of all tiers, in whole tokens. */
-static uint64_t widest(const struct limit *limit)
+uint64_t voucher_widest(const struct limit *limit)
 {
     return limit->capacity + (uint64_t)(limit->wider_units / limit->units_per_token);
 }
@@ -132,7 +132,8 @@ static uint64_t widest(const struct limit *limit)
 /* As far as limits tell: of one rule as it is now. Then a voucher decays alike under both (voucher_refilled_units). */
 static bool are_of_one_rule(const struct limit *a, const struct limit *b)
 {
-    return a->of_tiers && b->of_tiers && a->kind == b->kind && a->home == b->home && widest(a) == widest(b) &&
+    return a->of_tiers && b->of_tiers && a->kind == b->kind && a->home == b->home &&
+           voucher_widest(a) == voucher_widest(b) &&
            (kind_refills(a->kind) ? a->fastest_ns == b->fastest_ns && a->slowest_ns == b->slowest_ns
                                   : a->period_ns == b->period_ns);
 }

@@ -42,10 +42,9 @@ int64_t voucher_units(const struct node *node, const struct voucher *voucher, ui
  */
 int64_t voucher_usable_units(const struct node *node, const struct voucher *voucher, const struct bucket *level,
                              uint64_t now_ns);
-/*
- * The voucher becomes one of that limit, if both are tiers of one rule. Else false, and nothing has changed
- *.
- */
+/* The largest capacity of all tiers of the limit's rule, or the limit's, in whole tokens. */
+uint64_t voucher_widest(const struct limit *limit);
+/* The voucher becomes one of that limit, if both are tiers of one rule. Else false, and nothing has changed. */
 bool voucher_goes_over(struct node *node, struct voucher *voucher, uint16_t limit, uint64_t now_ns);
 /* The time at which the oldest tokens of the ask were asked for. */
 uint64_t voucher_asked_first_ns(const struct voucher_ask *ask);

@@ -56,7 +56,7 @@ static void take_grant(struct node *node, const struct batch *batch, const struc
     struct voucher *voucher = voucher_of_key(node, grant->id);
     const struct limit *limit = voucher ? &node->limits.limit[voucher->limit] : NULL;
     if (!voucher || tokens_spent(node, voucher, batch) < tokens_granted(batch, grant->id) ||
-        grant->tokens > limit->capacity + (limit->lent_units > 0)) /* a part of one more may be lent */
+        grant->tokens > voucher_widest(limit) + (limit->lent_units > 0)) /* a part of one more may be lent */
         return;
     const int64_t units = grant_units(limit, grant->tokens, grant->spare);
     if (voucher_take_late(node, voucher, grant->ask, units))

@@ -3,7 +3,8 @@
  * granted is not lost. And a request that may not overtake those who wait is not refused for what they leave of a
  * voucher.
  */
-#include "cluster/state/rights_state.h"
+#include "cluster/spend/voucher_places.h"
+#include "cluster/state/node_state.h"
 #include "tests/lib/rights_world.h"
 
 enum { LATE_MS = 1200, POLL_MS = 20, POLLS_MAX = 100 };
@@ -41,10 +42,21 @@ static void late_answers(const char *name, const struct limit_terms *terms)
     world_close();
 }
 
+/* Else what came late would seem to be lost of asks that brought nothing. */
+static bool counts_what_came(const char *key, const struct limit_terms *terms)
+{
+    const struct voucher *voucher = voucher_of_key(world.host[ANN].node, charge_at(ANN, key, terms, 1).id);
+    bool counts = voucher != NULL;
+    for (unsigned a = 0; a < VOUCHER_ASKS && counts; a++)
+        counts = voucher->ask[a].received >= voucher->ask[a].units + voucher->ask[a].used;
+    return counts;
+}
+
 /* What refills from the ask on, until the answer is here, is taken off it as if it had come in time. */
 static void late_and_decayed(const struct limit_terms *fast)
 {
     uint64_t most = 0;
+    bool counts = true;
     rights_world_init(3);
     rights_world_start();
     delay(LATE_MS);
@@ -53,10 +65,12 @@ static void late_and_decayed(const struct limit_terms *fast)
         world_run(POLL_MS);
         const uint64_t held = rights_explain(ANN, "fast", fast).voucher_tokens;
         most = held > most ? held : most;
+        counts &= counts_what_came("fast", fast);
     }
     OK(world_stats(ANN).rights_received_tokens > 0, "late answers of a fast limit come");
     OK(most + fast->rate * LATE_MS / 1000 <= 69, "and bring others' 69 less what has refilled since: %" PRIu64,
        most);
+    OK(counts, "... and count as what came");
     world_close();
 }
 

@@ -89,6 +89,30 @@ static void nobody_comes_back(unsigned kind)
     OK(takes(ANN, "gone", LARGE, 99), "... and is there at home");
 }
 
+/* More than the small tier has is granted for the large one, and a client of the small one comes before it is here. */
+static void more_than_the_smaller_one_has(unsigned kind)
+{
+    begin(kind, "more");
+    OK(!takes(BOB, "more", LARGE, 80), "bob asks for 80");
+    world_run(WAY_MS);
+    OK(takes(BOB, "more", SMALL, 0), "a client of the small tier asks how much is left");
+    world_run(TURN_MS);
+    OK(takes(BOB, "more", LARGE, 80), "%s: the 80 are used", kind_names[kind]);
+}
+
+/* Clients of both tiers come in turns, so that the voucher goes to and fro. */
+static void to_and_fro(unsigned kind)
+{
+    begin(kind, "fro");
+    OK(!takes(BOB, "fro", LARGE, 60), "bob asks for 60");
+    world_run(TURN_MS);
+    for (unsigned turn = 0; turn < 2000; turn++) {
+        const struct charge looked = charge_of(BOB, "fro", turn % TIERS, 60);
+        (void)node_ask(world.host[BOB].node, &looked, false, world.now_ns);
+    }
+    OK(takes(BOB, "fro", LARGE, 60), "%s: the 60 are used after many looks", kind_names[kind]);
+}
+
 int main(void)
 {
     for (unsigned kind = 0; kind < KINDS; kind++) {
@@ -97,6 +121,8 @@ int main(void)
         in_turns(kind);
         under_the_smaller_one(kind);
         nobody_comes_back(kind);
+        more_than_the_smaller_one_has(kind);
+        to_and_fro(kind);
         world_close();
     }
     return tap_done();
