@@ -29,6 +29,7 @@ static void move_truth(struct sim *sim, unsigned name, const struct limit *to)
         truth->high = to->capacity_units - units_under(from->capacity_units - truth->high, from, to);
         truth->low = to->capacity_units - units_under(from->capacity_units - truth->low, from, to);
         truth->doubtful = units_under(truth->doubtful, from, to);
+        truth->leapt = units_under(truth->leapt, from, to);
         truth->high_tick = clock_read(&sim->fast, sim->now_ns) / to->tick_ns;
         truth->low_tick = clock_read(&sim->slow, sim->now_ns) / to->tick_ns;
     }

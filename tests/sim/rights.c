@@ -7,11 +7,11 @@
  * A voucher decays by the clock of its holder, or by one that does not stand still. When another clock leaps ahead, so
  * does the truth, which the fastest clock refills. What the truth loses at the capacity by that, then or later, while
  * the holder takes it to lack what was spent, the holder does not know: at most what the clock gains, and what is in
- * vouchers then. As much may be missing of that key, until its truth has been full when no voucher was out. A start
- * that asks nobody has forgotten what it granted, and its view is full: what is in vouchers then may be missing as
- * well. Until a clock leaps or a node starts so, and beside that, nothing may. Of a limit with a home, only leaps of
- * its home's clock count, and starts of its home. Leaps of other clocks count for views of nodes without a share, and
- * once a home starts, which may have its figures from there.
+ * vouchers then, or granted since. As much may be missing of that key, until its truth has been full when no voucher
+ * was out. A start that asks nobody has forgotten what it granted, and its view is full: what is in vouchers then may
+ * be missing as well. Until a clock leaps or a node starts so, and beside that, nothing may. Of a limit with a home,
+ * only leaps of its home's clock count, and starts of its home. Leaps of other clocks count for views of nodes without
+ * a share, and once a home starts, which may have its figures from there.
  */
 #include "tests/sim/rights.h"
 
@@ -150,17 +150,27 @@ void rights_of_rule_lost_with(struct sim *sim, unsigned i, const struct ask_part
         truth_cell_of(&truth->cells, part->window)->doubtful += (uint64_t)(units / limit->units_per_token);
 }
 
+/* Vouchers of so many units are out, or come to be so: their holders may not know of what clocks gained before. */
+static void doubt_leapt(struct truth *truth, const struct limit *limit, int64_t units)
+{
+    const int64_t outlive = least(truth->leapt, units);
+    truth->leapt -= outlive;
+    doubt(truth, limit, outlive);
+}
+
 /*
  * `is_home`: the clock is one of the limit's home. Other clocks make views gain as well, but those of nodes without a
  * share.
  */
 static void leap(struct truth *truth, const struct limit *limit, bool is_home, uint64_t ns, int64_t units)
 {
-    const int64_t outlive = least(truth_refilled_units(limit, ns), units);
-    if (is_home || !limit_home_is_one(limit->home))
-        doubt(truth, limit, outlive);
-    else
-        truth->elsewhere = least(truth->elsewhere + outlive, limit->capacity_units);
+    const int64_t gained = truth_refilled_units(limit, ns);
+    if (is_home || !limit_home_is_one(limit->home)) {
+        truth->leapt = least(truth->leapt + gained, limit->capacity_units);
+        doubt_leapt(truth, limit, units);
+    } else {
+        truth->elsewhere = least(truth->elsewhere + least(gained, units), limit->capacity_units);
+    }
 }
 
 /* What was granted ends by the home's clock; its holder may use it for as long as before the leap, or the start. */
@@ -285,6 +295,22 @@ void rights_node_starts(struct sim *sim, unsigned i)
     rights_home_starts(sim, i);
 }
 
+/* The tokens may be of any key. */
+static void note_granted(struct sim *sim, uint64_t tokens)
+{
+    for (unsigned k = 0; k < sim->plan.keys; k++) {
+        const struct limit *limit = sim_limit(sim, k);
+        const uint64_t most = tokens < limit->capacity ? tokens : limit->capacity;
+        doubt_leapt(&sim->truth[k], limit, (int64_t)most * limit->units_per_token);
+    }
+    for (unsigned r = 0; r < sim->plan.asks.rules; r++)
+        for (unsigned s = 0; s < ASK_SUBJECTS_MAX && ask_rule(sim, r)->terms.kind == LIMIT_BUCKET; s++) {
+            const struct limit *limit = &ask_rule(sim, r)->limit;
+            const uint64_t most = tokens < limit->capacity ? tokens : limit->capacity;
+            doubt_leapt(&sim->asks.truth[r][s].bucket.now, limit, (int64_t)most * limit->units_per_token);
+        }
+}
+
 void rights_after_step(struct sim *sim, unsigned i)
 {
     struct node_stats stats;
@@ -292,6 +318,8 @@ void rights_after_step(struct sim *sim, unsigned i)
     node_stats(sim->node[i].node, &stats);
     all->asks += stats.rights_asked - was->asks;
     all->asked += stats.rights_asked_tokens - was->asked;
+    if (stats.rights_granted_tokens > was->granted)
+        note_granted(sim, stats.rights_granted_tokens - was->granted);
     all->granted += stats.rights_granted_tokens - was->granted;
     all->grants += stats.rights_granted - was->grants;
     all->received += stats.rights_received_tokens - was->received;

@@ -20,7 +20,8 @@ struct truth {
     uint64_t high_tick, low_tick;
     int64_t worst;    /* the lowest that `high` ever was */
     int64_t doubtful; /* units of vouchers that may outlive what the high bucket loses by leaps of the fast clock */
-    /* the same, where the limit has a home: of views at nodes without a share of it, which bound nothing */
+    int64_t leapt; /* units that leaps of the fast clock have gained, and that no voucher was there to lose yet */
+    /* as doubtful, where the limit has a home: of views at nodes without a share of it, which bound nothing */
     int64_t elsewhere;
     uint64_t admitted_tokens, admitted_requests;
 };
