@@ -16,7 +16,16 @@ enum {
     SET_ACCOUNTS = 4,
     LINE_BYTES = 64,
     KEYS_PER_ACCOUNT = 2,
+    KEYS_PER_SET = SET_ACCOUNTS * KEYS_PER_ACCOUNT,
+    KEYS_PER_GROUP = 12, /* at least, of the table */
 };
+
+/*
+ * Decisions of several threads change accounts, too, where a key goes over to another limit. They hold its stripe of
+ * the table. The keys of a set have their homes in one group, or in two beside each other. So they share a stripe
+ * (table_slots.h).
+ */
+_Static_assert((int)KEYS_PER_SET <= (int)KEYS_PER_GROUP, "no two threads change a set at the same time");
 
 #define MEMBER_MASK ((uint64_t)NODE_PEERS_MAX - 1)
 _Static_assert((NODE_PEERS_MAX & (NODE_PEERS_MAX - 1)) == 0, "the member is in the low bits of a tag");
