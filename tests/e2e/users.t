@@ -89,13 +89,14 @@ $daemon->write_config;
 ($status, undef, $err) = printed('--check-config');
 like("$status $err", qr/^78 headgated: .*:\d+: users\[3\]\.password_hash is no such hash: expected what headgate h/,
      'a hash that would take too much is refused');
-for my $by_mistake ({password_hash => 'plain-secret'}, {secret_env => "'plain-secret'"}) {
+for my $by_mistake ({password_hash => 'plain-secret'}, {secret_env => "'plain-secret'"}, {secret_env => "'5ecre7'"},
+                    {secret_env => "'" . 'plain-secret' x 6 . "'"}, {secret => "'" . 'plain-secret' x 30 . "'"}) {
     my ($key) = keys %$by_mistake;
     local $daemon->{settings}{users} = [{name => 'slow', roles => 'check', %$by_mistake}];
     $daemon->write_config;
     ($status, $out, $err) = printed('--check-config');
     is($status, 78, "a secret as $key is refused");
-    unlike("$out$err", qr/plain-secret/, 'and not shown');
+    unlike("$out$err", qr/plain-secret|5ecre7/, 'and not shown');
 }
 $daemon->{settings}{users}[3]{password_hash} = "'$hash'";
 $daemon->write_config;

@@ -68,11 +68,11 @@ static bool read_password(const struct settings_reader *reader, struct central_s
         return reader_wrong(reader, "central.user", central->user, "a password with it, or no such key");
     central->password_line = settings_line_of(reader, keys[1], keys[2]);
     return settings_check_hidden(reader, "central.password", reader_text(reader, "central.password")) &&
-           read_text(reader, keys[0], central->password, sizeof central->password, "1 to 256 bytes") &&
+           settings_read_hidden(reader, keys[0], central->password, sizeof central->password, "1 to 256 bytes") &&
            read_text(reader, keys[1], central->password_file, sizeof central->password_file,
                      "the path of a file") &&
-           read_text(reader, keys[2], central->password_env, sizeof central->password_env,
-                     "the name of a variable of the environment");
+           settings_read_hidden(reader, keys[2], central->password_env, sizeof central->password_env,
+                                "the name of a variable of the environment");
 }
 
 static bool read_tls(const struct settings_reader *reader, struct central_settings *central)

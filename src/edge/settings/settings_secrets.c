@@ -19,7 +19,7 @@ _Static_assert((int)USER_SECRET_BYTES == (int)SETTINGS_SECRET_BYTES,
 
 /* Stands for a secret in what is shown. A config must not have it: it was made from what was shown. */
 static const char HIDDEN[] = "(given)";
-static const char SOME[] = "at least one character, or no such key";
+static const char SOME[] = "1 to 256 bytes, or no such key";
 
 /* ---- what the config says ---- */
 
@@ -37,6 +37,15 @@ bool settings_check_hidden(const struct settings_reader *reader, const char *pat
            reader_wrong(reader, path, secret, "the value itself: headgated prints it with --show-secrets");
 }
 
+bool settings_read_hidden(const struct settings_reader *reader, const char *path, char *out, size_t room,
+                          const char *expected)
+{
+    const char *text = reader_text(reader, path);
+    if (text != NULL && strlen(text) >= room)
+        return reader_is(reader, path, "too long: expected %s", expected);
+    return read_text(reader, path, out, room, expected);
+}
+
 /* Reads NAME, NAME_file or NAME_env. `owner` has these keys, for the sentence about two of them. */
 static bool read_one(const struct settings_reader *reader, const char *owner, const char *name,
                      struct settings_secret *secret)
@@ -52,10 +61,10 @@ static bool read_one(const struct settings_reader *reader, const char *owner, co
                            in_file, in_variable);
     secret->line = settings_line_of(reader, in_file, in_variable);
     return settings_check_hidden(reader, name, reader_text(reader, name)) &&
-           read_text(reader, name, secret->text, sizeof secret->text, SOME) &&
+           settings_read_hidden(reader, name, secret->text, sizeof secret->text, SOME) &&
            read_text(reader, in_file, secret->file, sizeof secret->file, "the path of a file") &&
-           read_text(reader, in_variable, secret->variable, sizeof secret->variable,
-                     "the name of a variable of the environment");
+           settings_read_hidden(reader, in_variable, secret->variable, sizeof secret->variable,
+                                "the name of a variable of the environment");
 }
 
 /* An entry of `secrets`: a secret, or {secret_file: PATH} or {secret_env: NAME}. */
@@ -65,7 +74,7 @@ static bool read_entry(const struct settings_reader *entry, uint32_t index, stru
     (void)snprintf(owner, sizeof owner, "secrets[%u]", index);
     if (entry->within->kind != YAML_MAP)
         return settings_check_hidden(entry, "", reader_text(entry, "")) &&
-               read_text(entry, "", secret->text, sizeof secret->text, SOME) &&
+               settings_read_hidden(entry, "", secret->text, sizeof secret->text, SOME) &&
                (strcmp(secret->text, "none") != 0 ||
                 reader_wrong(entry, "", secret->text,
                              "a long random text: that there is no secret is said by "
@@ -185,21 +194,23 @@ static bool fetch_file(const struct secret_place *place, char secret[USER_SECRET
     return true;
 }
 
-/* Whatever is no name may be the secret itself, by mistake: nobody is to read it in a log. */
-static bool is_name(const char *name)
+/*
+ * Whatever is not spelled as variables mostly are may be the secret itself, by mistake: nobody is to read it in a log.
+ * Most secrets have letters of both cases, or are of hexadecimal digits.
+ */
+static bool is_surely_name(const char *name)
 {
-    return name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")] == '\0';
+    return name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] == '\0';
 }
 
 bool settings_fetch_secret(const struct secret_place *place, char secret[USER_SECRET_BYTES], struct error *error)
 {
     const char *value = place->variable[0] ? getenv(place->variable) : NULL;
     if (place->variable[0] && (value == NULL || !take_line(value, strlen(value), secret)))
-        return is_name(place->variable)
+        return is_surely_name(place->variable)
                    ? wrong(error, place, "_env", place->variable, "a variable with 1 to 256 bytes")
                    : error_set(error, EX_CONFIG,
-                               "%s:%u: %s%s_env names no variable: expected letters, digits and underscores, of a "
-                               "variable with 1 to 256 bytes",
+                               "%s:%u: %s%s_env names no variable that there is: expected one with 1 to 256 bytes",
                                place->config, place->line, place->of, place->name);
     return !place->file[0] || fetch_file(place, secret, error);
 }

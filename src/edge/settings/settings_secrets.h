@@ -41,5 +41,8 @@ unsigned settings_line_of(const struct settings_reader *reader, const char *path
 bool settings_fetch_secret(const struct secret_place *place, char secret[USER_SECRET_BYTES], struct error *error);
 /* False: the secret, which may be NULL, was made from a config that was shown without secrets. */
 bool settings_check_hidden(const struct settings_reader *reader, const char *path, const char *secret);
+/* As read_text, but no sentence shows the value: it is a secret, or may be one by mistake. */
+bool settings_read_hidden(const struct settings_reader *reader, const char *path, char *out, size_t room,
+                          const char *expected);
 
 #endif

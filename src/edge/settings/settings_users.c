@@ -99,10 +99,10 @@ static bool read_secret(const struct settings_reader *reader, struct user_settin
             "of them",
             count, user->name);
     user->secret_line = settings_line_of(reader, "secret_file", "secret_env");
-    return read_text(reader, "secret", user->secret, sizeof user->secret, "1 to 256 bytes") &&
+    return settings_read_hidden(reader, "secret", user->secret, sizeof user->secret, "1 to 256 bytes") &&
            read_text(reader, "secret_file", user->secret_file, sizeof user->secret_file, "the path of a file") &&
-           read_text(reader, "secret_env", user->secret_env, sizeof user->secret_env,
-                     "the name of a variable of the environment") &&
+           settings_read_hidden(reader, "secret_env", user->secret_env, sizeof user->secret_env,
+                                "the name of a variable of the environment") &&
            read_hash(reader, user);
 }
 

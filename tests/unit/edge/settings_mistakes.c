@@ -182,7 +182,7 @@ static const struct mistake mistakes[] = {
     {LEAST "threads: many\n", "f:4: threads is 'many': expected a whole number from 1 to 64"},
     {LEAST "debug: maybe\n", "f:4: debug is 'maybe': expected true or false"},
     {LEAST "log_level: loud\n", "f:4: log_level is 'loud': expected error, warning, info or debug"},
-    {LEAST "secret: ''\n", "f:4: secret is '': expected at least one character, or no such key"},
+    {LEAST "secret: ''\n", "f:4: secret is '': expected 1 to 256 bytes, or no such key"},
 
     {"node: a\nlimits:\n- {name: d, rate: 1/s}\n",
      "f:3: limits[0].capacity is missing: expected a number of tokens"},
@@ -272,7 +272,7 @@ static const struct mistake mistakes[] = {
     {LEAST REGIONS PEER, "f:8: peers are named, but secret is missing: expected a long random text, the same at "
                          "all peers, or none where "
                          "no stranger can reach their ports"},
-    {LEAST REGIONS PEER "secret: ''\n", "f:10: secret is '': expected at least one character, or no such key"},
+    {LEAST REGIONS PEER "secret: ''\n", "f:10: secret is '': expected 1 to 256 bytes, or no such key"},
 
     {LEAST "listen: {clients: localhost}\n",
      "f:4: listen.clients is 'localhost': expected host:port with a port from 1 to 65535"},
