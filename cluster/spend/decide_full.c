@@ -83,9 +83,10 @@ static inline void show_refused(struct node *node, const struct key_view *view, 
                                 uint64_t now_ns, struct verdict *verdict)
 {
     const struct bucket level = key_view_level(view, charge, now_ns);
-    const bool in_vain = !view->stays && voucher_is_in_vain(node, charge, now_ns);
-    const uint64_t rest_ns = view->stays || in_vain ? UINT64_MAX : voucher_rest_ns(node, charge, &level, now_ns);
-    key_view_show_refused(node, view, charge, rest_ns, in_vain, now_ns, verdict);
+    struct voucher_outlook outlook = {.rest_ns = UINT64_MAX};
+    if (!view->stays)
+        outlook = voucher_outlook(node, charge, &level, now_ns);
+    key_view_show_refused(node, view, charge, outlook.rest_ns, outlook.in_vain, now_ns, verdict);
     add_granted(node, view, charge, now_ns, verdict);
 }
 

@@ -284,19 +284,14 @@ static struct used_cost *cost_of(const struct charge *held, struct used_cost *co
     return NULL;
 }
 
-/*
- * The least that any of the charges took of what the cost counts. Those that never deny took nothing beyond their
- * limits: they have a say only among themselves.
- */
+/* The least that any of the charges took of what the cost counts. */
 static uint64_t least_charged(const struct found *found, const uint64_t *tokens, const struct used_cost *cost)
 {
-    uint64_t by_denying = UINT64_MAX, by_others = UINT64_MAX;
-    for (size_t i = 0; i < found->count; i++) {
-        uint64_t *least = found->held[i].shadow ? &by_others : &by_denying;
+    struct least_tokens least = least_tokens_of_none();
+    for (size_t i = 0; i < found->count; i++)
         if (found->held[i].counts == cost->counts)
-            *least = number_least(*least, tokens[i]);
-    }
-    return number_least(cost->tokens, by_denying < UINT64_MAX ? by_denying : by_others);
+            least_tokens_note(&least, &found->held[i], tokens[i]);
+    return number_least(cost->tokens, least_tokens(&least));
 }
 
 enum reserve_status node_commit(struct node *node, struct reservation_id id, struct used_cost *costs, size_t count,

@@ -337,23 +337,19 @@ static uint64_t return_to(struct node *node, const struct charge *charge, uint64
     return given + return_own(node, charge, tokens - granted, giver, now_ns);
 }
 
-/*
- * Returns how many tokens each charge got back. Those that never deny were charged nothing where they were over their
- * limits: they have a say only among themselves.
- */
+/* Returns how many tokens each charge got back. */
 static uint64_t return_each(struct node *node, const struct charge *charges, size_t count, uint64_t tokens,
                             enum giver giver, uint64_t now_ns)
 {
-    uint64_t by_denying = UINT64_MAX, by_others = UINT64_MAX;
+    struct least_tokens least = least_tokens_of_none();
     now_ns = decide_time_ns(node, now_ns);
     for (size_t i = 0; i < count; i++) {
         const uint64_t most = number_least(tokens, charges[i].cost);
         const uint64_t given = return_to(node, &charges[i], most, giver, now_ns);
-        uint64_t *least = charges[i].shadow ? &by_others : &by_denying;
-        *least = most > 0 ? number_least(*least, given) : *least;
+        if (most > 0)
+            least_tokens_note(&least, &charges[i], given);
     }
-    const uint64_t least = by_denying < UINT64_MAX ? by_denying : by_others;
-    return least < UINT64_MAX ? least : 0;
+    return least_tokens(&least) < UINT64_MAX ? least_tokens(&least) : 0;
 }
 
 void return_held(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns)

@@ -7,6 +7,7 @@
 #ifndef HEADGATE_CLUSTER_SPEND_RETURN_H
 #define HEADGATE_CLUSTER_SPEND_RETURN_H
 
+#include "base/number.h"
 #include "limit/charge.h"
 #include "limit/kind.h"
 
@@ -32,6 +33,30 @@ static inline bool charge_has_ended(const struct limit *limit, const struct char
 {
     return (kind_lists(limit->kind) || kind_expires(limit->kind)) && charge->expires_ns > 0 &&
            charge->expires_ns <= now_ns;
+}
+
+/*
+ * The least of what several charges of a request took, or got back; none: UINT64_MAX. Charges that never deny were made
+ * for nothing where they were over their limits: they have a say only among themselves.
+ */
+struct least_tokens {
+    uint64_t of_denying, of_others;
+};
+
+static inline struct least_tokens least_tokens_of_none(void)
+{
+    return (struct least_tokens){UINT64_MAX, UINT64_MAX};
+}
+
+static inline void least_tokens_note(struct least_tokens *least, const struct charge *charge, uint64_t tokens)
+{
+    uint64_t *of = charge->shadow ? &least->of_others : &least->of_denying;
+    *of = number_least(*of, tokens);
+}
+
+static inline uint64_t least_tokens(const struct least_tokens *least)
+{
+    return least->of_denying < UINT64_MAX ? least->of_denying : least->of_others;
 }
 
 /* Gives back the tokens of a reservation. The caller must have locked the keys. */

@@ -144,18 +144,20 @@ bool voucher_rounds_suffice(const struct node *node, const struct limit *limit, 
  */
 int64_t voucher_of_log_units(const struct node *node, const struct limit *limit, int64_t left, bool with_own);
 /*
- * A part of a charge beyond this node's share, or of one that needs several asks, has been granted, and the charge was
- * refused: the time until the rest is expected, which is asked for when the charge comes again; UINT64_MAX: nothing is
- * granted, or too little is left.
- * `level`: the key's, see level.h.
+ * What a charge that was refused may expect of its key's voucher.
+ * rest_ns: a part of a charge beyond this node's share, or of one that needs several asks, has been granted: the time
+ * until the rest is expected, which is asked for when the charge comes again; UINT64_MAX: nothing is granted, or too
+ * little is left.
+ * in_vain: no peer is asked for the charge, which this node's share of a full key could pay, since the asks of the key
+ * do not pay (voucher_loss.h).
  */
-uint64_t voucher_rest_ns(struct node *node, const struct charge *charge, const struct bucket *level,
-                         uint64_t now_ns);
-/*
- * True: no peer is asked for the charge, which has been refused and which this node's share of a full key could pay,
- * since the asks of the key do not pay (voucher_loss.h).
- */
-bool voucher_is_in_vain(struct node *node, const struct charge *charge, uint64_t now_ns);
+struct voucher_outlook {
+    uint64_t rest_ns;
+    bool in_vain;
+};
+/* `level`: the key's, see level.h. */
+struct voucher_outlook voucher_outlook(struct node *node, const struct charge *charge, const struct bucket *level,
+                                       uint64_t now_ns);
 /* True: others' shares never pay for the charge, not even when all peers are heard again. */
 bool voucher_is_hopeless(const struct node *node, const struct charge *charge);
 

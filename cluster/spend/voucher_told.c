@@ -140,21 +140,13 @@ static int64_t beside_units(const struct node *node, const struct limit *limit, 
     return part < kept && is_coming(node, voucher, now_ns) ? part : kept;
 }
 
-uint64_t voucher_rest_ns(struct node *node, const struct charge *charge, const struct bucket *level,
-                         uint64_t now_ns)
+/* See struct voucher_outlook. Of what is `left`, with what the voucher holds, `beside` units are not for the charge. */
+static uint64_t rest_ns(const struct node *node, const struct charge *charge, int64_t left, int64_t held,
+                        int64_t beside)
 {
     const struct limit *limit = &node->limits.limit[charge->limit];
-    if (!voucher_may_be_held(node, charge->id) || !voucher_can_pay(node, charge) || node->awake.somebody_silent)
-        return UINT64_MAX;
-    vouchers_lock(node);
-    const struct voucher *voucher = voucher_find(node, charge->id, charge->limit, now_ns);
-    const int64_t held = voucher ? voucher_units(node, voucher, now_ns) : 0;
-    const int64_t lacks = voucher ? voucher_lack_units(node, voucher, now_ns) : 0;
-    const int64_t beside = voucher ? beside_units(node, limit, voucher, now_ns) : 0;
-    vouchers_unlock(node);
     const int64_t cost = (int64_t)charge->cost * limit->units_per_token;
-    const int64_t left = level->settled - level->unsettled + held;
-    const int64_t lacking = cost + beside + voucher_lost_units(node, limit, lacks) - left;
+    const int64_t lacking = cost + beside - left;
     if (!voucher_is_beyond_share(node, charge) && !voucher_needs_rounds(node, limit, cost, left))
         return UINT64_MAX;
     if (held <= 0 || lacking > (voucher_may_ask_whole(node, limit) ? limit->lent_units : 0))
@@ -165,17 +157,25 @@ uint64_t voucher_rest_ns(struct node *node, const struct charge *charge, const s
     return WHOLE_AGAIN * voucher_given_back_ns(node);
 }
 
-bool voucher_is_in_vain(struct node *node, const struct charge *charge, uint64_t now_ns)
+struct voucher_outlook voucher_outlook(struct node *node, const struct charge *charge, const struct bucket *level,
+                                       uint64_t now_ns)
 {
     const struct limit *limit = &node->limits.limit[charge->limit];
-    if (!voucher_may_be_held(node, charge->id) || voucher_is_beyond_share(node, charge))
-        return false;
+    struct voucher_outlook outlook = {.rest_ns = UINT64_MAX};
+    if (!voucher_may_be_held(node, charge->id))
+        return outlook;
     vouchers_lock(node);
     const struct voucher *voucher = voucher_find(node, charge->id, charge->limit, now_ns);
-    const bool in_vain = voucher && voucher_loses(limit, voucher, voucher_units(node, voucher, now_ns),
-                                                  (int64_t)charge->cost * limit->units_per_token, now_ns);
+    const int64_t held = voucher ? voucher_units(node, voucher, now_ns) : 0;
+    const int64_t lacks = voucher ? voucher_lack_units(node, voucher, now_ns) : 0;
+    const int64_t beside = voucher ? beside_units(node, limit, voucher, now_ns) : 0;
+    outlook.in_vain = voucher && !voucher_is_beyond_share(node, charge) &&
+                      voucher_loses(limit, voucher, held, (int64_t)charge->cost * limit->units_per_token, now_ns);
     vouchers_unlock(node);
-    return in_vain;
+    if (!outlook.in_vain && voucher_can_pay(node, charge) && !node->awake.somebody_silent)
+        outlook.rest_ns = rest_ns(node, charge, level->settled - level->unsettled + held, held,
+                                  beside + voucher_lost_units(node, limit, lacks));
+    return outlook;
 }
 
 bool voucher_is_hopeless(const struct node *node, const struct charge *charge)
